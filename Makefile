@@ -1,0 +1,54 @@
+# Everything runs with nothing but Go (and a C compiler for -race). See CONTRIBUTING.md.
+SHELL := /bin/bash
+GO ?= go
+BIN := $(CURDIR)/bin
+APISERVER := $(BIN)/apiserver
+MODULES := . conformance e2e examples
+STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+
+.PHONY: help demo test check format vet staticcheck unit conformance e2e examples bench apiserver clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: apiserver ## follow a few thousand pods on an embedded API server for about 30 s
+	@cd examples && $(GO) build -o $(BIN)/demo ./demo
+	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
+
+test: check conformance e2e examples ## all tests
+
+check: format vet staticcheck unit ## the quick part: format, vet, staticcheck, unit and model tests with -race
+
+format: ## fail on files that gofmt would change
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
+
+vet: ## go vet in every module
+	@for m in $(MODULES); do echo "vet $$m"; (cd $$m && $(GO) vet ./...) || exit 1; done
+
+staticcheck: ## staticcheck in every module
+	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
+	for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || exit 1; done
+
+unit: ## unit and model tests of the root module, with -race
+	$(GO) test -race -timeout 10m ./...
+
+conformance: ## client-go's own tests, and our suite on both libraries
+	cd conformance && $(GO) test -race -timeout 20m ./...
+
+apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
+
+$(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/go.mod
+	@echo "building the embedded API server into $@ (the first build takes up to ten minutes, later ones seconds)"
+	@mkdir -p $(BIN) && cd e2e && $(GO) build -o $@ ./cmd/apiserver
+
+e2e: apiserver ## against the embedded API server, which runs as a child without -race
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 15m ./...
+
+examples: apiserver ## the demo and the examples
+	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
+
+bench: ## side by side with client-go; prints Markdown (BENCH_FLAGS=-quick for two minutes)
+	$(GO) run ./bench $(BENCH_FLAGS)
+
+clean: ## remove what was built
+	rm -rf $(BIN)

@@ -1,0 +1,168 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+// applier brings the store of an informer up to date, batch by batch, and says what that means to handlers. It has one
+// user at a time: the consumer of the informer's queue.
+type applier struct {
+	store *store
+
+	// received holds the resourceVersion of stored objects as the server sent it, for those in which a transform has
+	// changed it. What a resync is and what version the store is at is decided on the received one.
+	received map[string]string
+}
+
+func newApplier(s *store) *applier {
+	return &applier{store: s, received: map[string]string{}}
+}
+
+// apply applies the batch to the store and returns the notifications for it, in order. Each run of single changes is one
+// transaction, so that readers see it at once.
+func (a *applier) apply(batch []record, isInInitialList bool) []change {
+	changes := make([]change, 0, len(batch))
+	for len(batch) > 0 {
+		if n := keyedRun(batch); n > 0 {
+			changes = a.commit(changes, batch[:n], isInInitialList)
+			batch = batch[n:]
+			continue
+		}
+		switch rec := &batch[0]; rec.typ {
+		case ReplacedAll:
+			changes = a.replaceAll(changes, rec, isInInitialList)
+		case SyncAll:
+			changes = a.syncAll(changes)
+		case Bookmark:
+			a.store.Bookmark(rec.version)
+		}
+		batch = batch[1:]
+	}
+	return changes
+}
+
+// keyedRun returns how many records at the front are about one object each.
+func keyedRun(batch []record) int {
+	for i := range batch {
+		if !batch[i].keyed() {
+			return i
+		}
+	}
+	return len(batch)
+}
+
+func (a *applier) commit(changes []change, run []record, isInInitialList bool) []change {
+	operations := make([]operation, len(run))
+	for i := range run {
+		operations[i].key = run[i].key
+		if run[i].typ != Deleted {
+			operations[i].object = run[i].object
+		}
+	}
+	replaced := a.store.commit(operations, func(held string) string { return versionAfterRun(held, run) })
+	for i := range run {
+		changes = append(changes, a.changeFor(&run[i], replaced[i], isInInitialList))
+	}
+	return changes
+}
+
+// versionAfterRun moves the store's version on by the versions received. Tombstones and resyncs carry none.
+func versionAfterRun(held string, run []record) string {
+	for i := range run {
+		rec := &run[i]
+		if _, isTombstone := rec.object.(DeletedFinalStateUnknown); isTombstone || rec.typ == Sync {
+			continue
+		}
+		held = laterVersion(held, rec.version)
+	}
+	return held
+}
+
+// changeFor says what a record means now that it has replaced old in the store.
+func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
+	if rec.typ == Deleted {
+		delete(a.received, rec.key)
+		return change{kind: changeDelete, old: rec.object}
+	}
+	before := a.versionOf(rec.key, old)
+	a.noteVersion(rec.key, rec.version, rec.object)
+	if old == nil {
+		return change{kind: changeAdd, new: rec.object, initial: isInInitialList}
+	}
+	return change{kind: changeUpdate, old: old, new: rec.object, resync: isResync(rec.typ, before, rec.version)}
+}
+
+// isResync tells an update that says nothing new. Objects of the watch without a version (fake clientsets send them)
+// cannot be told apart, so they count as new.
+func isResync(typ DeltaType, before, after string) bool {
+	switch typ {
+	case Sync:
+		return true
+	case Replaced, ReplacedAll:
+		return before == after
+	default:
+		return before == after && after != ""
+	}
+}
+
+// versionOf returns the version with which the stored object came from the server.
+func (a *applier) versionOf(key string, stored any) string {
+	if version, altered := a.received[key]; altered {
+		return version
+	}
+	version, _ := objectVersion(stored)
+	return version
+}
+
+// noteVersion remembers the received version of an object if the object does not tell it any more.
+func (a *applier) noteVersion(key, version string, stored any) {
+	if visible, _ := objectVersion(stored); visible != version {
+		a.received[key] = version
+	} else if len(a.received) > 0 {
+		delete(a.received, key)
+	}
+}
+
+// replaceAll makes a list the whole state of the store. Handlers hear of what is gone first, then of the list in its
+// order; an object that is listed twice counts once, in its last state.
+func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
+	listed := rec.list
+	items := make(map[string]any, len(listed.keys))
+	for i, key := range listed.keys {
+		items[key] = listed.objects[i]
+	}
+	former := a.store.swap(items, rec.version)
+	for key, obj := range former {
+		if _, stays := items[key]; !stays {
+			delete(a.received, key)
+			changes = append(changes, change{kind: changeDelete, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
+		}
+	}
+	last := lastPositions(listed.keys, len(items))
+	for i, key := range listed.keys {
+		if last == nil || last[key] == i {
+			one := record{typ: ReplacedAll, key: key, version: listed.versions[i], object: listed.objects[i]}
+			changes = append(changes, a.changeFor(&one, former[key], isInInitialList))
+		}
+	}
+	return changes
+}
+
+// lastPositions tells where each key stands last; nil when none stands twice.
+func lastPositions(keys []string, distinct int) map[string]int {
+	if len(keys) == distinct {
+		return nil
+	}
+	last := make(map[string]int, distinct)
+	for i, key := range keys {
+		last[key] = i
+	}
+	return last
+}
+
+// syncAll tells of every stored object again.
+func (a *applier) syncAll(changes []change) []change {
+	for _, obj := range a.store.List() {
+		changes = append(changes, change{kind: changeUpdate, old: obj, new: obj, resync: true})
+	}
+	return changes
+}

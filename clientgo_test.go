@@ -1,0 +1,207 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kinformer/cache"
+)
+
+// TestBorderOnlyPassesOn holds the border to its word: each name in its files is documented, and is client-go's name,
+// or a call to it with the same arguments in the same order. What surface_test.go cannot see, such as two strings
+// that change places, is seen here.
+func TestBorderOnlyPassesOn(t *testing.T) {
+	paths, err := filepath.Glob("clientgo*.go")
+	require.NoError(t, err)
+	paths = append(paths, "synctrack/synctrack.go", "testing/fake_controller_source.go")
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			assert.Empty(t, borderFaults(parseFiles(t, []string{path})[0], "WaitFor"), path)
+		}
+	}
+}
+
+// borderFaults returns what in a file is more than a name of client-go's, or has no comment. Functions named in shaped
+// may do more than to pass on.
+func borderFaults(file *ast.File, shaped ...string) (faults []string) {
+	for name, docs := range documentedNames(file) {
+		if docs[0] == nil {
+			faults = append(faults, name+" has no comment")
+		}
+	}
+	for _, decl := range file.Decls {
+		if !passesOn(decl, shaped) {
+			faults = append(faults, declName(decl)+" is more than a name of client-go")
+		}
+	}
+	return faults
+}
+
+func passesOn(decl ast.Decl, shaped []string) bool {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		for _, name := range shaped {
+			if decl.Name.Name == name {
+				return true
+			}
+		}
+		return funcPassesOn(decl)
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			if !specPassesOn(spec) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func specPassesOn(spec ast.Spec) bool {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		want := "clientgo." + spec.Name.Name + brackets(paramNames(spec.TypeParams))
+		return spec.Assign.IsValid() && types.ExprString(spec.Type) == want
+	case *ast.ValueSpec:
+		return len(spec.Names) == 1 && len(spec.Values) == 1 &&
+			types.ExprString(spec.Values[0]) == "clientgo."+spec.Names[0].Name
+	}
+	return true
+}
+
+func funcPassesOn(decl *ast.FuncDecl) bool {
+	if decl.Recv != nil || len(decl.Body.List) != 1 {
+		return false
+	}
+	var call ast.Expr
+	switch statement := decl.Body.List[0].(type) {
+	case *ast.ReturnStmt:
+		if len(statement.Results) == 1 {
+			call = statement.Results[0]
+		}
+	case *ast.ExprStmt:
+		call = statement.X
+	}
+	if call == nil {
+		return false
+	}
+	arguments := "(" + strings.Join(paramNames(decl.Type.Params), ", ")
+	if isVariadic(decl.Type) {
+		arguments += "..."
+	}
+	inferred := "clientgo." + decl.Name.Name + arguments + ")"
+	explicit := "clientgo." + decl.Name.Name + brackets(paramNames(decl.Type.TypeParams)) + arguments + ")"
+	return types.ExprString(call) == inferred || types.ExprString(call) == explicit
+}
+
+func isVariadic(signature *ast.FuncType) bool {
+	params := signature.Params.List
+	if len(params) == 0 {
+		return false
+	}
+	_, ok := params[len(params)-1].Type.(*ast.Ellipsis)
+	return ok
+}
+
+func paramNames(fields *ast.FieldList) (names []string) {
+	if fields == nil {
+		return nil
+	}
+	for _, field := range fields.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+func brackets(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
+
+func declName(decl ast.Decl) string {
+	if f, ok := decl.(*ast.FuncDecl); ok {
+		return f.Name.Name
+	}
+	return "a declaration"
+}
+
+func TestBorderFaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		source string
+		want   []string
+	}{
+		"alias":           {"// A is.\ntype A = clientgo.A", nil},
+		"generic alias":   {"// A is.\ntype A[T any] = clientgo.A[T]", nil},
+		"value":           {"// A is.\nconst A = clientgo.A", nil},
+		"func":            {"// A is.\nfunc A(b, c string, d ...int) int { return clientgo.A(b, c, d...) }", nil},
+		"no result":       {"// A is.\nfunc A() { clientgo.A() }", nil},
+		"generic func":    {"// A is.\nfunc A[T any](b T) { clientgo.A[T](b) }", nil},
+		"shaped":          {"// Shaped is.\nfunc Shaped() { println() }", nil},
+		"no comment":      {"func A() { clientgo.A() }", []string{"A has no comment"}},
+		"group":           {"// All are.\ntype (\n// A is.\nA = clientgo.A\nB = clientgo.B\n)", []string{"B has no comment"}},
+		"own type":        {"// A is.\ntype A struct{}", []string{"a declaration is more than a name of client-go"}},
+		"defined type":    {"// A is.\ntype A clientgo.A", []string{"a declaration is more than a name of client-go"}},
+		"another name":    {"// A is.\nvar A = clientgo.B", []string{"a declaration is more than a name of client-go"}},
+		"swapped":         {"// A is.\nfunc A(b, c string) { clientgo.A(c, b) }", []string{"A is more than a name of client-go"}},
+		"more statements": {"// A is.\nfunc A() { println(); clientgo.A() }", []string{"A is more than a name of client-go"}},
+		"another func":    {"// A is.\nfunc A() { clientgo.B() }", []string{"A is more than a name of client-go"}},
+		"a method":        {"// A is.\nfunc (a T) A() { clientgo.A() }", []string{"A is more than a name of client-go"}},
+		"a literal":       {"// A is.\nfunc A() int { return 1 }", []string{"A is more than a name of client-go"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package cache\n\n"+tc.source, parser.ParseComments)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, borderFaults(file, "Shaped"))
+		})
+	}
+}
+
+// TestBorderErrorsAreTheSameValues lets errors.Is find an error of either package by the name of the other.
+func TestBorderErrorsAreTheSameValues(t *testing.T) {
+	assert.Same(t, clientgo.ErrFIFOClosed, cache.ErrFIFOClosed)
+	assert.Same(t, clientgo.ErrZeroLengthDeltasObject, cache.ErrZeroLengthDeltasObject)
+}
+
+// TestWaitForLogsItsCaller shows that the function in between does not show in the log.
+func TestWaitForLogsItsCaller(t *testing.T) {
+	var out bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))
+	ctx := klog.NewContext(t.Context(), logger)
+
+	_, _, line, _ := runtime.Caller(0)
+	done := cache.WaitFor(ctx, "my-caches", doneChecker("pods"))
+
+	assert.True(t, done)
+	assert.Equal(t, 2, strings.Count(out.String(), fmt.Sprintf("clientgo_test.go:%d]", line+1)), out.String())
+}
+
+// doneChecker is a DoneChecker of that name that is done.
+type doneChecker string
+
+func (c doneChecker) Name() string { return string(c) }
+
+func (c doneChecker) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}

@@ -1,0 +1,140 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/features"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// controller runs a reflector that fills a queue, and a loop that empties it.
+type controller struct {
+	config Config
+	clock  clock.Clock
+
+	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
+	take func() error
+
+	mu struct {
+		sync.RWMutex
+		reflector *reflector // nil before Run
+	}
+}
+
+// New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and hands what it pops to
+// config.ProcessBatch, or config.Process where the queue or the configuration knows no batches. The queue may be any
+// implementation. Both functions run in a goroutine of their own, one call at a time; what they fail at is reported to
+// k8s.io/apimachinery/pkg/util/runtime.HandleError and not tried again.
+//
+// Run returns when its context ends, the queue is closed and the last call has returned.
+func New(config *Config) Controller {
+	c := newController(*config, nil)
+	c.take = c.popSingle
+	if queue, ok := config.Queue.(QueueWithBatch); ok && config.ProcessBatch != nil {
+		c.take = func() error { return c.popBatch(queue) }
+	}
+	return c
+}
+
+func newController(config Config, take func() error) *controller {
+	return &controller{config: config, clock: clock.RealClock{}, take: take}
+}
+
+func (c *controller) popSingle() error {
+	_, err := c.config.Queue.Pop(PopProcessFunc(c.config.Process))
+	return err
+}
+
+func (c *controller) popBatch(queue QueueWithBatch) error {
+	if !features.FeatureGates().Enabled(features.InOrderInformersBatchProcess) {
+		return c.popSingle()
+	}
+	return queue.PopBatch(c.config.ProcessBatch, PopProcessFunc(c.config.Process))
+}
+
+// Run is RunWithContext for a stop channel.
+func (c *controller) Run(stopCh <-chan struct{}) {
+	c.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+// RunWithContext runs until ctx ends. It must be called once.
+func (c *controller) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	r := c.start(ctx)
+	var group wait.Group
+	defer group.Wait()
+	group.Start(func() {
+		<-ctx.Done()
+		c.config.Queue.Close()
+	})
+	group.StartWithContext(ctx, r.run)
+	wait.UntilWithContext(ctx, c.processLoop, time.Second)
+}
+
+func (c *controller) start(ctx context.Context) *reflector {
+	logger := klog.FromContext(ctx)
+	r := newReflector(reflectorConfig{
+		listerWatcher:     c.config.ListerWatcher,
+		expectedType:      c.config.ObjectType,
+		typeDescription:   c.config.ObjectDescription,
+		store:             c.config.Queue,
+		resyncPeriod:      c.config.FullResyncPeriod,
+		shouldResync:      c.config.ShouldResync,
+		minWatchTimeout:   c.config.MinWatchTimeout,
+		pageSize:          c.config.WatchListPageSize,
+		watchErrorHandler: watchErrorHandlerOf(&c.config),
+		clock:             c.clock,
+		logger:            &logger,
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.reflector = r
+	return r
+}
+
+// watchErrorHandlerOf returns the configured handler, nil for the default one. The one without a context goes first.
+func watchErrorHandlerOf(config *Config) WatchErrorHandlerWithContext {
+	if config.WatchErrorHandler == nil {
+		return config.WatchErrorHandlerWithContext
+	}
+	return func(_ context.Context, r *Reflector, err error) { config.WatchErrorHandler(r, err) }
+}
+
+// processLoop runs until the queue is closed or ctx ends. A panic of a process function leaves it; what was popped then is
+// lost, and RunWithContext enters the loop again after a second.
+func (c *controller) processLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := c.take()
+		if errors.Is(err, ErrFIFOClosed) {
+			return
+		}
+		if err != nil {
+			utilruntime.HandleErrorWithContext(ctx, err, "Failed to process changes popped from the queue")
+		}
+	}
+}
+
+// HasSynced tells whether the first list was popped completely.
+func (c *controller) HasSynced() bool { return c.config.Queue.HasSynced() }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (c *controller) HasSyncedChecker() DoneChecker { return c.config.Queue.HasSyncedChecker() }
+
+// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
+func (c *controller) LastSyncResourceVersion() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.mu.reflector == nil {
+		return ""
+	}
+	return c.mu.reflector.lastSyncResourceVersion()
+}

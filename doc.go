@@ -1,0 +1,78 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cache keeps a local copy of the objects of a Kubernetes API server and says what changed. It is a drop-in for
+// k8s.io/client-go/tools/cache v0.37 with engines of its own: change the import line and everything compiles, mixed with
+// code that still uses client-go's package.
+//
+//	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{
+//		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+//	})
+//	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+//		AddFunc: func(obj any) { ... },
+//	})
+//	go informer.RunWithContext(ctx)
+//	if !cache.WaitFor(ctx, "pods", registration.HasSyncedChecker()) {
+//		return context.Cause(ctx)
+//	}
+//	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
+//
+// # Guarantees
+//
+//  1. A handler hears of each change once, in the order of the server's watch, one call at a time.
+//  2. The store has a change, with all its indices, before any handler hears of it.
+//  3. A handler that is added late hears of what is in the store first (isInInitialList is true), then of all that follows,
+//     nothing twice and nothing left out.
+//  4. A Replace, and each batch of watch events, is seen by readers of the store whole or not at all.
+//  5. A slow, stuck or panicking handler delays nobody else. What it has still to hear waits in memory, without a bound.
+//  6. The user's functions (index, key, transform, handler) are never called under a lock that readers of the store take.
+//     One that fails or panics is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a
+//     handler) and leaves everything else as it was.
+//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It does not wait for a
+//     ListerWatcher that ignores its context. No goroutine of the informer is left.
+//
+// Objects are shared between the store, all handlers and all readers: never change one. KUBE_CACHE_MUTATION_DETECTOR=true
+// in the environment has informers look out for that, at a cost.
+//
+// # The way of an event
+//
+//	API server
+//	    │  list pages, watch events
+//	ListerWatcher ─────── what the user gave: a client, or a fake
+//	    │
+//	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
+//	    │  Replace, Add, Update, Delete, Bookmark
+//	RealFIFO ──────────── real_fifo.go: key and version are read, the transform runs, changes become records in order
+//	    │  a batch of records, all that is there
+//	controller ────────── controller.go: the loop that takes batches
+//	    │
+//	applier ───────────── apply.go: one batch is one transaction; what it replaced makes the notifications
+//	    ├──▶ store ────── store.go, thread_safe_store.go, index.go: what readers see
+//	    │
+//	sharedProcessor ───── shared_processor.go: each notification to each handler that it is meant for
+//	    │
+//	processorListener ─── processor_listener.go: what one handler has still to hear, and the goroutine that calls it
+//	    │
+//	the user's handler
+//
+// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO. Names and contracts that are client-go's are
+// aliases and live in the clientgo*.go files; nothing else does.
+//
+// # Locks
+//
+// In the order in which they may be taken, each at most once:
+//
+//  1. sharedIndexInformer.life: the phases of an informer and what may be set before the start
+//  2. sharedIndexInformer.delivery: one batch goes into the store and on to the handlers, or one handler joins
+//  3. threadSafeMap.writer, then threadSafeMap.state: the store
+//  4. sharedProcessor.mu, then processorListener.mu, then resyncSchedule.mu
+//
+// queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
+// which our informers' queue is not, and together with none of them otherwise.
+//
+// # Testing
+//
+// Every constructor takes a ListerWatcher: package cachetest has one that is scripted like an API server, and
+// k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels, contexts and clocks, so informers work
+// inside a testing/synctest bubble.
+package cache

@@ -1,0 +1,117 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// minimumResyncPeriod is the shortest period of resyncs, as in client-go.
+const minimumResyncPeriod = time.Second
+
+var errNilHandler = errors.New("event handler is nil")
+
+// AddEventHandler is AddEventHandlerWithOptions with the informer's resync period.
+func (s *sharedIndexInformer) AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a resync period.
+func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
+}
+
+// AddEventHandlerWithOptions has the handler called for everything from here on, one call at a time, in order; first, if the
+// informer runs, with an Add for each object in the store. The same handler may be added more than once and is then called
+// more than once. It fails on a stopped informer.
+func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
+	if handler == nil {
+		return nil, errNilHandler
+	}
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.life.phase == phaseStopped {
+		return nil, fmt.Errorf("handler %s was not added: %w", nameForHandler(handler), errAlreadyStopped)
+	}
+	logger := ptr.Deref(options.Logger, klog.Background())
+	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.defaultResyncPeriod))
+	listener := newProcessorListener(listenerConfig{
+		logger:       logger,
+		handler:      handler,
+		upstream:     s.HasSyncedChecker(),
+		clock:        s.clock,
+		requested:    requested,
+		resyncPeriod: effectiveResyncPeriod(logger, requested, s.life.resyncCheckPeriod),
+	})
+	if s.life.phase == phaseNew {
+		s.processor.add(listener, nil)
+		return listener, nil
+	}
+	s.delivery.Lock()
+	defer s.delivery.Unlock()
+	s.processor.add(listener, s.store.List())
+	return listener, nil
+}
+
+// resyncPeriodLocked fits a requested period into what the informer can do. Before the start the informer checks as often
+// as the most impatient handler wants; afterwards a handler cannot be more impatient than that.
+func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested time.Duration) time.Duration {
+	if requested <= 0 {
+		return requested
+	}
+	if requested < minimumResyncPeriod {
+		logger.Info("Warning: resync period raised to the minimum", "requested", requested, "minimum", minimumResyncPeriod)
+		requested = minimumResyncPeriod
+	}
+	check := s.life.resyncCheckPeriod
+	if requested >= check {
+		return requested
+	}
+	if s.life.phase != phaseNew {
+		logger.Info("Warning: the informer runs already: resync period raised to its check period", "requested", requested, "checkPeriod", check)
+		return check
+	}
+	s.life.resyncCheckPeriod = requested
+	s.processor.resyncCheckPeriodChanged(requested)
+	return requested
+}
+
+// effectiveResyncPeriod is how often a handler is resynced by an informer that checks every check; 0 is never.
+func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
+	switch {
+	case requested == 0:
+		return 0
+	case check == 0:
+		logger.Info("Warning: no resyncs, because the informer does none", "requested", requested)
+		return 0
+	default:
+		return max(requested, check)
+	}
+}
+
+// RemoveEventHandler has the handler called no more, apart from a call that is running; client-go's ShutDownEventHandler
+// waits for that one. Removing twice, or with a handle of another informer, does nothing. It may be called from within the
+// handler. A handle of another type is an error.
+func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
+	listener, ok := handle.(*processorListener)
+	if !ok {
+		return fmt.Errorf("invalid registration handle of type %T", handle)
+	}
+	s.processor.remove(listener)
+	return nil
+}
+
+// EventHandlerCount returns how many handlers are registered.
+func (s *sharedIndexInformer) EventHandlerCount() int { return s.processor.count() }
+
+// IsRegistered tells whether the handle's handler is registered with this informer.
+func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistration) bool {
+	listener, ok := handle.(*processorListener)
+	return ok && s.processor.has(listener)
+}

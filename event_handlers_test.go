@@ -1,0 +1,248 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+func TestNilHandlerIsRefused(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		_, err := b.informer.AddEventHandler(nil)
+		assert.ErrorIs(t, err, errNilHandler)
+	})
+}
+
+func TestRemoveHandler(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		seen, other := &journal{}, &journal{}
+		handle := b.handle(seen)
+		b.handle(other)
+		unstarted := b.handle(&journal{})
+		require.NoError(t, ShutDownEventHandler(b.informer, unstarted), "before the start")
+		b.start()
+		b.source.Add(pod("a", "1"))
+		synctest.Wait()
+		assert.True(t, b.informer.IsRegistered(handle))
+		require.NoError(t, b.informer.RemoveEventHandler(handle))
+		require.NoError(t, b.informer.RemoveEventHandler(handle), "removing twice does nothing")
+		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+		assert.False(t, b.informer.IsRegistered(handle))
+		assert.Equal(t, 1, b.informer.EventHandlerCount())
+		b.source.Add(pod("b", "1"))
+		synctest.Wait()
+		assert.Equal(t, []string{"add a1"}, seen.take())
+		assert.Equal(t, []string{"add a1", "add b1"}, other.take())
+
+		assert.Error(t, b.informer.RemoveEventHandler(foreignHandle{}))
+		assert.False(t, b.informer.IsRegistered(foreignHandle{}))
+	})
+}
+
+type foreignHandle struct{}
+
+func (foreignHandle) HasSynced() bool               { return true }
+func (foreignHandle) HasSyncedChecker() DoneChecker { return nil }
+
+func TestHandleOfAnotherInformerIsIgnored(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		seen := &journal{}
+		b.handle(seen)
+		other := NewSharedIndexInformer(b.source, nil, 0, nil)
+		foreign, err := other.AddEventHandler(&journal{})
+		require.NoError(t, err)
+		require.NoError(t, b.informer.RemoveEventHandler(foreign))
+		assert.Equal(t, 1, b.informer.EventHandlerCount())
+		assert.True(t, other.(*sharedIndexInformer).IsRegistered(foreign))
+	})
+}
+
+func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		late, seen := &journal{}, &journal{}
+		var self ResourceEventHandlerRegistration
+		seen.on = func(line string) {
+			if line == "add a1" {
+				b.handle(late)
+				assert.NoError(t, b.informer.RemoveEventHandler(self))
+			}
+		}
+		self = b.handle(seen)
+		b.start()
+		b.source.Add(pod("a", "1"))
+		b.source.Add(pod("b", "1"))
+		synctest.Wait()
+		b.source.Add(pod("c", "1"))
+		synctest.Wait()
+		assert.Equal(t, []string{"add a1"}, seen.take(), "removed in its first call")
+		lines := late.take()
+		assert.Len(t, lines, 3)
+		assert.Equal(t, "add c1", lines[2])
+	})
+}
+
+// quietPanics has panics of handlers reported instead of ending the process, until the test ends. The result counts them.
+func quietPanics(t *testing.T) *int {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	count := 0
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) { count++ })
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	return &count
+}
+
+func TestPanickingHandlerLosesOneCall(t *testing.T) {
+	panics := quietPanics(t)
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		bad, good := &journal{}, &journal{}
+		bad.on = func(line string) {
+			if line == "add b1" {
+				panic("cannot take it")
+			}
+		}
+		b.handle(bad)
+		b.handle(good)
+		b.start()
+		for _, name := range []string{"a", "b", "c"} {
+			b.source.Add(pod(name, "1"))
+		}
+		synctest.Wait()
+		assert.Equal(t, []string{"add a1", "add b1"}, bad.take(), "a pause follows a panic")
+		assert.Len(t, good.take(), 3, "the other handler goes on")
+		time.Sleep(panicPause)
+		synctest.Wait()
+		assert.Equal(t, []string{"add c1"}, bad.take())
+		assert.Equal(t, 1, *panics)
+	})
+}
+
+func TestPanicInTheInitialListKeepsTheHandlerUnsynced(t *testing.T) {
+	quietPanics(t)
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		b.source.Add(pod("a", "1"))
+		registration := b.handle(&journal{on: func(string) { panic("cannot take it") }})
+		b.start()
+		time.Sleep(2 * panicPause)
+		assert.True(t, b.informer.HasSynced())
+		assert.False(t, registration.HasSynced())
+	})
+}
+
+func TestStopDuringThePauseAfterAPanic(t *testing.T) {
+	quietPanics(t)
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		handle := b.handle(&journal{on: func(string) { panic("cannot take it") }})
+		b.start()
+		b.source.Add(pod("a", "1"))
+		b.source.Add(pod("b", "1"))
+		synctest.Wait()
+		begin := time.Now()
+		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+		assert.Zero(t, time.Since(begin))
+	})
+}
+
+func TestHandlerThatEndsItsGoroutine(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		seen := &journal{}
+		seen.on = func(line string) {
+			if line == "initial a1" || line == "initial b1" {
+				runtime.Goexit()
+			}
+		}
+		b.source.Add(pod("a", "1"))
+		b.source.Add(pod("b", "1"))
+		handle := b.handle(seen)
+		b.start()
+		b.source.Add(pod("c", "1"))
+		synctest.Wait()
+		lines := seen.take()
+		require.Len(t, lines, 3)
+		assert.Equal(t, "add c1", lines[2])
+		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+	})
+}
+
+func TestResyncReachesWhoIsDue(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{ResyncPeriod: time.Minute}, func(b *bubble) {
+		every, never, slow := &journal{}, &journal{}, &journal{}
+		b.addWithPeriod(every, time.Millisecond) // raised to a second
+		b.addWithPeriod(never, 0)
+		b.addWithPeriod(slow, 3*time.Second)
+		b.source.Add(pod("a", "1"))
+		b.start()
+		hasty := &journal{}
+		b.addWithPeriod(hasty, time.Millisecond)
+		synctest.Wait()
+		for _, j := range []*journal{every, never, slow, hasty} {
+			j.take()
+		}
+		time.Sleep(3*time.Second + time.Millisecond)
+		synctest.Wait()
+		again := "update a1 a1"
+		assert.Equal(t, []string{again, again, again}, every.take())
+		assert.Equal(t, []string{again, again, again}, hasty.take())
+		assert.Equal(t, []string{again}, slow.take())
+		assert.Empty(t, never.take())
+	})
+}
+
+func (b *bubble) addWithPeriod(handler ResourceEventHandler, period time.Duration) {
+	_, err := b.informer.AddEventHandlerWithResyncPeriod(handler, period)
+	require.NoError(b, err)
+}
+
+func TestEffectiveResyncPeriod(t *testing.T) {
+	for _, c := range []struct{ requested, check, want time.Duration }{
+		{0, time.Second, 0},
+		{time.Second, 0, 0},
+		{time.Second, time.Minute, time.Minute},
+		{time.Minute, time.Second, time.Minute},
+	} {
+		assert.Equal(t, c.want, effectiveResyncPeriod(klog.Background(), c.requested, c.check))
+	}
+}
+
+func TestSlowHandlerDelaysNobody(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		release := make(chan struct{})
+		slow, quick := &journal{on: func(string) { <-release }}, &journal{}
+		b.handle(slow)
+		b.handle(quick)
+		b.start()
+		const n = 3000
+		for range n / 2 {
+			b.source.Add(pod("a", "1"))
+			b.source.Delete(pod("a", "1"))
+		}
+		synctest.Wait()
+		assert.Len(t, quick.take(), n)
+		assert.Len(t, slow.take(), 1)
+		close(release)
+		synctest.Wait()
+		assert.Len(t, slow.take(), n-1)
+	})
+}
+
+func TestNameForHandler(t *testing.T) {
+	one, other := func(any) {}, func(_, _ any) {}
+	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(&journal{}))
+	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler", nameForHandler(ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: other}))
+	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler", nameForHandler(&ResourceEventHandlerFuncs{DeleteFunc: one}))
+	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler.func1+github.com/kinformer/cache.namedUpdate",
+		nameForHandler(ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: namedUpdate}))
+	assert.Equal(t, "cache.ResourceEventHandlerFuncs", nameForHandler(ResourceEventHandlerFuncs{}))
+	assert.Equal(t, "k8s.io/client-go/tools/cache.FilteringResourceEventHandler", nameForHandler(FilteringResourceEventHandler{}))
+}
+
+func namedUpdate(_, _ any) {}

@@ -1,0 +1,116 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place and is popped once, in its
+// newest state; one that is deleted before is not popped at all.
+//
+// All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
+type FIFO struct {
+	queueCore
+	items map[string]any // guarded by mu
+	order []string       // keys in order of arrival, among them deleted ones; guarded by mu
+}
+
+var (
+	_ Queue       = (*FIFO)(nil)
+	_ DoneChecker = (*FIFO)(nil)
+)
+
+// NewFIFO returns an empty FIFO that tells objects apart by keyFunc.
+func NewFIFO(keyFunc KeyFunc) *FIFO {
+	f := &FIFO{items: map[string]any{}}
+	f.init("FIFO", keyFunc)
+	return f
+}
+
+// Add puts obj in the queue, or its newer state in the place where it waits already. Error: KeyError.
+func (f *FIFO) Add(obj interface{}) error {
+	key, err := f.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.populateLocked()
+	f.putLocked(key, obj)
+	f.mu.arrival.Broadcast()
+	return nil
+}
+
+func (f *FIFO) putLocked(key string, obj any) {
+	if _, waiting := f.items[key]; !waiting {
+		f.order = append(f.order, key)
+	}
+	f.items[key] = obj
+}
+
+// Update is the same as Add.
+func (f *FIFO) Update(obj interface{}) error { return f.Add(obj) }
+
+// Delete takes obj out of the queue if it waits there. Error: KeyError.
+func (f *FIFO) Delete(obj interface{}) error {
+	key, err := f.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.populateLocked()
+	delete(f.items, key)
+	return nil
+}
+
+// Pop waits for an object and calls process with it while the queue is locked: process must not call the queue. It returns
+// the object and what process returned, or ErrFIFOClosed when the queue is closed and empty.
+func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	taken := 0
+	defer func() { f.throughLocked(taken) }()
+	for {
+		if err := f.awaitLocked(func() int { return len(f.order) }); err != nil {
+			return nil, err
+		}
+		key := f.order[0]
+		f.order = f.order[1:]
+		taken++
+		if obj, waiting := f.items[key]; waiting {
+			delete(f.items, key)
+			return obj, process(obj, !f.HasSynced())
+		}
+	}
+}
+
+// Replace makes list the content of the queue; objects that wait already keep their order. An object without a key fails
+// the call (KeyError) and leaves the queue as it was. The queue keeps no resourceVersion.
+func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
+	keys, err := f.replacedKeys(list)
+	if err != nil {
+		return err
+	}
+	items := make(map[string]any, len(list))
+	for i, key := range keys {
+		items[key] = list[i]
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.populateInitialLocked(len(items))
+	f.items, f.order = items, f.order[:0]
+	queued := make(map[string]bool, len(items))
+	for _, key := range keys {
+		if !queued[key] {
+			queued[key] = true
+			f.order = append(f.order, key)
+		}
+	}
+	if len(f.order) > 0 {
+		f.mu.arrival.Broadcast()
+	}
+	return nil
+}
+
+// Resync does nothing: every object in the queue is in line already.
+func (f *FIFO) Resync() error { return nil }

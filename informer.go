@@ -1,0 +1,105 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while the Controller runs, and
+// calls options.Handler for each change after the store has it. The handler runs in the controller's goroutine: while it is
+// busy, changes wait in the queue. A panic of the handler is reported, and unless utilruntime.ReallyCrash is set the next
+// change follows. The Store is for reading only; it is an Indexer as well.
+//
+// A handler that is to be shared, added or removed later needs NewSharedIndexInformer.
+func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
+	return newInformer(options)
+}
+
+// NewInformer is NewInformerWithOptions with these options.
+//
+// Deprecated: use NewInformerWithOptions.
+func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler) (Store, Controller) {
+	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h})
+}
+
+// NewIndexerInformer is NewInformerWithOptions with these options.
+//
+// Deprecated: use NewInformerWithOptions.
+func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
+	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers})
+}
+
+// NewTransformingInformer is NewInformerWithOptions with these options.
+//
+// Deprecated: use NewInformerWithOptions.
+func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
+	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Transform: transformer})
+}
+
+// NewTransformingIndexerInformer is NewInformerWithOptions with these options.
+//
+// Deprecated: use NewInformerWithOptions.
+func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers, transformer TransformFunc) (Indexer, Controller) {
+	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers, Transform: transformer})
+}
+
+func newInformer(options InformerOptions) (*store, Controller) {
+	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
+	queue := newInformerQueue(queueOptions{
+		logger:     ptr.Deref(options.Logger, klog.Background()),
+		objectType: options.ObjectType,
+		transform:  options.Transform,
+		identifier: options.Identifier,
+		metrics:    options.InformerMetricsProvider,
+	})
+	handler := options.Handler
+	if handler == nil {
+		handler = ResourceEventHandlerFuncs{}
+	}
+	applier := newApplier(state)
+	deliver := func(batch []record, isInInitialList bool) error {
+		for _, c := range applier.apply(batch, isInInitialList) {
+			c.deliverIsolated(handler)
+		}
+		return nil
+	}
+	return state, newController(Config{
+		Queue:            queue,
+		ListerWatcher:    options.ListerWatcher,
+		ObjectType:       options.ObjectType,
+		FullResyncPeriod: options.ResyncPeriod,
+		MinWatchTimeout:  options.MinWatchTimeout,
+	}, func() error { return queue.popAll(deliver) })
+}
+
+// queueOptions are what an informer's queue needs to know of the informer.
+type queueOptions struct {
+	logger     klog.Logger
+	objectType runtime.Object
+	transform  TransformFunc
+	identifier InformerNameAndResource
+	metrics    InformerMetricsProvider
+}
+
+// newInformerQueue returns the queue of our own informers: changes in order of arrival, a Replace as one.
+func newInformerQueue(o queueOptions) *RealFIFO {
+	return NewRealFIFOWithOptions(RealFIFOOptions{
+		Logger:                &o.logger,
+		Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
+		KeyFunction:           MetaNamespaceKeyFunc,
+		Transformer:           o.transform,
+		Identifier:            o.identifier,
+		MetricsProvider:       o.metrics,
+		AtomicEvents:          true,
+		UnlockWhileProcessing: true,
+		EmitDeltaTypeBookmark: true,
+	})
+}

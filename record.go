@@ -1,0 +1,84 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// record is one change on its way from the reflector through the queue to the store. Key and version are read once, where
+// the object enters the queue, and carried from there on.
+type record struct {
+	typ     DeltaType
+	key     string
+	version string // resourceVersion as received, before any transform
+	object  any    // as it will be stored; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
+	list    *replacement
+}
+
+// replacement is the content of a ReplacedAll record: three slices of equal length, owned by the record.
+type replacement struct {
+	keys     []string
+	versions []string
+	objects  []any
+}
+
+// delta returns the record in the form that the exported queue API hands out.
+func (r *record) delta() Delta {
+	switch r.typ {
+	case ReplacedAll:
+		return Delta{Type: ReplacedAll, Object: ReplacedAllInfo{ResourceVersion: r.version, Objects: r.list.objects}}
+	case SyncAll:
+		return Delta{Type: SyncAll, Object: SyncAllInfo{}}
+	case Bookmark:
+		return Delta{Type: Bookmark, Object: BookmarkInfo{ResourceVersion: r.version}}
+	default:
+		return Delta{Type: r.typ, Object: r.object}
+	}
+}
+
+// keyed tells whether the record is about one object, which alone may share a batch with others.
+func (r *record) keyed() bool {
+	switch r.typ {
+	case ReplacedAll, SyncAll, Bookmark:
+		return false
+	default:
+		return true
+	}
+}
+
+// changeKind is what a change means to a handler.
+type changeKind uint8
+
+const (
+	changeAdd changeKind = iota
+	changeUpdate
+	changeDelete
+)
+
+// change is one notification: what the store has already applied and the handlers have still to hear.
+type change struct {
+	kind     changeKind
+	initial  bool // an Add that belongs to the initial list
+	resync   bool // an Update that says nothing new: for handlers whose resync is due
+	old, new any  // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
+}
+
+// deliver calls the handler's method for the change.
+func (c *change) deliver(handler ResourceEventHandler) {
+	switch c.kind {
+	case changeAdd:
+		handler.OnAdd(c.new, c.initial)
+	case changeUpdate:
+		handler.OnUpdate(c.old, c.new)
+	case changeDelete:
+		handler.OnDelete(c.old)
+	}
+}
+
+// deliverIsolated is deliver for a caller that goes on after a panic of the handler.
+func (c *change) deliverIsolated(handler ResourceEventHandler) {
+	defer utilruntime.HandleCrash()
+	c.deliver(handler)
+}

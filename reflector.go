@@ -1,0 +1,196 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/client-go/util/watchlist"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// reflectorConfig is what a reflector is made of. listerWatcher and store are required, every other zero value works.
+// The reflector keeps the config and does not change it.
+type reflectorConfig struct {
+	// name identifies the reflector in logs and errors; empty: file:line of the nearest caller outside of this
+	// package and of client-go's.
+	name string
+	// typeDescription says in words what is reflected; empty: derived from expectedType.
+	typeDescription string
+	// listerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream lists.
+	listerWatcher ListerWatcher
+	// expectedType is an example of the objects to admit; nil admits any. An unstructured example with apiVersion and
+	// kind admits only objects of that kind.
+	expectedType any
+	// store is written to from one goroutine at a time, and is also asked for ReflectorBookmarkStore and
+	// ResourceVersionUpdater.
+	store ReflectorStore
+	// resyncPeriod is the time between two looks at shouldResync while watching; 0: never.
+	resyncPeriod time.Duration
+	// shouldResync tells whether a period that has passed leads to store.Resync; nil: always.
+	shouldResync func() bool
+	// minWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it has no effect.
+	minWatchTimeout time.Duration
+	// pageSize forces lists into pages of that many objects; 0: client-go's rules decide.
+	pageSize int64
+	// maxInternalErrorRetry is how long internal errors of a watch are answered by another watch instead of a list.
+	maxInternalErrorRetry time.Duration
+	// backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet minutes).
+	backoff *wait.Backoff
+	// clock drives everything but the delay between two rounds, which, as in client-go, is real; nil: the real clock.
+	clock clock.Clock
+	// logger replaces klog.Background during construction; a running reflector takes the one of its context.
+	logger *klog.Logger
+	// watchErrorHandler hears of each error that ends a round; nil: DefaultWatchErrorHandler.
+	watchErrorHandler WatchErrorHandlerWithContext
+}
+
+// reflector keeps a store equal, eventually, to a collection on the server: it takes the whole state by a list or a
+// watch-list stream, then follows it by watches, and starts over when it loses the thread. The machine of
+// reflector_machine.go does the work; this type holds what outlives a round.
+//
+// Guarantees:
+//   - The store is called by one goroutine at a time, in the order of the server's events.
+//   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is left behind: what it
+//     returns later is dropped, a watch is stopped.
+//   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a panic inside the
+//     ListerWatcher is thrown again in the goroutine that runs the reflector.
+//   - Objects never appear in logs or errors, only their types and keys.
+//
+// At most one run or listAndWatch at a time; lastSyncResourceVersion and card may be called by anyone at any time.
+type reflector struct {
+	reflectorConfig
+
+	lists     ListerWatcherWithContext
+	expects   expectation
+	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
+	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
+	timeouts  watchTimeouts
+	delay     wait.DelayFunc
+	opening   reflectorPhase // how a round begins: streaming or listing
+
+	position position
+	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
+	// that server has no watch cache, and paging costs it nothing.
+	paging bool
+	id     identity
+}
+
+// newReflector makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is decided
+// here, by the WatchListClient gate as it is now and by what cfg.listerWatcher says about itself.
+func newReflector(cfg reflectorConfig) *reflector {
+	cfg = cfg.withDefaults()
+	r := &reflector{
+		reflectorConfig: cfg,
+		lists:           ToListerWatcherWithContext(cfg.listerWatcher),
+		expects:         expectationOf(cfg.expectedType),
+		timeouts:        watchTimeoutsFrom(cfg.minWatchTimeout),
+		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
+		opening:         openingPhase(cfg),
+	}
+	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
+	r.versions, _ = cfg.store.(ResourceVersionUpdater)
+	return r
+}
+
+// openingPhase is streaming if the gate is on and the ListerWatcher does not deny it, else listing.
+func openingPhase(cfg reflectorConfig) reflectorPhase {
+	if !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) {
+		return listing
+	}
+	if watchlist.DoesClientNotSupportWatchListSemantics(cfg.listerWatcher) {
+		logger := klog.LoggerWithName(*cfg.logger, cfg.name)
+		logger.V(2).Info("The client cannot stream lists, using LIST. Expected of fake clients only.",
+			"feature", clientfeatures.WatchListClient)
+		return listing
+	}
+	return streaming
+}
+
+// run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does. Rounds that end are
+// followed by another one after a backoff; errors go to the watch-error handler.
+func (r *reflector) run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.V(3).Info("Starting reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
+	m := newMachine(r)
+	m.roundOver = m.scheduleRound
+	defer m.close()
+	for m.phase != stopped {
+		m.stepOrCrash(ctx)
+	}
+	logger.V(3).Info("Stopping reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
+}
+
+// listAndWatch runs one round: the whole state, then watches until one ends in a way that needs the whole state again.
+// It returns nil when ctx ended or an established watch broke, and an error when a list failed or a watch could not be
+// started. It does not call the watch-error handler.
+func (r *reflector) listAndWatch(ctx context.Context) error {
+	var result error
+	m := newMachine(r)
+	m.roundOver = func(_ context.Context, err error) reflectorPhase {
+		result = err
+		return stopped
+	}
+	defer m.close()
+	for m.phase != stopped {
+		m.step(ctx)
+	}
+	return result
+}
+
+// lastSyncResourceVersion returns the version that the reflector would watch from now; "" before the first list. The
+// store may still be busy with that version.
+func (r *reflector) lastSyncResourceVersion() string {
+	return r.position.version()
+}
+
+// position is where the reflector stands in the history of the collection.
+type position struct {
+	mu struct {
+		sync.RWMutex
+		version string
+	}
+	// refused records that the server no longer, or not yet, knows version, so that the next whole state must be its
+	// newest. Only the engine's goroutine uses it.
+	refused bool
+}
+
+func (p *position) version() string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mu.version
+}
+
+func (p *position) advance(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.version = version
+}
+
+// forList is the version a list asks for: "" (the newest) after a refusal, "0" (whatever the server has in its cache)
+// for the first one, else at least the last one seen, so that the store never goes back in time.
+func (p *position) forList() string {
+	version := p.version()
+	switch {
+	case p.refused:
+		return ""
+	case version == "":
+		return "0"
+	default:
+		return version
+	}
+}
+
+// forStream is the version a watch-list stream asks for: at least the last one seen, or the newest.
+func (p *position) forStream() string {
+	if p.refused {
+		return ""
+	}
+	return p.version()
+}

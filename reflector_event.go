@@ -1,0 +1,165 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
+// metadata.
+type watchChange struct {
+	kind watch.EventType
+	obj  runtime.Object
+	meta metav1.Object
+}
+
+// endsInitialEvents tells that the change is the mark at the end of a watch-list.
+func (c watchChange) endsInitialEvents() bool {
+	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// follow hands the changes of s to take until take returns true; then it returns nil and s is still open. Otherwise
+// the error tells why it ended: errStopped, errClosed, errSilent, a *resyncError, a *VeryShortWatchError, or what the
+// server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever.
+func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return errStopped
+		case <-m.resync.C():
+			if err := m.resync.fire(ctx); err != nil {
+				return err
+			}
+		case <-quiet.C():
+			if err := quiet.check(ctx, s); err != nil {
+				return err
+			}
+		case event, open := <-s.events:
+			if !open {
+				return m.closing(s)
+			}
+			if event.Type == watch.Error {
+				return errorOf(event.Object)
+			}
+			s.received++
+			c, err := m.r.expects.vet(event)
+			if err != nil {
+				utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", m.r.name, "type", m.r.typeDescription, "event", event.Type)
+				continue
+			}
+			s.understood++
+			if take(ctx, c) {
+				return nil
+			}
+		}
+	}
+}
+
+// closing is the error of a stream that the server closed.
+func (m *machine) closing(s *stream) error {
+	if s.understood == 0 && m.r.clock.Since(s.since) < veryShortWatch {
+		return &VeryShortWatchError{Name: m.r.name}
+	}
+	return errClosed
+}
+
+// vet makes a change of an event, or says why it is none.
+func (e expectation) vet(event watch.Event) (watchChange, error) {
+	obj := event.Object
+	if isNil(obj) {
+		return watchChange{}, fmt.Errorf("no object")
+	}
+	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
+		return watchChange{}, fmt.Errorf("object has type %v, not %v", got, e.typ)
+	}
+	if e.gvk != nil {
+		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
+			return watchChange{}, fmt.Errorf("object is of kind %v, not %v", got, *e.gvk)
+		}
+	}
+	if gvk, bad := unusableKind(obj); bad {
+		return watchChange{}, fmt.Errorf("objects of kind %v cannot be cached", gvk)
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
+	}
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+		return watchChange{kind: event.Type, obj: obj, meta: accessor}, nil
+	default:
+		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
+	}
+}
+
+// unusableKind tells unstructured objects that answer a request without being the objects asked for: tables, which a
+// server sends to clients that accept them, and statuses.
+func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		return schema.GroupVersionKind{}, false
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	switch gvk {
+	case metav1.SchemeGroupVersion.WithKind("Table"), metav1beta1.SchemeGroupVersion.WithKind("Table"):
+		return gvk, true
+	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
+		_, single := obj.(*unstructured.Unstructured)
+		return gvk, single
+	default:
+		return gvk, false
+	}
+}
+
+// silence watches over a watch-list stream that waits for its end mark.
+type silence struct {
+	r     *reflector
+	timer clock.Timer
+	seen  int           // stream.received at the last look
+	quiet time.Duration // since when it did not change, in whole steps
+}
+
+func (r *reflector) newSilence() *silence {
+	return &silence{r: r, timer: r.clock.NewTimer(streamSilenceStep)}
+}
+
+// C delivers when it is time for a look. It is nil for a nil silence.
+func (s *silence) C() <-chan time.Time {
+	if s == nil {
+		return nil
+	}
+	return s.timer.C()
+}
+
+func (s *silence) stop() { s.timer.Stop() }
+
+// check takes a look: it logs a step without events, and returns errSilent when the limit is reached.
+func (s *silence) check(ctx context.Context, of *stream) error {
+	s.timer = s.r.clock.NewTimer(streamSilenceStep)
+	if of.received != s.seen {
+		s.seen, s.quiet = of.received, 0
+		return nil
+	}
+	s.quiet += streamSilenceStep
+	if s.quiet >= streamSilenceLimit {
+		return errSilent
+	}
+	klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", s.r.name,
+		"type", s.r.typeDescription, "events", of.received, "silentFor", s.quiet)
+	return nil
+}

@@ -1,0 +1,193 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// reflectorPhase is a state of the machine.
+type reflectorPhase uint8
+
+const (
+	// listing: a LIST is in flight; its result replaces the store's content.
+	listing reflectorPhase = iota
+	// streaming: a watch-list stream fills a staging area, which replaces the store's content at the end mark.
+	streaming
+	// watching: a watch is being opened or followed; its events are applied one by one.
+	watching
+	// backingOff: nothing is in flight; the machine waits for pause.length, then goes to pause.resume.
+	backingOff
+	// stopped: the context ended or the only round is over. The last state.
+	stopped
+)
+
+// String names the phase as it is written in logs.
+func (p reflectorPhase) String() string {
+	switch p {
+	case listing:
+		return "listing"
+	case streaming:
+		return "streaming"
+	case watching:
+		return "watching"
+	case backingOff:
+		return "backing off"
+	default:
+		return "stopped"
+	}
+}
+
+// machine walks a reflector through its phases. A round is the way from the opening reflectorPhase to a point where only the
+// whole state helps:
+//
+//	           ┌── refused version, broken stream (fewer than 3)
+//	           ▼  │
+//	opening ▶ streaming ──── end mark ───▶ watching ◀─┐
+//	   │       │   ▲                        │  ▲  └───┘ closed by the server, retried internal error
+//	   │       │   └─ backingOff (429, no   │  │
+//	   │       │      connection)           │  └─ backingOff (429, no connection)
+//	   │       ▼ any other error            │
+//	   └────▶ listing ─── published ────────┘
+//	           │                            │ any other error
+//	           └── error ──▶ round over ◀───┘
+//	                             │
+//	                  run: backingOff, then opening     listAndWatch: stopped
+//
+// From everywhere the end of the context leads to stopped. One goroutine runs the machine; requests run in goroutines
+// of their own (reflector_request.go), and every wait goes through await or follow, which also serve the resync timer.
+type machine struct {
+	r     *reflector
+	phase reflectorPhase
+	pause pause
+	// roundOver decides what follows a round that ended with err, or nil.
+	roundOver func(ctx context.Context, err error) reflectorPhase
+
+	// What follows belongs to the round and is reset at its end.
+
+	stream  *stream           // the open watch, in watching only; nil: one has to be opened
+	resync  resyncTimer       // armed in the watching part of the round
+	retry   RetryWithDeadline // decides about internal errors of watches
+	strikes int               // consecutive streams that ended without their end mark
+}
+
+// pause says how long backingOff lasts, on which clock, and what follows.
+type pause struct {
+	clock  clock.Clock
+	length time.Duration
+	resume reflectorPhase
+}
+
+func newMachine(r *reflector) *machine {
+	return &machine{r: r, phase: r.opening, resync: resyncTimer{r: r}}
+}
+
+// step does the work of the present phase and goes to the next one. It returns at once when ctx ends.
+func (m *machine) step(ctx context.Context) {
+	if ctx.Err() != nil {
+		m.phase = stopped
+	}
+	switch m.phase {
+	case listing:
+		m.phase = m.list(ctx)
+	case streaming:
+		m.phase = m.streamList(ctx)
+	case watching:
+		m.phase = m.watch(ctx)
+	case backingOff:
+		m.phase = m.backOff(ctx)
+	case stopped:
+	}
+}
+
+// stepOrCrash is step for run: a panic is reported as everywhere in Kubernetes and goes on, unless the process is told
+// to survive panics; then the round is over and another one follows.
+func (m *machine) stepOrCrash(ctx context.Context) {
+	returned := false
+	defer func() {
+		if !returned {
+			m.close()
+			m.phase = m.restAfterRound()
+		}
+	}()
+	defer utilruntime.HandleCrashWithContext(ctx)
+	m.step(ctx)
+	returned = true
+}
+
+// endRound releases what the round held and asks roundOver what follows.
+func (m *machine) endRound(ctx context.Context, err error) reflectorPhase {
+	m.close()
+	return m.roundOver(ctx, err)
+}
+
+// scheduleRound is the roundOver of run: the error is handed to the watch-error handler, and another round follows.
+func (m *machine) scheduleRound(ctx context.Context, err error) reflectorPhase {
+	if err != nil {
+		m.r.watchErrorHandler(ctx, m.r.card(), err)
+	}
+	return m.restAfterRound()
+}
+
+// restAfterRound leads to another round after the backoff, on real time as in client-go: whoever steps a fake clock
+// for resyncs does not wait for rounds with it.
+func (m *machine) restAfterRound() reflectorPhase {
+	m.pause = pause{clock: clock.RealClock{}, length: m.r.delay(), resume: m.r.opening}
+	return backingOff
+}
+
+// retryLater leads back to the phase resume after the backoff, within the round.
+func (m *machine) retryLater(resume reflectorPhase) reflectorPhase {
+	m.pause = pause{clock: m.r.clock, length: m.r.delay(), resume: resume}
+	return backingOff
+}
+
+// backOff waits for the pause.
+func (m *machine) backOff(ctx context.Context) reflectorPhase {
+	timer := m.pause.clock.NewTimer(m.pause.length)
+	defer timer.Stop()
+	if _, err := await(ctx, m, timer.C()); err != nil {
+		return m.interrupted(ctx, err)
+	}
+	return m.pause.resume
+}
+
+// beginWatching is the transition from a published state to watching.
+func (m *machine) beginWatching(ctx context.Context) reflectorPhase {
+	r := m.r
+	klog.FromContext(ctx).V(2).Info("Caches populated", "reflector", r.name, "type", r.typeDescription)
+	m.retry = NewRetryWithDeadline(r.maxInternalErrorRetry, internalErrorReset, isInternalError, r.clock)
+	m.resync.arm()
+	return watching
+}
+
+// interrupted is where a wait that await cut short leads: to stopped when the context ended, else, after a failed
+// resync, to the end of the round.
+func (m *machine) interrupted(ctx context.Context, err error) reflectorPhase {
+	if errors.Is(err, errStopped) {
+		return stopped
+	}
+	klog.FromContext(ctx).Info("Warning: watching given up", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+	return m.endRound(ctx, nil)
+}
+
+// close releases what the round holds. It may be called again and again.
+func (m *machine) close() {
+	m.dropStream()
+	m.resync.disarm()
+	m.strikes = 0
+}
+
+func (m *machine) dropStream() {
+	if m.stream != nil {
+		m.stream.stop()
+		m.stream = nil
+	}
+}

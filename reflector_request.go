@@ -1,0 +1,135 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+// await waits for a value on ch and serves the resync timer meanwhile. It returns errStopped when ctx ended and a
+// *resyncError when a resync failed; what ch delivers later is then the business of its sender.
+func await[T any](ctx context.Context, m *machine, ch <-chan T) (T, error) {
+	var none T
+	for {
+		select {
+		case <-ctx.Done():
+			return none, errStopped
+		case <-m.resync.C():
+			if err := m.resync.fire(ctx); err != nil {
+				return none, err
+			}
+		case value := <-ch:
+			return value, nil
+		}
+	}
+}
+
+// answer is what a request came back with: a value, an error or a panic.
+type answer[T any] struct {
+	value T
+	err   error
+	panic any
+	stack []byte
+}
+
+// request calls send in a goroutine of its own and waits for it as await does, so that a send that ignores its context
+// holds up nobody. An answer that nobody waits for any more is handed to discard if it is a value, and reported if it
+// is a panic. A panic that is waited for goes on in the caller with its original value. A send that fails after the
+// context ended counts as stopped.
+func request[T any](ctx context.Context, m *machine, send func(context.Context) (T, error), discard func(T)) (T, error) {
+	answers, gone := make(chan answer[T]), make(chan struct{})
+	defer close(gone)
+	go func() {
+		got := answer[T]{err: errNoAnswer} // stays if send ends its goroutine
+		defer func() {
+			if p := recover(); p != nil {
+				got.panic, got.stack = p, debug.Stack()
+			}
+			select {
+			case answers <- got:
+			case <-gone:
+				got.arriveLate(ctx, discard)
+			}
+		}()
+		got.value, got.err = send(ctx)
+	}()
+
+	got, err := await(ctx, m, answers)
+	if err != nil {
+		return got.value, err
+	}
+	if got.panic != nil {
+		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", m.r.name, "panic", got.panic, "stack", string(got.stack))
+		panic(got.panic)
+	}
+	if got.err != nil && ctx.Err() != nil {
+		return got.value, errStopped
+	}
+	return got.value, got.err
+}
+
+func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
+	switch {
+	case a.panic != nil:
+		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", a.panic), "The ListerWatcher panicked after its request was given up",
+			"stack", string(a.stack))
+	case a.err == nil:
+		discard(a.value)
+	}
+}
+
+// stream is an open watch.
+type stream struct {
+	watch  watch.Interface
+	events <-chan watch.Event
+	cancel context.CancelFunc // ends the request's context
+	since  time.Time          // when it was asked for, or taken over by watching
+
+	received   int // events since then, of any kind
+	understood int // those of them that were applied
+
+	// ordered tells that the versions of the events grow: not so for the synthetic Added events at the beginning of a
+	// watch that was started without a version.
+	ordered bool
+}
+
+// stop ends the watch. Exactly one call for each stream.
+func (s *stream) stop() {
+	s.watch.Stop()
+	s.cancel()
+}
+
+// handOver starts the stream's count anew when it passes from streaming to watching.
+func (s *stream) handOver(now time.Time) {
+	s.since, s.received, s.understood, s.ordered = now, 0, 0, true
+}
+
+// open starts a watch. The caller has to stop it. The request's context ends with the stream, not before.
+func (m *machine) open(ctx context.Context, options metav1.ListOptions) (s *stream, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if s == nil {
+			cancel()
+		}
+	}()
+	since := m.r.clock.Now() // before the request: some proxies hold back the headers until the first event
+	return request(ctx, m, func(ctx context.Context) (*stream, error) {
+		w, err := m.r.lists.WatchWithContext(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		if isNil(w) {
+			return nil, errNoStream
+		}
+		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since}, nil
+	}, (*stream).stop)
+}

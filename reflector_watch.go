@@ -1,0 +1,125 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+// watch is the phase watching: open a watch at the position unless one is open, and follow it to its end.
+func (m *machine) watch(ctx context.Context) reflectorPhase {
+	if m.stream == nil {
+		options := m.r.watchOptions()
+		s, err := m.open(ctx, options)
+		if err != nil {
+			return m.watchNotOpened(ctx, err)
+		}
+		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
+		m.stream = s
+	}
+	err := m.follow(ctx, m.stream, nil, m.apply)
+	m.r.logWatchEnd(ctx, m.stream, err)
+	m.dropStream()
+	return m.watchEnded(ctx, err)
+}
+
+func (r *reflector) watchOptions() metav1.ListOptions {
+	return metav1.ListOptions{
+		ResourceVersion:     r.position.version(),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      r.timeouts.seconds(),
+	}
+}
+
+// watchNotOpened decides what follows a watch that could not be started: the same again later if the server is busy,
+// else another round, and its caller hears of the error.
+func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase {
+	var resync *resyncError
+	switch {
+	case errors.Is(err, errStopped), errors.As(err, &resync):
+		return m.interrupted(ctx, err)
+	case isBusy(err):
+		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+		return m.retryLater(watching)
+	default:
+		return m.endRound(ctx, err)
+	}
+}
+
+// watchEnded decides what follows an established watch. None of its errors leaves the round: the next one tells whether
+// anything is wrong. An expired version in particular does not mark the position as refused, because a list at that
+// version asks for something at least as new and may well succeed.
+func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
+	m.retry.After(err)
+	logger := klog.FromContext(ctx)
+	switch {
+	case errors.Is(err, errStopped):
+		return stopped
+	case errors.Is(err, errClosed):
+		return watching
+	case isExpired(err):
+		logger.V(4).Info("Watch expired", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+	case apierrors.IsTooManyRequests(err):
+		logger.V(2).Info("Watch returned 429, backing off", "reflector", m.r.name, "type", m.r.typeDescription)
+		return m.retryLater(watching)
+	case isInternalError(err) && m.retry.ShouldRetry():
+		logger.V(2).Info("Watching again after an internal error", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+		return watching
+	default:
+		logger.Info("Warning: watch ended with an error", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+	}
+	return m.endRound(ctx, nil)
+}
+
+// apply writes a change to the store and advances the position. The error of a store is reported and costs that change
+// only. It never asks follow to end.
+func (m *machine) apply(ctx context.Context, c watchChange) bool {
+	if err := m.r.write(c); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to write a watch event to the store", "reflector", m.r.name,
+			"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
+	}
+	if c.kind != watch.Added {
+		m.stream.ordered = true // the synthetic events, if any, are over
+	}
+	if m.stream.ordered {
+		m.r.reached(c.meta.GetResourceVersion())
+	}
+	return false
+}
+
+func (r *reflector) write(c watchChange) error {
+	switch c.kind {
+	case watch.Added:
+		return r.store.Add(c.obj)
+	case watch.Modified:
+		return r.store.Update(c.obj)
+	case watch.Deleted:
+		return r.store.Delete(c.obj)
+	default:
+		if r.bookmarks == nil {
+			return nil
+		}
+		return r.bookmarks.Bookmark(c.meta.GetResourceVersion())
+	}
+}
+
+// reached records, and tells a store that asks for it, that everything up to version is in the store.
+func (r *reflector) reached(version string) {
+	r.position.advance(version)
+	if r.versions != nil {
+		r.versions.UpdateResourceVersion(version)
+	}
+}
+
+func (r *reflector) logWatchEnd(ctx context.Context, s *stream, err error) {
+	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.name, "type", r.typeDescription, "totalItems", s.understood,
+		"duration", r.clock.Since(s.since), "reason", err)
+}

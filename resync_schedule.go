@@ -1,0 +1,55 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// resyncSchedule says when one handler is due for a resync. A handler takes part in everything that counts as a resync
+// until the first decision says otherwise, as in client-go.
+type resyncSchedule struct {
+	requested time.Duration // what the user asked for
+
+	mu struct {
+		sync.Mutex
+		period time.Duration // what is possible; 0 is never
+		next   time.Time
+		due    bool // the outcome of the last decision
+	}
+}
+
+func (r *resyncSchedule) init(requested, period time.Duration, now time.Time) {
+	r.requested = requested
+	r.mu.period = period
+	r.mu.next = now.Add(period)
+	r.mu.due = true
+}
+
+// decide tells whether the handler is due at now, and plans the next time if so.
+func (r *resyncSchedule) decide(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.due = r.mu.period != 0 && !now.Before(r.mu.next)
+	if r.mu.due {
+		r.mu.next = now.Add(r.mu.period)
+	}
+	return r.mu.due
+}
+
+func (r *resyncSchedule) takesPart() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.due
+}
+
+// fit adapts the period to how often the informer checks.
+func (r *resyncSchedule) fit(logger klog.Logger, check time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.period = effectiveResyncPeriod(logger, r.requested, check)
+}

@@ -1,0 +1,287 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/features"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// NewSharedInformer returns a SharedInformer for the objects of lw; see NewSharedIndexInformerWithOptions.
+func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
+	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
+}
+
+// NewSharedIndexInformer returns a SharedIndexInformer for the objects of lw; see NewSharedIndexInformerWithOptions.
+func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
+		ResyncPeriod: defaultEventHandlerResyncPeriod,
+		Indexers:     indexers,
+	})
+}
+
+// NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run. exampleObject names the type of
+// the objects, nil for any: others that the watch sends are reported and left out. Indexers are copied.
+//
+// options.ResyncPeriod is the default for handlers that do not name one, and how often the informer checks which handlers
+// are due; 0 means never.
+func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	s := &sharedIndexInformer{
+		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
+		listerWatcher:       lw,
+		objectType:          exampleObject,
+		options:             options,
+		clock:               clock.RealClock{},
+		mutationDetector:    NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
+		synced:              make(chan struct{}),
+		defaultResyncPeriod: options.ResyncPeriod,
+	}
+	s.applier = newApplier(s.store)
+	s.processor = newSharedProcessor(s.clock)
+	s.life.resyncCheckPeriod = options.ResyncPeriod
+	return s
+}
+
+// sharedIndexInformer is one reflector, queue and store for any number of handlers.
+//
+// Lock order: life, then delivery, then those of the processor and of its listeners.
+type sharedIndexInformer struct {
+	store               *store
+	applier             *applier
+	processor           *sharedProcessor
+	listerWatcher       ListerWatcher
+	objectType          runtime.Object
+	options             SharedIndexInformerOptions
+	clock               clock.Clock
+	mutationDetector    MutationDetector
+	defaultResyncPeriod time.Duration
+	synced              chan struct{} // closed when the first list is in the store
+
+	// life is the informer's way from new over started to stopped, and what may only be set before the start.
+	life struct {
+		sync.Mutex
+		phase             phase
+		controller        *controller // nil before the start
+		watchErrorHandler WatchErrorHandlerWithContext
+		transform         TransformFunc
+		resyncCheckPeriod time.Duration
+	}
+
+	// delivery is held while a batch goes into the store and on to the handlers, so that a handler that joins sees each
+	// change either in its initial list or as a notification, never in both and never in neither.
+	delivery sync.Mutex
+}
+
+// phase is where in its life an informer is. It only goes forward.
+type phase uint8
+
+const (
+	phaseNew     phase = iota // handlers, transform and error handler may be set
+	phaseStarted              // Run was called
+	phaseStopped              // the controller has ended; handlers may still be finishing
+)
+
+var (
+	errAlreadyStarted = errors.New("informer has already started")
+	errAlreadyStopped = errors.New("informer has already stopped")
+)
+
+// Run is RunWithContext for a stop channel.
+func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
+	s.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+// RunWithContext follows the server until ctx ends. It returns when no handler is running any more: what the handlers had
+// still to hear is dropped. It works once; a second call only logs.
+func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	controller := s.start(ctx)
+	if controller == nil {
+		klog.FromContext(ctx).Info("Warning: an informer runs only once; this call does nothing")
+		return
+	}
+	// Handlers go on until the controller has ended, whatever ctx says.
+	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
+	var group wait.Group
+	defer group.Wait()
+	defer stopHandling()
+	s.processor.start()
+	group.Start(func() {
+		<-handling.Done()
+		s.processor.stop()
+	})
+	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
+	group.Start(func() { s.announceSynced(ctx, controller) })
+
+	defer s.markStopped()
+	controller.RunWithContext(ctx)
+}
+
+// start makes the controller. It returns nil if there is one already.
+func (s *sharedIndexInformer) start(ctx context.Context) *controller {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.life.phase != phaseNew {
+		return nil
+	}
+	queue := newInformerQueue(queueOptions{
+		logger:     klog.FromContext(ctx),
+		objectType: s.objectType,
+		transform:  s.life.transform,
+		identifier: s.options.Identifier,
+		metrics:    s.options.InformerMetricsProvider,
+	})
+	s.life.controller = newController(Config{
+		Queue:                        queue,
+		ListerWatcher:                s.listerWatcher,
+		ObjectType:                   s.objectType,
+		ObjectDescription:            s.options.ObjectDescription,
+		FullResyncPeriod:             s.life.resyncCheckPeriod,
+		ShouldResync:                 s.processor.shouldResync,
+		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
+	}, func() error { return queue.popAll(s.handle) })
+	s.life.phase = phaseStarted
+	return s.life.controller
+}
+
+// handle brings a batch into the store and then to the handlers.
+func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error {
+	s.delivery.Lock()
+	defer s.delivery.Unlock()
+	changes := s.applier.apply(batch, isInInitialList)
+	for i := range changes {
+		if changes[i].new != nil {
+			s.mutationDetector.AddObject(changes[i].new)
+		}
+	}
+	s.processor.distribute(changes)
+	return nil
+}
+
+// announceSynced waits until the first list is in the store and distributed.
+func (s *sharedIndexInformer) announceSynced(ctx context.Context, c *controller) {
+	select {
+	case <-ctx.Done():
+	case <-c.HasSyncedChecker().Done():
+		close(s.synced)
+		s.processor.upstreamSynced()
+	}
+}
+
+func (s *sharedIndexInformer) markStopped() {
+	s.life.Lock()
+	defer s.life.Unlock()
+	s.life.phase = phaseStopped
+}
+
+// HasStarted tells whether Run was called.
+func (s *sharedIndexInformer) HasStarted() bool {
+	s.life.Lock()
+	defer s.life.Unlock()
+	return s.life.phase != phaseNew
+}
+
+// IsStopped tells whether the informer has stopped following the server. Handlers may still be finishing.
+func (s *sharedIndexInformer) IsStopped() bool {
+	s.life.Lock()
+	defer s.life.Unlock()
+	return s.life.phase == phaseStopped
+}
+
+// HasSynced tells whether the first list is in the store. Handlers may not have heard of it yet: ask their registration.
+func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecker()) }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return informerSynced{s} }
+
+// informerSynced is the DoneChecker of an informer.
+type informerSynced struct{ informer *sharedIndexInformer }
+
+func (c informerSynced) Name() string {
+	return fmt.Sprintf("SharedIndexInformer %T", c.informer.objectType)
+}
+
+func (c informerSynced) Done() <-chan struct{} { return c.informer.synced }
+
+// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
+func (s *sharedIndexInformer) LastSyncResourceVersion() string {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.life.controller == nil {
+		return ""
+	}
+	return s.life.controller.LastSyncResourceVersion()
+}
+
+// GetStore returns the informer's store, for reading only.
+func (s *sharedIndexInformer) GetStore() Store { return s.store }
+
+// GetIndexer returns the informer's store, for reading only.
+func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
+
+// AddIndexers adds indices, before or after the start. It fails on a stopped informer and for a name that exists.
+func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.life.phase == phaseStopped {
+		return fmt.Errorf("indexers were not added: %w", errAlreadyStopped)
+	}
+	return s.store.AddIndexers(indexers)
+}
+
+// GetController returns a view of the informer: its Run does nothing, the rest is live.
+func (s *sharedIndexInformer) GetController() Controller { return controllerView{s} }
+
+// controllerView is an informer as a Controller that cannot be run.
+type controllerView struct{ informer *sharedIndexInformer }
+
+func (controllerView) Run(<-chan struct{})             {}
+func (controllerView) RunWithContext(context.Context)  {}
+func (v controllerView) HasSynced() bool               { return v.informer.HasSynced() }
+func (v controllerView) HasSyncedChecker() DoneChecker { return v.informer.HasSyncedChecker() }
+
+func (v controllerView) LastSyncResourceVersion() string {
+	if !features.FeatureGates().Enabled(features.InformerResourceVersion) {
+		return ""
+	}
+	return v.informer.LastSyncResourceVersion()
+}
+
+// SetWatchErrorHandler sets what is called with errors of list and watch, before the start only. The last call counts.
+func (s *sharedIndexInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {
+	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *Reflector, err error) { handler(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext sets what is called with errors of list and watch, before the start only. The last call
+// counts.
+func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
+	return s.beforeStart(func() { s.life.watchErrorHandler = handler })
+}
+
+// SetTransform sets what every object passes before it is stored, before the start only. The last call counts. The
+// function owns the object it is given, must be idempotent, and gets no tombstones.
+func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
+	return s.beforeStart(func() { s.life.transform = transform })
+}
+
+func (s *sharedIndexInformer) beforeStart(set func()) error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.life.phase != phaseNew {
+		return errAlreadyStarted
+	}
+	set()
+	return nil
+}

@@ -1,0 +1,396 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	framework "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/klog/v2"
+)
+
+// journal is a handler that writes down what it hears, one line a call.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+	on    func(line string) // called in the handler, outside the lock; may be nil
+}
+
+func (j *journal) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	j.mu.Lock()
+	j.lines = append(j.lines, line)
+	j.mu.Unlock()
+	if j.on != nil {
+		j.on(line)
+	}
+}
+
+// take returns the lines since the last take.
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+func describe(obj any) string {
+	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+		return fmt.Sprintf("unknown(%s)", describe(tombstone.Obj))
+	}
+	pod := obj.(*corev1.Pod)
+	return pod.Name + pod.Labels["v"]
+}
+
+func (j *journal) OnAdd(obj any, initial bool) {
+	if initial {
+		j.note("initial %s", describe(obj))
+	} else {
+		j.note("add %s", describe(obj))
+	}
+}
+
+func (j *journal) OnUpdate(old, new any) { j.note("update %s %s", describe(old), describe(new)) }
+func (j *journal) OnDelete(obj any)      { j.note("delete %s", describe(obj)) }
+
+// pod returns a pod whose version v is told by a label.
+func pod(name, v string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"v": v}}}
+}
+
+// bubble is an informer on a fake source inside a synctest bubble.
+type bubble struct {
+	*testing.T
+	source   *framework.FakeControllerSource
+	informer *sharedIndexInformer
+	stop     context.CancelFunc
+}
+
+// inBubble runs test with an informer that is not started yet, and stops it in the end.
+func inBubble(t *testing.T, options SharedIndexInformerOptions, test func(b *bubble)) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		b := &bubble{T: t, source: source, stop: func() {}}
+		b.informer = NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(*sharedIndexInformer)
+		test(b)
+		b.stop()
+		source.Shutdown()
+		synctest.Wait()
+	})
+}
+
+func (b *bubble) start() {
+	ctx, cancel := context.WithCancel(b.Context())
+	b.stop = cancel
+	go b.informer.RunWithContext(ctx)
+	synctest.Wait()
+}
+
+func (b *bubble) handle(handler ResourceEventHandler) ResourceEventHandlerRegistration {
+	registration, err := b.informer.AddEventHandler(handler)
+	require.NoError(b, err)
+	return registration
+}
+
+func TestInformerTellsEveryHandlerInOrder(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		b.source.Add(pod("a", "1"))
+		early, twice := &journal{}, &journal{}
+		b.handle(early)
+		b.handle(twice)
+		b.handle(twice)
+		b.start()
+		assert.Equal(t, []string{"initial a1"}, early.take())
+		assert.Equal(t, []string{"initial a1", "initial a1"}, twice.take())
+
+		b.source.Modify(pod("a", "2"))
+		b.source.Add(pod("b", "1"))
+		synctest.Wait()
+		late := &journal{}
+		b.handle(late)
+		synctest.Wait()
+		assert.ElementsMatch(t, []string{"initial a2", "initial b1"}, late.take(), "a late handler hears of the store first")
+
+		b.source.Delete(pod("a", "2"))
+		synctest.Wait()
+		assert.Equal(t, []string{"update a1 a2", "add b1", "delete a2"}, early.take())
+		assert.Equal(t, []string{"delete a2"}, late.take())
+		assert.Len(t, twice.take(), 6)
+	})
+}
+
+func TestStoreHasWhatAHandlerHears(t *testing.T) {
+	byLabel := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
+	inBubble(t, SharedIndexInformerOptions{Indexers: Indexers{"v": byLabel}}, func(b *bubble) {
+		seen := &journal{}
+		seen.on = func(line string) {
+			if line == "update a1 a2" {
+				found, err := b.informer.GetIndexer().ByIndex("v", "2")
+				assert.NoError(t, err)
+				assert.Len(t, found, 1)
+			}
+		}
+		b.handle(seen)
+		b.start()
+		b.source.Add(pod("a", "1"))
+		b.source.Modify(pod("a", "2"))
+		synctest.Wait()
+		assert.Equal(t, []string{"add a1", "update a1 a2"}, seen.take())
+	})
+}
+
+func TestRegistrationSyncsWhenItsInitialListIsThrough(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		b.source.Add(pod("a", "1"))
+		release := make(chan struct{})
+		stuck := b.handle(&journal{on: func(string) { <-release }})
+		quick := b.handle(&journal{})
+		assert.False(t, b.informer.HasSynced())
+		b.start()
+		assert.True(t, b.informer.HasSynced())
+		assert.True(t, b.informer.GetController().HasSynced())
+		assert.True(t, quick.HasSynced())
+		assert.False(t, stuck.HasSynced(), "its Add has not returned")
+		assert.Contains(t, stuck.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler github.com/kinformer/cache.journal")
+		close(release)
+		<-stuck.HasSyncedChecker().Done()
+		late := b.handle(&journal{})
+		<-late.HasSyncedChecker().Done()
+	})
+}
+
+func TestEmptyListSyncs(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		registration := b.handle(&journal{})
+		b.start()
+		assert.True(t, b.informer.HasSynced())
+		assert.True(t, registration.HasSynced())
+	})
+}
+
+func TestRelistDeletesFirst(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		seen := &journal{}
+		b.handle(seen)
+		b.source.Add(pod("a", "1"))
+		b.source.Add(pod("b", "1"))
+		b.start()
+		seen.take()
+		b.source.DeleteDropWatch(pod("a", "1"))
+		b.source.ModifyDropWatch(pod("b", "2"))
+		b.source.AddDropWatch(pod("c", "1"))
+		b.source.ResetWatch()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		lines := seen.take()
+		require.NotEmpty(t, lines)
+		assert.Equal(t, "delete unknown(a1)", lines[0])
+		assert.ElementsMatch(t, []string{"delete unknown(a1)", "update b1 b2", "add c1"}, lines)
+	})
+}
+
+func TestStoppedInformer(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		inCall, release := make(chan struct{}), make(chan struct{})
+		seen := &journal{}
+		seen.on = func(string) { close(inCall); <-release }
+		handle := b.handle(seen)
+		ctx, cancel := context.WithCancel(b.Context())
+		done := make(chan struct{})
+		go func() { b.informer.RunWithContext(ctx); close(done) }()
+		b.source.Add(pod("a", "1"))
+		<-inCall
+		b.source.Add(pod("b", "1"))
+		synctest.Wait()
+
+		cancel()
+		synctest.Wait()
+		assert.True(t, b.informer.IsStopped())
+		select {
+		case <-done:
+			t.Fatal("Run returned while a handler was running")
+		default:
+		}
+		close(release)
+		<-done
+		<-handle.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+		assert.Len(t, seen.take(), 1, "what was pending is dropped")
+
+		_, err := b.informer.AddEventHandler(&journal{})
+		assert.ErrorIs(t, err, errAlreadyStopped)
+		assert.ErrorIs(t, b.informer.AddIndexers(Indexers{}), errAlreadyStopped)
+		assert.NoError(t, b.informer.RemoveEventHandler(handle))
+		assert.Zero(t, b.informer.EventHandlerCount())
+	})
+}
+
+func TestRunTwiceOnlyLogs(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		assert.False(t, b.informer.HasStarted())
+		b.start()
+		assert.True(t, b.informer.HasStarted())
+		var logged []string
+		logger := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+		b.informer.RunWithContext(klog.NewContext(b.Context(), logger))
+		require.Len(t, logged, 1, "the context's logger is used")
+		assert.Contains(t, logged[0], "runs only once")
+		assert.False(t, b.informer.IsStopped())
+	})
+}
+
+func TestSettersFailAfterStart(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		transform := func(obj any) (any, error) { return obj, nil }
+		require.NoError(t, b.informer.SetTransform(transform))
+		require.NoError(t, b.informer.SetWatchErrorHandler(func(*Reflector, error) {}))
+		b.start()
+		assert.ErrorIs(t, b.informer.SetTransform(transform), errAlreadyStarted)
+		assert.ErrorIs(t, b.informer.SetWatchErrorHandler(func(*Reflector, error) {}), errAlreadyStarted)
+	})
+}
+
+func TestControllerViewDoesNotRun(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		view := b.informer.GetController()
+		view.RunWithContext(b.Context())
+		view.Run(nil)
+		assert.False(t, b.informer.HasStarted())
+		assert.Empty(t, view.LastSyncResourceVersion())
+		b.source.Add(pod("a", "1"))
+		b.start()
+		assert.NotEmpty(t, view.LastSyncResourceVersion())
+		assert.Equal(t, b.informer.LastSyncResourceVersion(), view.LastSyncResourceVersion())
+		assert.True(t, IsDone(view.HasSyncedChecker()))
+	})
+}
+
+// blanking is a transform that takes from the objects what tells versions apart.
+func blanking(obj any) (any, error) {
+	pod := obj.(*corev1.Pod).DeepCopy()
+	pod.ResourceVersion = ""
+	return pod, nil
+}
+
+func TestTransformMayBlankTheResourceVersion(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		require.NoError(t, b.informer.SetTransform(blanking))
+		seen := &journal{}
+		b.handle(seen)
+		b.source.Add(pod("a", "1"))
+		b.start()
+		b.informer.processor.shouldResync() // from here on the handler hears of no resyncs
+		b.source.Modify(pod("a", "2"))
+		b.source.Delete(pod("a", "2"))
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2"}, seen.take())
+		assert.Equal(t, "3", b.informer.GetStore().LastStoreSyncResourceVersion())
+	})
+}
+
+func TestTransformErrorKeepsTheCachedObject(t *testing.T) {
+	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+		require.NoError(t, b.informer.SetTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["v"] == "bad" {
+				return nil, errors.New("cannot transform")
+			}
+			return obj, nil
+		}))
+		b.source.Add(pod("a", "1"))
+		seen := &journal{}
+		b.handle(seen)
+		b.start()
+		b.source.Modify(pod("a", "bad"))
+		b.source.Modify(pod("a", "3"))
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1", "update a1 a3"}, seen.take())
+	})
+}
+
+// scripted is a ListerWatcher of two functions that does not stream.
+type scripted struct{ *ListWatch }
+
+func (scripted) IsWatchListSemanticsUnSupported() bool { return true }
+
+func TestWatchErrorHandlerGetsTheReflectorsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("no such server")
+		lw := scripted{&ListWatch{
+			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, broken },
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, broken },
+		}}
+		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *Reflector, err error) {
+			assert.ErrorIs(t, err, broken)
+			assert.Equal(t, "*v1.Pod", r.TypeDescription())
+			assert.NotEmpty(t, r.Name())
+			cancel()
+		}))
+		informer.RunWithContext(ctx)
+		assert.False(t, informer.HasSynced())
+	})
+}
+
+func TestUpdatesWithoutResourceVersionReachEveryHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changes := watch.NewFake()
+		lw := scripted{&ListWatch{
+			ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+				return &corev1.PodList{Items: []corev1.Pod{*pod("a", "1")}}, nil
+			},
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return changes, nil },
+		}}
+		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+		seen := &journal{}
+		_, err := informer.AddEventHandler(seen)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		go informer.RunWithContext(ctx)
+		synctest.Wait()
+		informer.processor.shouldResync()
+		changes.Modify(pod("a", "2"))
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1", "update a1 a2"}, seen.take())
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestMutationDetector runs itself again, because client-go reads the environment when it starts.
+func TestMutationDetector(t *testing.T) {
+	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "" {
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutationDetector$")
+		again.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true")
+		out, err := again.CombinedOutput()
+		require.Error(t, err, "a changed object must crash the process")
+		require.Contains(t, string(out), "ALTERED")
+		return
+	}
+	source := framework.NewFakeControllerSource()
+	source.Add(pod("a", "1"))
+	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		obj.(*corev1.Pod).Labels["v"] = "changed"
+	}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	informer.RunWithContext(ctx)
+}

@@ -1,0 +1,168 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+)
+
+// store is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
+type store struct {
+	*threadSafeMap
+	keyFunc     KeyFunc
+	transformer TransformFunc
+}
+
+var (
+	_ Indexer          = (*store)(nil)
+	_ TransactionStore = (*store)(nil)
+)
+
+// StoreOption sets one property of a store at its construction. It is not interchangeable with client-go's type of this
+// name, whose parameter is unexported there.
+type StoreOption = func(*store)
+
+// WithTransformer has every object pass through transformer on its way in (Add, Update, Replace). The key is computed
+// before. A call whose object cannot be transformed returns the error and changes nothing.
+func WithTransformer(transformer TransformFunc) StoreOption {
+	return func(s *store) { s.transformer = transformer }
+}
+
+// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider means the
+// one that SetInformerMetricsProvider left.
+func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
+	return func(s *store) {
+		WithThreadSafeStoreMetrics(identifier, metrics)(s.threadSafeMap)
+	}
+}
+
+// NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by keyFunc. Objects are
+// shared with the callers: what was put in must not be changed afterwards.
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
+	return newStore(keyFunc, nil, opts...)
+}
+
+// NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an index function fails.
+func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
+	return newStore(keyFunc, indexers, opts...)
+}
+
+func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
+	s := &store{threadSafeMap: newThreadSafeMap(indexers), keyFunc: keyFunc}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful change, in the
+// goroutine of that change and with no lock held.
+func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {
+	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
+}
+
+// errNilObject is what a nil object gets instead of a key.
+var errNilObject = errors.New("object is nil")
+
+// keyOf computes the key of obj; its error is a KeyError.
+func keyOf(keyFunc KeyFunc, obj any) (string, error) {
+	if obj == nil {
+		return "", KeyError{Obj: obj, Err: errNilObject}
+	}
+	key, err := keyFunc(obj)
+	if err != nil {
+		return "", KeyError{Obj: obj, Err: err}
+	}
+	return key, nil
+}
+
+// admit computes the key and the form in which obj is stored.
+func (s *store) admit(obj any) (key string, stored any, err error) {
+	if key, err = keyOf(s.keyFunc, obj); err != nil {
+		return "", nil, err
+	}
+	if s.transformer == nil {
+		return key, obj, nil
+	}
+	if stored, err = s.transformer(obj); err != nil {
+		return "", nil, fmt.Errorf("transforming: %w", err)
+	}
+	return key, stored, nil
+}
+
+// Add stores obj. Errors: KeyError, or what the transformer returned.
+func (s *store) Add(obj interface{}) error {
+	key, stored, err := s.admit(obj)
+	if err != nil {
+		return err
+	}
+	s.threadSafeMap.Add(key, stored)
+	return nil
+}
+
+// Update stores obj, whether or not its key was there before. Errors: KeyError, or what the transformer returned.
+func (s *store) Update(obj interface{}) error { return s.Add(obj) }
+
+// Delete removes the object with the key of obj, if there is one. Error: KeyError.
+func (s *store) Delete(obj interface{}) error {
+	key, err := keyOf(s.keyFunc, obj)
+	if err != nil {
+		return err
+	}
+	s.threadSafeMap.DeleteWithObject(key, obj)
+	return nil
+}
+
+// Get returns the stored object with the key of obj. Error: KeyError.
+func (s *store) Get(obj interface{}) (item interface{}, exists bool, err error) {
+	key, err := keyOf(s.keyFunc, obj)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.GetByKey(key)
+}
+
+// GetByKey returns the object stored under key. The error is always nil.
+func (s *store) GetByKey(key string) (item interface{}, exists bool, err error) {
+	item, exists = s.threadSafeMap.Get(key)
+	return item, exists, nil
+}
+
+// Replace makes list the whole content of the store, seen by readers all at once. Of objects with the same key the last
+// one counts. An object without a key, or that cannot be transformed, fails the call and leaves the store as it was.
+func (s *store) Replace(list []interface{}, resourceVersion string) error {
+	items := make(map[string]any, len(list))
+	for _, obj := range list {
+		key, stored, err := s.admit(obj)
+		if err != nil {
+			return err
+		}
+		items[key] = stored
+	}
+	s.threadSafeMap.Replace(items, resourceVersion)
+	return nil
+}
+
+// Transaction applies those of the transactions whose object has a key, seen by readers all at once, without the
+// transformer. It returns nil, or which ones were applied and a KeyError for each of the others.
+func (s *store) Transaction(transactions ...Transaction) *TransactionError {
+	keyed := make([]ThreadSafeStoreTransaction, 0, len(transactions))
+	applied := make([]int, 0, len(transactions))
+	var failures []error
+	for i, txn := range transactions {
+		key, err := keyOf(s.keyFunc, txn.Object)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		applied = append(applied, i)
+		keyed = append(keyed, ThreadSafeStoreTransaction{Transaction: txn, Key: key})
+	}
+	s.threadSafeMap.Transaction(keyed...)
+	if len(failures) == 0 {
+		return nil
+	}
+	return &TransactionError{SuccessfulIndices: applied, TotalTransactions: len(transactions), Errors: failures}
+}

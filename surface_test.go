@@ -1,0 +1,225 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	_ "k8s.io/client-go/tools/cache"           // compiled with the test, so that its types can be read
+	_ "k8s.io/client-go/tools/cache/synctrack" // likewise
+	_ "k8s.io/client-go/tools/cache/testing"   // likewise
+
+	_ "github.com/kinformer/cache"
+	_ "github.com/kinformer/cache/synctrack"
+	_ "github.com/kinformer/cache/testing"
+)
+
+const (
+	ourModule   = "github.com/kinformer/cache"
+	theirModule = "k8s.io/client-go/tools/cache"
+
+	missingFile   = "testdata/surface/missing.txt"
+	differentFile = "testdata/surface/different.txt"
+	ownFile       = "testdata/surface/own.txt"
+)
+
+var updateSurface = flag.Bool("surface.update", false,
+	"take names that are there now off "+missingFile+", and write "+ownFile+" anew")
+
+// TestSurface holds the exported names of this package and its mirrors against those of client-go, at the version
+// that go.mod asks for. The three lists say what may deviate, and every line of them must be true:
+// missing.txt what is not there yet, which only shrinks; different.txt which types are our own; own.txt what
+// client-go does not have.
+func TestSurface(t *testing.T) {
+	missing, different, own := readNameList(t, missingFile), readNameList(t, differentFile), readNameList(t, ownFile)
+	total := totalSurface(t, different)
+
+	if *updateSurface {
+		missing.remove(func(name string) bool { return !slices.Contains(total.missing, name) })
+		missing.write(t)
+		own.set(total.extra)
+		own.write(t)
+	}
+	t.Logf("missing of client-go's names (%d): %s", len(total.missing), strings.Join(total.missing, " "))
+	for _, fault := range judgeSurface(total, missing, different, own) {
+		t.Error(fault)
+	}
+}
+
+// totalSurface compares the three packages and returns one report, in which each name carries its package.
+func totalSurface(t *testing.T, different *nameList) surfaceReport {
+	t.Helper()
+	folders := []string{"", "/synctrack", "/testing"}
+	var paths []string
+	for _, folder := range folders {
+		paths = append(paths, theirModule+folder, ourModule+folder)
+	}
+	surfaces := loadSurfaces(t, paths...)
+
+	var total surfaceReport
+	for _, folder := range folders {
+		theirs, ours := surfaces[theirModule+folder], surfaces[ourModule+folder]
+		require.Equal(t, theirs.pkg.Name(), ours.pkg.Name())
+		prefix := theirs.pkg.Name() + "."
+		report := compareSurfaces(theirs, ours, func(name string) bool { return different.has(prefix + name) })
+		total.missing = append(total.missing, prefixed(prefix, report.missing)...)
+		total.extra = append(total.extra, prefixed(prefix, report.extra)...)
+		total.different = append(total.different, prefixed(prefix, report.different)...)
+		total.faults = append(total.faults, prefixed(prefix, report.faults)...)
+	}
+	return total
+}
+
+// judgeSurface returns what is wrong: every fault of the report, and each place where a list and the report disagree.
+func judgeSurface(report surfaceReport, missing, different, own *nameList) []string {
+	faults := slices.Clone(report.faults)
+	complain := func(names []string, text string) {
+		for _, name := range names {
+			faults = append(faults, name+": "+text)
+		}
+	}
+	complain(without(report.missing, missing.names()), "is missing, and not listed in "+missing.path)
+	complain(without(missing.names(), report.missing), "is not missing: take it off "+missing.path)
+	complain(without(report.different, different.names()), "is another type than theirs, and not listed in "+different.path)
+	complain(without(different.names(), slices.Concat(report.different, report.missing)),
+		"is no type of our own: take it off "+different.path)
+	complain(without(report.extra, own.names()), "is not in client-go, and not listed in "+own.path)
+	complain(without(own.names(), report.extra), "is no name of our own: take it off "+own.path)
+	complain(missing.withoutReason(), "has no reason in "+missing.path)
+	complain(different.withoutReason(), "has no reason in "+different.path)
+	return faults
+}
+
+// nameList is a file of names, one a line, each followed by a reason where the list asks for one. Lines that start
+// with # are comments and stay at their place.
+type nameList struct {
+	path  string
+	lines []string
+}
+
+func readNameList(t *testing.T, path string) *nameList {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return parseNameList(path, string(text))
+}
+
+func parseNameList(path, text string) *nameList {
+	list := &nameList{path: path}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			list.lines = append(list.lines, line)
+		}
+	}
+	return list
+}
+
+func isComment(line string) bool { return strings.HasPrefix(line, "#") }
+
+func nameOf(line string) string { return strings.Fields(line)[0] }
+
+func (l *nameList) names() (names []string) {
+	for _, line := range l.lines {
+		if !isComment(line) {
+			names = append(names, nameOf(line))
+		}
+	}
+	return names
+}
+
+func (l *nameList) has(name string) bool { return slices.Contains(l.names(), name) }
+
+func (l *nameList) withoutReason() (names []string) {
+	for _, line := range l.lines {
+		if !isComment(line) && len(strings.Fields(line)) < 2 {
+			names = append(names, nameOf(line))
+		}
+	}
+	return names
+}
+
+func (l *nameList) remove(gone func(name string) bool) {
+	l.lines = slices.DeleteFunc(l.lines, func(line string) bool { return !isComment(line) && gone(nameOf(line)) })
+}
+
+// set replaces all names, and keeps the comments on top.
+func (l *nameList) set(names []string) {
+	l.remove(func(string) bool { return true })
+	l.lines = append(l.lines, names...)
+}
+
+func (l *nameList) write(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(l.path, []byte(strings.Join(l.lines, "\n")+"\n"), 0o644))
+}
+
+func prefixed(prefix string, names []string) []string {
+	result := make([]string, len(names))
+	for i, name := range names {
+		result[i] = prefix + name
+	}
+	return result
+}
+
+// without returns the names that are not among others.
+func without(names, others []string) (rest []string) {
+	for _, name := range names {
+		if !slices.Contains(others, name) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+func TestNameListKeepsComments(t *testing.T) {
+	list := parseNameList("x", "# head\ncache.A  some reason\n\ncache.B\n")
+	assert.Equal(t, []string{"cache.A", "cache.B"}, list.names())
+	assert.Equal(t, []string{"cache.B"}, list.withoutReason())
+	list.remove(func(name string) bool { return name == "cache.A" })
+	assert.Equal(t, []string{"# head", "cache.B"}, list.lines)
+	list.set([]string{"cache.C"})
+	assert.Equal(t, []string{"# head", "cache.C"}, list.lines)
+}
+
+func TestJudgeSurfaceWantsTrueLists(t *testing.T) {
+	lists := func(missing, different, own string) []*nameList {
+		return []*nameList{parseNameList("m", missing), parseNameList("d", different), parseNameList("o", own)}
+	}
+	for name, tc := range map[string]struct {
+		report surfaceReport
+		lists  []*nameList
+		want   []string
+	}{
+		"all true": {
+			surfaceReport{missing: []string{"p.A"}, different: []string{"p.B"}, extra: []string{"p.C"}},
+			lists("p.A soon", "p.B own engine\np.A own engine", "p.C"), nil,
+		},
+		"missing, unlisted": {surfaceReport{missing: []string{"p.A"}}, lists("", "", ""),
+			[]string{"p.A: is missing, and not listed in m"}},
+		"listed as missing, there": {surfaceReport{}, lists("p.A soon", "", ""),
+			[]string{"p.A: is not missing: take it off m"}},
+		"different, unlisted": {surfaceReport{different: []string{"p.A"}}, lists("", "", ""),
+			[]string{"p.A: is another type than theirs, and not listed in d"}},
+		"listed as different, the same": {surfaceReport{}, lists("", "p.A own", ""),
+			[]string{"p.A: is no type of our own: take it off d"}},
+		"own, unlisted": {surfaceReport{extra: []string{"p.A"}}, lists("", "", ""),
+			[]string{"p.A: is not in client-go, and not listed in o"}},
+		"listed as own, gone": {surfaceReport{}, lists("", "", "p.A"),
+			[]string{"p.A: is no name of our own: take it off o"}},
+		"no reason": {surfaceReport{missing: []string{"p.A"}}, lists("p.A", "", ""),
+			[]string{"p.A: has no reason in m"}},
+		"a fault cannot be listed": {surfaceReport{faults: []string{"p.A: bad"}}, lists("", "", ""),
+			[]string{"p.A: bad"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, judgeSurface(tc.report, tc.lists[0], tc.lists[1], tc.lists[2]))
+		})
+	}
+}

@@ -1,0 +1,27 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// objectVersion returns the resourceVersion of obj. ok is false when obj has no metadata.
+func objectVersion(obj any) (rv string, ok bool) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", false
+	}
+	return accessor.GetResourceVersion(), true
+}
+
+// laterVersion returns the resourceVersion to hold after seeing seen while holding held: the greater one when the two
+// can be compared, else the one seen last.
+func laterVersion(held, seen string) string {
+	if order, err := resourceversion.CompareResourceVersion(held, seen); err == nil && order > 0 {
+		return held
+	}
+	return seen
+}
