@@ -1,0 +1,141 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Demo follows the objects of an API server with an informer and shows in the terminal what it does.
+//
+// By default it starts the embedded API server, creates a few thousand pods, keeps changing some, kills the server once and
+// starts it again, and checks in the end that the informer's cache equals a fresh LIST. It ends by itself. With -kubeconfig
+// it watches another cluster instead, and writes nothing there.
+//
+// It exits with 0 when the check is passed, 1 when it is not or something else fails, and 2 for bad flags.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// options are the flags.
+type options struct {
+	apiserver  string
+	kubeconfig string
+	resource   string
+	pods       int
+	duration   time.Duration
+}
+
+// errFlags stands for a message that the flag package has printed already.
+var errFlags = errors.New("bad flags")
+
+func parseFlags(args []string, out io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "follow the cluster of this kubeconfig file instead, and only watch")
+	flags.StringVar(&o.resource, "resource", "pods", "what to follow, as resource or resource.group, such as deployments.apps")
+	flags.IntVar(&o.pods, "pods", 3000, "how many objects to create on the embedded server")
+	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to run, at least 5s")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return o, err
+		}
+		return o, errFlags
+	}
+	return o, o.validate(flags.Args())
+}
+
+func (o options) validate(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.duration < 5*time.Second:
+		return fmt.Errorf("-duration %s is too short: at least 5s", o.duration)
+	case o.pods < 1 || o.pods > 1_000_000:
+		return fmt.Errorf("-pods %d is out of range: 1 to 1000000", o.pods)
+	case o.resource == "":
+		return errors.New("-resource is empty")
+	case o.kubeconfig != "" && o.apiserver != "":
+		return errors.New("-kubeconfig and -apiserver exclude each other")
+	}
+	return nil
+}
+
+func main() {
+	o, err := parseFlags(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case errors.Is(err, errFlags):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = run(ctx, o, newScreen(os.Stdout))
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run plays the demo until its time is over or ctx ends, and checks the cache either way.
+func run(ctx context.Context, o options, screen *screen) error {
+	quiet()
+	world, err := openWorld(ctx, o, screen)
+	if err != nil {
+		return err
+	}
+	defer world.close()
+
+	// The informer and the check outlive the play, so that an interrupt still ends in a check.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	play, cancel := context.WithTimeout(ctx, o.duration)
+	defer cancel()
+
+	if world.server != nil {
+		if err := createObjects(play, world, o.pods, screen); err != nil {
+			return endOfPlay(ctx, err)
+		}
+	}
+	follower := follow(background, world)
+	defer follower.stop()
+	done := world.disturb(play, o.pods, screen)
+	screen.show(play, follower)
+	if err := <-done; err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		screen.line("interrupted: checking what is cached so far")
+	}
+	return selfCheck(background, world, follower, screen)
+}
+
+// endOfPlay tells an interrupt from a failure.
+func endOfPlay(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted before the informer was started")
+	}
+	return err
+}
+
+// quiet keeps what the library and client-go would log off the screen: lost connections are part of the show, and the
+// screen counts them.
+func quiet() {
+	klog.SetLogger(logr.Discard())
+	utilruntime.ErrorHandlers = nil
+}

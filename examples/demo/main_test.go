@@ -1,0 +1,130 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache"
+)
+
+func TestBadFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"-duration 1s":               "too short",
+		"-duration soon":             "bad flags",
+		"-pods 0":                    "out of range",
+		"-resource=":                 "-resource is empty",
+		"-kubeconfig a pods":         "unexpected argument",
+		"-kubeconfig a -pods=-1":     "out of range",
+		"-unknown":                   "bad flags",
+		"-kubeconfig a -apiserver b": "exclude each other",
+	} {
+		_, err := parseFlags(strings.Fields(args), io.Discard)
+		assert.ErrorContains(t, err, want, args)
+	}
+	o, err := parseFlags(nil, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, options{resource: "pods", pods: 3000, duration: 30 * time.Second}, o)
+}
+
+// plain is a screen that is no terminal.
+func plain() (*screen, *bytes.Buffer) {
+	out := &bytes.Buffer{}
+	return &screen{out: out}, out
+}
+
+func TestUnreachableCluster(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "https://`+address+`"}}]}`), 0o600))
+
+	screen, _ := plain()
+	begin := time.Now()
+	err = run(t.Context(), options{kubeconfig: kubeconfig, resource: "pods", duration: time.Minute}, screen)
+	assert.ErrorContains(t, err, "cannot be reached")
+	assert.ErrorContains(t, err, address)
+	assert.Less(t, time.Since(begin), 2*connectTimeout)
+}
+
+func TestMissingKubeconfig(t *testing.T) {
+	screen, _ := plain()
+	err := run(t.Context(), options{kubeconfig: filepath.Join(t.TempDir(), "none"), resource: "pods"}, screen)
+	assert.ErrorContains(t, err, "kubeconfig")
+}
+
+func TestUnknownResource(t *testing.T) {
+	screen, _ := plain()
+	err := run(t.Context(), options{resource: "gadgets.example.com", pods: 1, duration: time.Minute}, screen)
+	assert.ErrorContains(t, err, `does not serve "gadgets.example.com"`)
+}
+
+func TestDemoOnTheEmbeddedServer(t *testing.T) {
+	screen, out := plain()
+	require.NoError(t, run(t.Context(), options{resource: "deployments.apps", pods: 100, duration: 6 * time.Second}, screen))
+	for _, want := range []string{"creating 100 deployments", "mode watch-list", "killing the server", "self-check passed"} {
+		assert.Contains(t, out.String(), want)
+	}
+}
+
+func TestInterruptEndsInACheck(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	screen, out := plain()
+	first := &firstWrite{to: screen.out, word: "synced  objects", then: cancel}
+	screen.out = first
+	require.NoError(t, run(ctx, options{resource: "configmaps", pods: 10, duration: time.Minute}, screen))
+	assert.Contains(t, out.String(), "interrupted")
+	assert.Contains(t, out.String(), "self-check passed")
+}
+
+// firstWrite calls then when word has been written.
+type firstWrite struct {
+	to   io.Writer
+	word string
+	then func()
+}
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.word) {
+		w.then()
+	}
+	return w.to.Write(p)
+}
+
+func TestCompareFindsEveryDifference(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for name, version := range map[string]string{"same": "1", "older": "1", "gone": "1"} {
+		require.NoError(t, store.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}))
+	}
+	assert.ElementsMatch(t, []string{
+		"older is cached in another version", "new is missing in the cache", "gone is cached and does not exist",
+	}, compare(store, map[string]string{"same": "1", "older": "2", "new": "3"}))
+	assert.Equal(t, "2 differences; a; b", summary([]string{"a", "b"}))
+}
+
+func TestStatusIsRenewedInPlaceOnATerminal(t *testing.T) {
+	out := &bytes.Buffer{}
+	s := &screen{out: out, terminal: true}
+	s.setStatus("one")
+	s.line("note")
+	s.setStatus("two")
+	s.endStatus()
+	assert.Equal(t, clearLine+"one"+clearLine+"note\none"+clearLine+"two\n", out.String())
+}

@@ -1,0 +1,130 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// The status is renewed this often, in place on a terminal and as a line of its own elsewhere.
+const (
+	terminalPeriod = 200 * time.Millisecond
+	linePeriod     = time.Second
+)
+
+// clearLine goes to the start of the line and erases it.
+const clearLine = "\r\x1b[K"
+
+// screen prints lines, and on a terminal one status line below them that is renewed in place.
+type screen struct {
+	terminal bool
+
+	mu     sync.Mutex
+	out    io.Writer
+	status string
+}
+
+func newScreen(out *os.File) *screen {
+	return &screen{out: out, terminal: term.IsTerminal(int(out.Fd()))}
+}
+
+// line prints a line above the status.
+func (s *screen) line(format string, args ...any) {
+	fmt.Fprintf(s, format+"\n", args...)
+}
+
+// Write prints whole lines above the status.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := append(bytes.TrimRight(p, "\n"), '\n')
+	if s.status != "" {
+		text = append([]byte(clearLine), append(text, s.status...)...)
+	}
+	_, err := s.out.Write(text)
+	return len(p), err
+}
+
+// setStatus renews the status line, or prints it where there is no terminal.
+func (s *screen) setStatus(text string) {
+	if !s.terminal {
+		s.line("%s", text)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprint(s.out, clearLine+text)
+	s.status = text
+}
+
+// endStatus leaves the last status where it is.
+func (s *screen) endStatus() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status != "" {
+		fmt.Fprintln(s.out)
+		s.status = ""
+	}
+}
+
+// show prints the follower's state until ctx ends.
+func (s *screen) show(ctx context.Context, f *follower) {
+	defer s.endStatus()
+	period := linePeriod
+	if s.terminal {
+		period = terminalPeriod
+	}
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	begin, rate := time.Now(), &rate{}
+	for {
+		select {
+		case now := <-tick.C:
+			s.setStatus(statusLine(now.Sub(begin), f, rate.per(now, f.events.Load())))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func statusLine(elapsed time.Duration, f *follower, perSecond float64) string {
+	lag := "-"
+	if greatest, ok := f.takeLag(); ok {
+		lag = greatest.Round(10 * time.Microsecond).String()
+	}
+	synced := "syncing"
+	if f.handler.HasSynced() {
+		synced = "synced"
+	}
+	return fmt.Sprintf("%5.1fs  %s  objects %d  events/s %.0f  handler lag %s  resourceVersion %s  mode %s  reconnects %d",
+		elapsed.Seconds(), synced, len(f.informer.GetStore().ListKeys()), perSecond, lag,
+		f.informer.LastSyncResourceVersion(), f.source.mode(), f.source.reconnects())
+}
+
+// rate turns a growing count into events a second, over the last second or so.
+type rate struct {
+	since time.Time
+	from  int64
+	last  float64
+}
+
+func (r *rate) per(now time.Time, count int64) float64 {
+	if r.since.IsZero() {
+		r.since, r.from = now, count
+		return 0
+	}
+	if elapsed := now.Sub(r.since); elapsed >= linePeriod*9/10 {
+		r.last = float64(count-r.from) / elapsed.Seconds()
+		r.since, r.from = now, count
+	}
+	return r.last
+}
