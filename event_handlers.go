@@ -40,7 +40,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		return nil, fmt.Errorf("handler %s was not added: %w", nameForHandler(handler), errAlreadyStopped)
 	}
 	logger := ptr.Deref(options.Logger, klog.Background())
-	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.defaultResyncPeriod))
+	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
 	listener := newProcessorListener(listenerConfig{
 		logger:       logger,
 		handler:      handler,

@@ -45,7 +45,7 @@ func (r *reflector) card() *Reflector {
 
 func (r *reflector) newCard() (*Reflector, *cardSource) {
 	source := &cardSource{}
-	card := clientgo.NewReflectorWithOptions(source, r.expectedType, cardStore{}, ReflectorOptions{
+	card := clientgo.NewReflectorWithOptions(source, nil, cardStore{}, ReflectorOptions{
 		Logger: &klog.Logger{}, Name: r.name, TypeDescription: r.typeDescription,
 	})
 	card.WatchListPageSize = r.pageSize

@@ -29,22 +29,6 @@ const (
 	stopped
 )
 
-// String names the phase as it is written in logs.
-func (p reflectorPhase) String() string {
-	switch p {
-	case listing:
-		return "listing"
-	case streaming:
-		return "streaming"
-	case watching:
-		return "watching"
-	case backingOff:
-		return "backing off"
-	default:
-		return "stopped"
-	}
-}
-
 // machine walks a reflector through its phases. A round is the way from the opening reflectorPhase to a point where only the
 // whole state helps:
 //

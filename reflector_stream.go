@@ -39,7 +39,6 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	}
 	m.r.position.advance(staged.version)
 	m.r.logSlow(ctx, "watch-list", started)
-	m.strikes = 0
 	m.stream.handOver(m.r.clock.Now())
 	return m.beginWatching(ctx)
 }

@@ -37,20 +37,23 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // options.ResyncPeriod is the default for handlers that do not name one, and how often the informer checks which handlers
 // are due; 0 means never.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	return newSharedIndexInformer(lw, exampleObject, informerConfig{SharedIndexInformerOptions: options})
+}
+
+func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, config informerConfig) *sharedIndexInformer {
 	s := &sharedIndexInformer{
-		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
-			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
-		listerWatcher:       lw,
-		objectType:          exampleObject,
-		options:             options,
-		clock:               clock.RealClock{},
-		mutationDetector:    NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
-		synced:              make(chan struct{}),
-		defaultResyncPeriod: options.ResyncPeriod,
+		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, config.Indexers,
+			WithStoreMetrics(config.Identifier, config.InformerMetricsProvider)),
+		listerWatcher:    lw,
+		objectType:       exampleObject,
+		config:           config,
+		clock:            clock.RealClock{},
+		mutationDetector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
+		synced:           make(chan struct{}),
 	}
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
-	s.life.resyncCheckPeriod = options.ResyncPeriod
+	s.life.resyncCheckPeriod = config.ResyncPeriod
 	return s
 }
 
@@ -58,16 +61,15 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 //
 // Lock order: life, then delivery, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
-	store               *store
-	applier             *applier
-	processor           *sharedProcessor
-	listerWatcher       ListerWatcher
-	objectType          runtime.Object
-	options             SharedIndexInformerOptions
-	clock               clock.Clock
-	mutationDetector    MutationDetector
-	defaultResyncPeriod time.Duration
-	synced              chan struct{} // closed when the first list is in the store
+	store            *store
+	applier          *applier
+	processor        *sharedProcessor
+	listerWatcher    ListerWatcher
+	objectType       runtime.Object
+	config           informerConfig
+	clock            clock.Clock
+	mutationDetector MutationDetector
+	synced           chan struct{} // closed when the first list is in the store
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -140,14 +142,14 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		logger:     klog.FromContext(ctx),
 		objectType: s.objectType,
 		transform:  s.life.transform,
-		identifier: s.options.Identifier,
-		metrics:    s.options.InformerMetricsProvider,
+		identifier: s.config.Identifier,
+		metrics:    s.config.InformerMetricsProvider,
 	})
 	s.life.controller = newController(Config{
 		Queue:                        queue,
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
-		ObjectDescription:            s.options.ObjectDescription,
+		ObjectDescription:            s.config.ObjectDescription,
 		FullResyncPeriod:             s.life.resyncCheckPeriod,
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,

@@ -1,0 +1,113 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/source"
+	"github.com/kinformer/cache/bench/internal/workload"
+)
+
+// env is what rows find: the objects, how much is to be done, and the
+// instruments. One goroutine uses it.
+type env struct {
+	sides [2]side
+	n     int
+	seed  uint64
+	scale float64 // of the numbers of operations: 1 in a full run
+
+	profiles measure.Profiles
+	region   string // names the profiles of what is measured next
+
+	light bool
+	// first and second are two generations of the same population, each
+	// decoded on its own; made when asked for.
+	first, second *workload.Population
+}
+
+// use prepares the environment for a row: objects of the other kind are let
+// go, so that at most one kind is in memory.
+func (e *env) use(r row) {
+	if e.light != r.light {
+		e.first, e.second = nil, nil
+	}
+	e.light = r.light
+}
+
+// population is the objects of the row.
+func (e *env) population(ctx context.Context) (*workload.Population, error) {
+	return e.generate(ctx, &e.first)
+}
+
+// redecoded is the same objects as population, with the same resource
+// versions, at other addresses: what a relist delivers when nothing changed.
+func (e *env) redecoded(ctx context.Context) (*workload.Population, error) {
+	return e.generate(ctx, &e.second)
+}
+
+func (e *env) generate(ctx context.Context, made **workload.Population) (*workload.Population, error) {
+	if *made != nil {
+		return *made, nil
+	}
+	population, err := workload.New(ctx, workload.Config{N: e.n, Seed: e.seed, Light: e.light})
+	if err != nil {
+		return nil, fmt.Errorf("make objects: %w", err)
+	}
+	*made = population
+	return population, nil
+}
+
+// generations prepares both generations for a source.
+func (e *env) generations(ctx context.Context) (first, second *source.Generation, err error) {
+	initial, err := e.population(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	again, err := e.redecoded(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return source.NewGeneration(initial, listVersion(0)), source.NewGeneration(again, listVersion(1)), nil
+}
+
+// ops scales a number of operations that a full run does.
+func (e *env) ops(full int) int { return max(1, int(float64(full)*e.scale)) }
+
+// measure runs do as a measured region, with the garbage collector settled
+// and within the profiles that were asked for.
+func (e *env) measure(do func() error) (measure.Usage, error) {
+	measure.Settle()
+	var usage measure.Usage
+	err := e.profiles.Around(e.region, func() error {
+		var failed error
+		usage, failed = measure.Region(do)
+		return failed
+	})
+	return usage, err
+}
+
+// firstEventVersion is higher than the resource versions of the population and
+// of its lists.
+const firstEventVersion = 1_000_000_000
+
+// listVersion is the resource version of a generation.
+func listVersion(generation int) string { return strconv.Itoa(firstEventVersion - 10 + generation) }
+
+// eventVersion is the resource version of event number i of a watch.
+func eventVersion(i int) string { return strconv.Itoa(firstEventVersion + i) }
+
+// perOp turns the usage of some operations into the samples of a row of
+// operations.
+func perOp(u measure.Usage, ops int) []sample {
+	n := float64(ops)
+	return []sample{
+		{"CPU", "ns/op", float64(u.CPU) / n},
+		{"wall", "ns/op", float64(u.Wall) / n},
+		{"allocations", "allocs/op", float64(u.Allocs) / n},
+	}
+}

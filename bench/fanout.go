@@ -1,0 +1,94 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/bench/internal/source"
+	"github.com/kinformer/cache/bench/internal/workload"
+)
+
+// fanoutObjects is the number of objects that events change: few, because the
+// rows are about the way of an event and not about the store's size.
+const fanoutObjects = 2000
+
+// fanoutRows are MODIFIED events as fast as the informer takes them, each
+// given to all handlers. The handlers do nothing but count.
+func fanoutRows() []row {
+	var all []row
+	for _, capacity := range []int{0, 1024} {
+		for _, handlers := range []int{1, 4, 16, 64} {
+			all = append(all, fanoutRow(capacity, handlers))
+		}
+	}
+	return all
+}
+
+func fanoutRow(capacity, handlers int) row {
+	channel := "unbuffered"
+	if capacity > 0 {
+		channel = fmt.Sprintf("%d slots", capacity)
+	}
+	return row{
+		group: "Fan-out", name: fmt.Sprintf("fanout/%d-%d", capacity, handlers),
+		title: fmt.Sprintf("watch events, handlers: %d, ResultChan: %s", handlers, channel),
+		setup: func(ctx context.Context, e *env) (trial, error) {
+			generation, events, err := updates(ctx, e, e.ops(400_000/(handlers+3)))
+			if err != nil {
+				return nil, err
+			}
+			options := source.Options{ChannelCapacity: capacity}
+			return func(ctx context.Context, s side) (outcome, error) {
+				i := newInformer(s, source.New(generation, options), 0)
+				return fanoutRound(ctx, e, i, handlers, events)
+			}, nil
+		},
+	}
+}
+
+// updates returns a small population and n MODIFIED events for it, each with
+// an own object and a higher resource version than the one before.
+func updates(ctx context.Context, e *env, n int) (*source.Generation, []watch.Event, error) {
+	all, err := e.population(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	few := &workload.Population{Pods: all.Pods[:min(fanoutObjects, len(all.Pods))]}
+	events := make([]watch.Event, n)
+	for i := range events {
+		pod := workload.Version(few.Pods[i%len(few.Pods)], eventVersion(i))
+		pod.Generation = int64(i) // tells handlers which event it was
+		events[i] = watch.Event{Type: watch.Modified, Object: pod}
+	}
+	return source.NewGeneration(few, listVersion(0)), events, nil
+}
+
+func fanoutRound(ctx context.Context, e *env, i *informer, handlers int, events []watch.Event) (outcome, error) {
+	defer i.stop()
+	for range handlers {
+		if err := i.addHandler(0, &counter{}); err != nil {
+			return outcome{}, err
+		}
+	}
+	stream, err := i.startSynced(ctx, min(fanoutObjects, e.n))
+	if err != nil {
+		return outcome{}, err
+	}
+	i.expect(len(events))
+	usage, err := e.measure(func() error { return i.feed(ctx, stream, events) })
+	if err != nil {
+		return outcome{}, err
+	}
+	state, err := i.finish()
+	n := float64(len(events))
+	return outcome{check: state, samples: []sample{
+		{"CPU", "ns/event", float64(usage.CPU) / n},
+		{"wall", "ns/event", float64(usage.Wall) / n},
+		{"allocations", "allocs/event", float64(usage.Allocs) / n},
+	}}, err
+}

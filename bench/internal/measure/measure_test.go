@@ -1,0 +1,99 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package measure
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var sink [][]byte
+
+func TestRegionCountsTimeAndAllocations(t *testing.T) {
+	usage, err := Region(func() error {
+		sink = nil
+		for range 100 {
+			sink = append(sink, make([]byte, 10_000))
+		}
+		for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
+			continue
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, usage.Wall, 20*time.Millisecond)
+	assert.Greater(t, usage.CPU, time.Millisecond)
+	assert.GreaterOrEqual(t, usage.Allocs, uint64(100))
+	assert.GreaterOrEqual(t, usage.Bytes, uint64(1_000_000))
+}
+
+func TestRegionPassesTheErrorOn(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := Region(func() error { return broken })
+	assert.ErrorIs(t, err, broken)
+}
+
+func TestStopwatchRunsForward(t *testing.T) {
+	watch, err := StartCPU()
+	require.NoError(t, err)
+	first, err := watch.Read()
+	require.NoError(t, err)
+	second, err := watch.Read()
+	require.NoError(t, err)
+	assert.LessOrEqual(t, first, second)
+}
+
+func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
+	const size = 32 << 20
+	peak, err := PeakHeap(func() error {
+		held := make([]byte, size)
+		runtime.GC()
+		runtime.KeepAlive(held)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, peak, uint64(size)*9/10)
+	assert.Less(t, peak, uint64(size)*2)
+}
+
+func TestThisMachine(t *testing.T) {
+	machine := ThisMachine()
+	assert.Equal(t, runtime.NumCPU(), machine.Cores)
+	assert.Equal(t, runtime.Version(), machine.Go)
+	assert.Contains(t, machine.OS, runtime.GOOS)
+	if runtime.GOOS == "linux" {
+		assert.NotZero(t, machine.MemoryBytes)
+		assert.NotZero(t, AvailableMemory())
+		text, _ := Load()
+		assert.NotEqual(t, "unknown", text)
+	}
+}
+
+func TestProfilesAreWrittenForTheRegion(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "x.")
+	profiles := Profiles{CPU: prefix, Memory: prefix, Block: prefix}
+	require.NoError(t, profiles.Around("row.side.1", func() error { return nil }))
+	for _, name := range []string{
+		"row.side.1.cpu.pprof", "row.side.1.before.mem.pprof", "row.side.1.after.mem.pprof",
+		"row.side.1.before.block.pprof", "row.side.1.after.block.pprof",
+	} {
+		info, err := os.Stat(prefix + name)
+		require.NoError(t, err)
+		assert.NotZero(t, info.Size(), name)
+	}
+}
+
+func TestNoProfilesUnlessAsked(t *testing.T) {
+	called := false
+	require.NoError(t, Profiles{}.Around("x", func() error { called = true; return nil }))
+	assert.True(t, called)
+	assert.Error(t, Profiles{CPU: "/nonexistent/dir/"}.Around("x", func() error { return nil }))
+}

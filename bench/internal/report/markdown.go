@@ -1,0 +1,96 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/stats"
+)
+
+// WriteMarkdown writes the text of BENCHMARKS.md.
+func (d *Document) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	d.writeHead(&b)
+	d.writeMethod(&b)
+	group := ""
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		if row.Group != group {
+			group = row.Group
+			d.writeTableHead(&b, group)
+		}
+		row.writeTo(&b)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write Markdown: %w", err)
+	}
+	return nil
+}
+
+func (d *Document) writeHead(b *strings.Builder) {
+	kind := "full"
+	if d.Quick {
+		kind = "quick"
+	}
+	fmt.Fprintf(b, "# %s and %s, side by side\n\n", d.Sides[0].Name, d.Sides[1].Name)
+	b.WriteString("Written by `make bench`; do not edit.\n\n| | |\n|---|---|\n")
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
+	}
+	line("machine", "%s, %d cores (GOMAXPROCS %d), %.0f GiB", d.Machine.CPU, d.Machine.Cores, d.Machine.GOMAXPROCS,
+		float64(d.Machine.MemoryBytes)/(1<<30))
+	line("system", "%s, %s", d.Machine.OS, d.Machine.Go)
+	for _, side := range d.Sides {
+		line(side.Name, "%s", side.Version)
+	}
+	line("load average", "%s before, %s after (the benchmark itself included)", d.LoadBefore, d.LoadAfter)
+	line("run", "%s, %d objects, %d rounds, seed %d", kind, d.Objects, d.Rounds, d.Seed)
+	line("taken", "%s, in %s", d.Started.UTC().Format("2006-01-02 15:04 MST"), d.Took.Round(time.Second))
+	b.WriteByte('\n')
+	if d.Busy {
+		b.WriteString("**The machine was busy with other work when the run started: read the figures with care.**\n\n")
+	}
+}
+
+func (d *Document) writeMethod(b *strings.Builder) {
+	fmt.Fprintf(b, `Both sides run in one process, in turns (A B, B A, ...), on the same objects from the same in-memory source with
+the same handlers and options; client-go has its default feature gates. After each round both sides must have
+delivered the same events and hold the same state, or the run fails. CPU is the process's user and system time
+(getrusage), all threads together; the garbage collector is settled before every measured region. Cells are the
+median of the rounds and their range. The ratio is %s over %s: above 1, %s is better; "≈" says that the
+two ranges touch, so that the difference may be chance. A row says "noisy" instead, when the range of a side exceeds
+%.0f %% of its median, with the least (≥) or largest (≤) ratio that any two rounds give, if that points one way.
+`, d.Sides[0].Name, d.Sides[1].Name, d.Sides[1].Name, stats.NoiseLimit*100)
+}
+
+func (d *Document) writeTableHead(b *strings.Builder, group string) {
+	fmt.Fprintf(b, "\n## %s\n\n| row | what | measure | %s | %s | ratio |\n|---|---|---|---:|---:|---:|\n",
+		group, d.Sides[0].Name, d.Sides[1].Name)
+}
+
+// writeTo writes one line for each measure; only the first names the row.
+func (r *Row) writeTo(b *strings.Builder) {
+	name, title := "`"+r.Name+"`", r.Title
+	for _, m := range r.Measures {
+		both := m.Summaries()
+		fmt.Fprintf(b, "| %s | %s | %s, %s | %s | %s | %s |\n", name, title, m.Name, m.Unit,
+			cell(both[0]), cell(both[1]), m.Verdict())
+		name, title = "", ""
+	}
+}
+
+// cell is the median with the range, where there is one.
+func cell(s stats.Summary) string {
+	if s.N == 0 {
+		return "-"
+	}
+	if s.Min == s.Max {
+		return stats.Format(s.Median)
+	}
+	return fmt.Sprintf("%s (%s – %s)", stats.Format(s.Median), stats.Format(s.Min), stats.Format(s.Max))
+}

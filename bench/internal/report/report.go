@@ -1,0 +1,84 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report holds the results of a benchmark and writes them: as the
+// Markdown of BENCHMARKS.md, as JSON, and in the format of benchstat.
+package report
+
+import (
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/stats"
+)
+
+// Document is one run of the benchmark.
+type Document struct {
+	Machine measure.Machine `json:"machine"`
+	// Sides are the two that were compared; less is better, and ratios are the
+	// first over the second.
+	Sides [2]Side `json:"sides"`
+	// LoadBefore and LoadAfter are the load averages over 1, 5 and 15 minutes
+	// at the start and the end.
+	LoadBefore string `json:"loadBefore"`
+	LoadAfter  string `json:"loadAfter"`
+	// Busy says that other work ran on the machine when the run started.
+	Busy    bool          `json:"busy"`
+	Objects int           `json:"objects"`
+	Seed    uint64        `json:"seed"`
+	Rounds  int           `json:"rounds"`
+	Quick   bool          `json:"quick"`
+	Started time.Time     `json:"started"`
+	Took    time.Duration `json:"tookNanoseconds"`
+	Rows    []Row         `json:"rows"`
+}
+
+// Side is one implementation.
+type Side struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Row is one workload.
+type Row struct {
+	// Group is the heading under which the row stands, Name is what -run
+	// selects it by, and Title says what was done.
+	Group string `json:"group"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Measures are in the order in which the workload reports them.
+	Measures []Measure `json:"measures"`
+}
+
+// Measure is one figure of a row, sampled once per side and round.
+type Measure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Samples are those of the two sides, in the order of the rounds.
+	Samples [2][]float64 `json:"samples"`
+}
+
+// Summaries condenses the samples of both sides.
+func (m Measure) Summaries() [2]stats.Summary {
+	return [2]stats.Summary{stats.Summarize(m.Samples[0]), stats.Summarize(m.Samples[1])}
+}
+
+// Verdict compares the sides.
+func (m Measure) Verdict() stats.Verdict {
+	both := m.Summaries()
+	return stats.Compare(both[0], both[1])
+}
+
+// Record appends a sample of a side to the measure of that name, which is made
+// when it is new.
+func (r *Row) Record(side int, name, unit string, sample float64) {
+	for i := range r.Measures {
+		if m := &r.Measures[i]; m.Name == name && m.Unit == unit {
+			m.Samples[side] = append(m.Samples[side], sample)
+			return
+		}
+	}
+	m := Measure{Name: name, Unit: unit}
+	m.Samples[side] = append(m.Samples[side], sample)
+	r.Measures = append(r.Measures, m)
+}

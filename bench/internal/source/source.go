@@ -1,0 +1,206 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package source is an API server for one resource, reduced to what a
+// benchmark needs: it answers a list, a watch-list and a watch from objects
+// that stand in memory, and costs as little as it can.
+//
+// A source serves generations of one population. A generation is what the
+// next list or watch-list answers; Select changes it, so that a relist finds
+// objects that were decoded anew. Lists are made when a generation is selected, so
+// that neither side pays for them.
+//
+// Every watch is a Stream, handed to the benchmark once its initial events (if
+// it has any) are through. Methods of Source and Stream may be called from any
+// goroutine.
+package source
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/bench/internal/workload"
+)
+
+// Options says how a source answers. The zero value answers lists, and
+// watches through unbuffered channels, as client-go's HTTP client does.
+type Options struct {
+	// WatchList makes the source one that supports streaming lists, so that a
+	// reflector asks it for nothing else.
+	WatchList bool
+	// ChannelCapacity is the number of slots of every ResultChan.
+	ChannelCapacity int
+}
+
+// Generation is one state of the server.
+type Generation struct {
+	pods            []*corev1.Pod
+	list            func() *corev1.PodList // made once, by the first call
+	resourceVersion string
+}
+
+// NewGeneration makes a state of the pods of a population. They are shared,
+// not copied, except for the structs that a typed list consists of.
+func NewGeneration(population *workload.Population, resourceVersion string) *Generation {
+	return &Generation{
+		pods:            population.Pods,
+		list:            sync.OnceValue(func() *corev1.PodList { return population.List(resourceVersion) }),
+		resourceVersion: resourceVersion,
+	}
+}
+
+// Source is a ListerWatcherWithContext.
+type Source struct {
+	options  Options
+	selected atomic.Pointer[Generation]
+	streams  chan *Stream
+}
+
+// maxStreams is how many streams may be open and not yet taken by Next; more
+// would mean that a reflector reconnects in a loop.
+const maxStreams = 64
+
+// New makes a source that serves the generation.
+func New(generation *Generation, options Options) *Source {
+	s := &Source{options: options, streams: make(chan *Stream, maxStreams)}
+	s.Select(generation)
+	return s
+}
+
+// Select makes the generation the one that the next list or watch-list gets.
+// It makes the list, where lists are served, so that no request has to.
+func (s *Source) Select(generation *Generation) {
+	if !s.options.WatchList {
+		generation.list()
+	}
+	s.selected.Store(generation)
+}
+
+// IsWatchListSemanticsUnSupported tells client-go's reflector, under the name
+// that it asks for, whether to list instead of streaming.
+func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
+
+// ListWithContext answers with the selected generation's list.
+func (s *Source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	list := *s.selected.Load().list()
+	return &list, nil
+}
+
+// List is ListWithContext without a context.
+func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// WatchWithContext opens a stream. If the options ask for initial events, it
+// begins with the selected generation and the bookmark that ends it.
+func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	stream := newStream(s.options.ChannelCapacity)
+	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
+		return stream, s.announce(stream)
+	}
+	generation := s.selected.Load()
+	go func() {
+		if stream.sendInitial(ctx, generation) == nil && s.announce(stream) != nil {
+			stream.Stop()
+		}
+	}()
+	return stream, nil
+}
+
+// Watch is WatchWithContext without a context.
+func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+func (s *Source) announce(stream *Stream) error {
+	select {
+	case s.streams <- stream:
+		return nil
+	default:
+		return fmt.Errorf("source: %d watches are open and nobody feeds them", maxStreams)
+	}
+}
+
+// Next returns the next stream that is ready for events, in the order in which
+// they became so.
+func (s *Source) Next(ctx context.Context) (*Stream, error) {
+	select {
+	case stream := <-s.streams:
+		return stream, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("source: waiting for a watch: %w", context.Cause(ctx))
+	}
+}
+
+// Stream is one watch.
+type Stream struct {
+	events  chan watch.Event
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+func newStream(capacity int) *Stream {
+	return &Stream{events: make(chan watch.Event, capacity), stopped: make(chan struct{})}
+}
+
+// ResultChan is the channel of events. It stays open, as the receiver is the
+// one who ends the stream.
+func (s *Stream) ResultChan() <-chan watch.Event { return s.events }
+
+// Stop ends the stream for its sender. Further calls do nothing.
+func (s *Stream) Stop() { s.stop.Do(func() { close(s.stopped) }) }
+
+// errStopped is what a sender gets whose receiver went away.
+var errStopped = fmt.Errorf("source: the watch was stopped by its receiver")
+
+// Send hands one event over, or puts it into a free slot of the channel.
+func (s *Stream) Send(ctx context.Context, event watch.Event) error {
+	select {
+	case s.events <- event:
+		return nil
+	case <-s.stopped:
+		return errStopped
+	case <-ctx.Done():
+		return fmt.Errorf("source: sending: %w", context.Cause(ctx))
+	}
+}
+
+// SendAll hands over all events, in order.
+func (s *Stream) SendAll(ctx context.Context, events []watch.Event) error {
+	for _, event := range events {
+		if err := s.Send(ctx, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Expire tells the receiver that its resource version is too old (410), which
+// makes it list again.
+func (s *Stream) Expire(ctx context.Context) error {
+	return s.Send(ctx, watch.Event{Type: watch.Error, Object: &metav1.Status{
+		Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
+		Message: "too old resource version",
+	}})
+}
+
+// sendInitial streams a whole generation and ends it with the bookmark that
+// says so.
+func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
+	for _, pod := range generation.pods {
+		if err := s.Send(ctx, watch.Event{Type: watch.Added, Object: pod}); err != nil {
+			return err
+		}
+	}
+	end := &corev1.Pod{}
+	end.ResourceVersion = generation.resourceVersion
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return s.Send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
+}

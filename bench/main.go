@@ -1,0 +1,179 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench compares client-go's informers and stores with this library's:
+// side by side in one process, on equal work, and writes the result as the
+// Markdown of BENCHMARKS.md.
+//
+//	go run ./bench                        everything, about twenty minutes
+//	go run ./bench -quick                 everything, smaller, two minutes
+//	go run ./bench -run 'store/get' -n 1000000
+//	go run ./bench -quick -control         client-go against itself: the noise
+//	go run ./bench -run fanout/0-16 -cpuprofile /tmp/p.
+//	go run ./bench -benchstat out.txt && benchstat -col /side out.txt
+//
+// Each row is a workload (row.go lists them); both sides run it in turns
+// (runner.go) and must end alike (state.go).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/report"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program without its process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	cfg.profiles.Enable()
+	document := describe(ctx, cfg)
+	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, progress: stderr}
+	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
+		return err
+	}
+	if len(document.Rows) == 0 {
+		return fmt.Errorf("no row is called like %q", cfg.pattern)
+	}
+	document.Took = time.Since(document.Started)
+	document.LoadAfter, _ = measure.Load()
+	return errors.Join(
+		document.WriteMarkdown(stdout),
+		writeFile(cfg.json, document.WriteJSON),
+		writeFile(cfg.benchstat, document.WriteBenchstat),
+	)
+}
+
+// writeFile writes a file, if it has a name.
+func writeFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// config is what the command line says.
+type config struct {
+	n, rounds       int
+	seed            uint64
+	scale           float64
+	quick, control  bool
+	pattern         *regexp.Regexp
+	json, benchstat string
+	profiles        measure.Profiles
+}
+
+func (c config) env() *env {
+	return &env{sides: c.sides(), n: c.n, seed: c.seed, scale: c.scale, profiles: c.profiles}
+}
+
+func (c config) sides() [2]side {
+	if c.control {
+		return controlSides()
+	}
+	return sides()
+}
+
+const (
+	fullObjects  = 100_000
+	quickObjects = 10_000
+	fullRounds   = 5
+	quickRounds  = 3
+	quickScale   = 0.15
+	// bytesPerObject is what a run needs for each object at its height: two
+	// decoded generations, their lists, two full stores, and garbage.
+	bytesPerObject = 100_000
+)
+
+func parse(args []string, stderr io.Writer) (config, error) {
+	var c config
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&c.n, "n", 0, "number of `objects` (default 100000, or what fits into memory; 10000 with -quick)")
+	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5; 3 with -quick)")
+	flags.Uint64Var(&c.seed, "seed", 1, "seed of the objects")
+	flags.BoolVar(&c.quick, "quick", false, "less of everything: two minutes in total")
+	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows what ratios are chance")
+	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
+	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
+	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
+	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
+	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")
+	flags.StringVar(&c.profiles.Block, "blockprofile", "", "the same for blocking")
+	if err := flags.Parse(args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	var err error
+	if c.pattern, err = regexp.Compile(*pattern); err != nil {
+		return c, fmt.Errorf("-run: %w", err)
+	}
+	return c.withDefaults(measure.AvailableMemory()), nil
+}
+
+// withDefaults fills in what was not said. Of available memory (0: unknown) a
+// run takes at most half.
+func (c config) withDefaults(available uint64) config {
+	c.scale = 1
+	objects, rounds := fullObjects, fullRounds
+	if c.quick {
+		objects, rounds, c.scale = quickObjects, quickRounds, quickScale
+	}
+	if fits := int(available / 2 / bytesPerObject); available > 0 && fits < objects {
+		objects = max(1000, fits)
+	}
+	if c.n <= 0 {
+		c.n = objects
+	}
+	if c.rounds <= 0 {
+		c.rounds = rounds
+	}
+	return c
+}
+
+// busyLoad is the load average per core from which other work is assumed.
+const busyLoad = 0.5
+
+// describe begins the document.
+func describe(ctx context.Context, c config) *report.Document {
+	d := &report.Document{
+		Machine: measure.ThisMachine(),
+		Objects: c.n, Seed: c.seed, Rounds: c.rounds, Quick: c.quick,
+		Started: time.Now(),
+	}
+	load, oneMinute := measure.Load()
+	d.LoadBefore, d.Busy = load, oneMinute > busyLoad*float64(d.Machine.Cores)
+	for i, s := range c.sides() {
+		d.Sides[i] = report.Side{Name: s.name, Version: version(ctx, s.module)}
+	}
+	return d
+}

@@ -1,0 +1,80 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/bench/internal/report"
+)
+
+func TestDefaultsFollowModeAndMemory(t *testing.T) {
+	const gib = 1 << 30
+	tests := map[string]struct {
+		given                config
+		available            uint64
+		wantObjects, wantAll int
+	}{
+		"full":             {config{}, 64 * gib, 100_000, 5},
+		"quick":            {config{quick: true}, 64 * gib, 10_000, 3},
+		"unknown memory":   {config{}, 0, 100_000, 5},
+		"little memory":    {config{}, 4 * gib, 21_474, 5},
+		"hardly memory":    {config{}, 1 << 20, 1000, 5},
+		"what is said":     {config{n: 7, rounds: 2}, 64 * gib, 7, 2},
+		"said over memory": {config{n: 500_000}, 4 * gib, 500_000, 5},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := test.given.withDefaults(test.available)
+			assert.Equal(t, test.wantObjects, got.n)
+			assert.Equal(t, test.wantAll, got.rounds)
+		})
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	for _, args := range [][]string{{"-run", "("}, {"extra"}, {"-no-such-flag"}} {
+		_, err := parse(args, io.Discard)
+		assert.Error(t, err, "%v", args)
+	}
+	_, err := parse([]string{"-h"}, io.Discard)
+	assert.ErrorIs(t, err, flag.ErrHelp)
+	err = run(t.Context(), []string{"-run", "no such row"}, io.Discard, io.Discard)
+	assert.ErrorContains(t, err, "no row")
+}
+
+func TestRunWritesEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	var stdout bytes.Buffer
+	err := run(t.Context(), []string{
+		"-quick", "-control", "-n", "100", "-rounds", "1", "-run", "^store/list$",
+		"-json", filepath.Join(dir, "out.json"), "-benchstat", filepath.Join(dir, "out.txt"), "-cpuprofile", filepath.Join(dir, "p."),
+	}, &stdout, io.Discard)
+	require.NoError(t, err)
+	assert.Contains(t, stdout.String(), "| `store/list` | List of all | CPU, ns/op |")
+	assert.Contains(t, stdout.String(), "| client-go again | v0.37.2 |")
+
+	var document report.Document
+	content, err := os.ReadFile(filepath.Join(dir, "out.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &document))
+	assert.Equal(t, 100, document.Objects)
+
+	content, err = os.ReadFile(filepath.Join(dir, "out.txt"))
+	require.NoError(t, err)
+	assert.Contains(t, string(content), "BenchmarkStore/list/side=client-go-again-")
+
+	profiles, err := filepath.Glob(filepath.Join(dir, "p.store-list.client-go*.1.cpu.pprof"))
+	require.NoError(t, err)
+	assert.Len(t, profiles, 2, "one for each side")
+}

@@ -1,0 +1,108 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/stats"
+)
+
+// roundLimit is how long one side may take for one round, relists and resyncs
+// of a million objects included. A lost event ends here, not in a hang.
+const roundLimit = 3 * time.Minute
+
+// fileName makes names of rows and sides fit to be part of a file name.
+var fileName = strings.NewReplacer("/", "-", " ", "-")
+
+// runner runs rows on both sides in turns.
+type runner struct {
+	env      *env
+	sides    [2]side
+	rounds   int
+	progress io.Writer // one line for each row that is done
+}
+
+// run runs the rows that the pattern selects, those with light objects first,
+// and returns the results in the order of the rows.
+func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]report.Row, error) {
+	results := make([]report.Row, len(all))
+	for _, light := range []bool{true, false} {
+		for i, w := range all {
+			if w.light != light || !pattern.MatchString(w.name) {
+				continue
+			}
+			start := time.Now()
+			var err error
+			if results[i], err = r.runRow(ctx, w); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+			if err := r.report(results[i], time.Since(start)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return slices.DeleteFunc(results, func(r report.Row) bool { return len(r.Measures) == 0 }), nil
+}
+
+func (r *runner) runRow(ctx context.Context, w row) (report.Row, error) {
+	result := report.Row{Group: w.group, Name: w.name, Title: w.title}
+	r.env.use(w)
+	try, err := w.setup(ctx, r.env)
+	if err != nil {
+		return result, fmt.Errorf("setup: %w", err)
+	}
+	for round := range r.rounds {
+		if err := r.runRound(ctx, try, round, &result); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// runRound runs both sides once; each round begins with the other side.
+func (r *runner) runRound(ctx context.Context, try trial, round int, result *report.Row) error {
+	var checks [2]check
+	for turn := range r.sides {
+		s := r.sides[(turn+round)%len(r.sides)]
+		r.env.region = fmt.Sprintf("%s.%s.%d", fileName.Replace(result.Name), fileName.Replace(s.name), round+1)
+		out, err := tryWithin(ctx, try, s)
+		if err != nil {
+			return fmt.Errorf("%s, round %d: %w", s.name, round+1, err)
+		}
+		checks[s.index] = out.check
+		for _, v := range out.samples {
+			result.Record(s.index, v.name, v.unit, v.value)
+		}
+	}
+	if checks[0] != checks[1] {
+		return &differError{row: result.Name, round: round + 1, checks: checks}
+	}
+	return nil
+}
+
+func tryWithin(ctx context.Context, try trial, s side) (outcome, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, roundLimit, fmt.Errorf("not done after %s", roundLimit))
+	defer cancel()
+	return try(ctx, s)
+}
+
+// report writes the row's first measure while the run goes on.
+func (r *runner) report(done report.Row, took time.Duration) error {
+	m := done.Measures[0]
+	both := m.Summaries()
+	_, err := fmt.Fprintf(r.progress, "%-28s %-22s %12s %12s   %-18s %s\n", done.Name, m.Name+", "+m.Unit,
+		stats.Format(both[0].Median), stats.Format(both[1].Median), m.Verdict(), took.Round(10*time.Millisecond))
+	if err != nil {
+		return fmt.Errorf("write progress: %w", err)
+	}
+	return nil
+}

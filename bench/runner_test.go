@@ -1,0 +1,102 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// always is a row whose trial is the given one.
+func always(name string, try trial) row {
+	return row{group: "Test", name: name, title: name,
+		setup: func(context.Context, *env) (trial, error) { return try, nil }}
+}
+
+// runTest runs rows that need no objects.
+func runTest(t *testing.T, rounds int, pattern string, all ...row) (*bytes.Buffer, []string, error) {
+	t.Helper()
+	var progress bytes.Buffer
+	r := runner{env: &env{}, sides: sides(), rounds: rounds, progress: &progress}
+	results, err := r.run(t.Context(), all, regexp.MustCompile(pattern))
+	var names []string
+	for _, result := range results {
+		names = append(names, result.Name)
+	}
+	return &progress, names, err
+}
+
+func one(value float64, c check) outcome {
+	return outcome{samples: []sample{{"time", "s", value}}, check: c}
+}
+
+func TestSidesTakeTurnsAndEachRoundBeginsWithTheOther(t *testing.T) {
+	var order []int
+	_, _, err := runTest(t, 3, "", always("x", func(_ context.Context, s side) (outcome, error) {
+		order = append(order, s.index)
+		return one(1, check{}), nil
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 1, 1, 0, 0, 1}, order)
+}
+
+func TestDifferentEndsFailTheRun(t *testing.T) {
+	_, _, err := runTest(t, 1, "", always("x", func(_ context.Context, s side) (outcome, error) {
+		return one(1, check{Adds: int64(s.index)}), nil
+	}))
+	var differ *differError
+	require.ErrorAs(t, err, &differ)
+	assert.Equal(t, [2]check{{Adds: 0}, {Adds: 1}}, differ.checks)
+	assert.ErrorContains(t, err, "round 1")
+}
+
+func TestErrorsNameRowSideAndRound(t *testing.T) {
+	broken := errors.New("broken")
+	_, _, err := runTest(t, 2, "", always("x/y", func(_ context.Context, s side) (outcome, error) {
+		if s.index == 1 {
+			return outcome{}, broken
+		}
+		return one(1, check{}), nil
+	}))
+	require.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "x/y: kinformer, round 1")
+}
+
+func TestResultsKeepTheOrderOfTheRowsAndThePatternChooses(t *testing.T) {
+	try := func(context.Context, side) (outcome, error) { return one(1, check{}), nil }
+	light := always("b/light", try)
+	light.light = true
+	progress, names, err := runTest(t, 1, "^[ab]/", always("a/full", try), light, always("c/other", try))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a/full", "b/light"}, names)
+	assert.Regexp(t, `(?s)^b/light .*\na/full .*\n$`, progress.String(), "light rows run first")
+}
+
+func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
+	e := &env{n: 10, seed: 1}
+	full, err := e.population(t.Context())
+	require.NoError(t, err)
+	again, err := e.population(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, full, again)
+	redecoded, err := e.redecoded(t.Context())
+	require.NoError(t, err)
+	assert.NotSame(t, full.Pods[0], redecoded.Pods[0])
+	assert.Equal(t, full.Pods[0], redecoded.Pods[0])
+
+	e.use(row{light: true})
+	assert.Nil(t, e.first)
+	assert.Nil(t, e.second)
+	light, err := e.population(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, light.Pods[0].Spec.Containers)
+	e.use(row{light: true})
+	assert.NotNil(t, e.first)
+}

@@ -1,0 +1,140 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/bench/internal/workload"
+)
+
+// storeReaderRows are GetByKey by several goroutines beside one that updates
+// all the time.
+func storeReaderRows() []row {
+	var all []row
+	for _, readers := range []int{1, 2, 4, 8} {
+		all = append(all, row{
+			group: "Store, readers beside a writer", name: fmt.Sprintf("store/readers-%d", readers),
+			title: fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates without a pause", readers),
+			setup: func(ctx context.Context, e *env) (trial, error) { return readersTrial(ctx, e, readers) },
+		})
+	}
+	return all
+}
+
+// contest is one round: readers that read a fixed number of keys each, and a
+// writer that goes on until they are done.
+type contest struct {
+	store    clientgo.Indexer
+	keys     []string // in random order
+	versions [2][]any // of the objects that the writer changes
+	readers  int
+	perEach  int // reads of each reader
+}
+
+func readersTrial(ctx context.Context, e *env, readers int) (trial, error) {
+	population, err := e.population(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filled, err := newStores(e.sides, population, 3)
+	if err != nil {
+		return nil, err
+	}
+	c := contest{readers: readers, perEach: e.ops(400_000 / readers)}
+	for _, i := range shuffled(len(population.Keys), e.seed) {
+		c.keys = append(c.keys, population.Keys[i])
+	}
+	for i, pod := range population.Pods[:min(1000, len(population.Pods))] {
+		c.versions[0] = append(c.versions[0], pod)
+		c.versions[1] = append(c.versions[1], workload.Version(pod, eventVersion(i)))
+	}
+	return func(_ context.Context, s side) (outcome, error) {
+		mine := c
+		mine.store = filled[s.index]
+		return mine.round(e)
+	}, nil
+}
+
+func (c *contest) round(e *env) (outcome, error) {
+	var reads, writes int64
+	usage, err := e.measure(func() (err error) {
+		reads, writes, err = c.run()
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := c.settle(); err != nil {
+		return outcome{}, err
+	}
+	return storeOutcome(c.store, reads, []sample{
+		{"wall per read", "ns", float64(usage.Wall) / float64(reads)},
+		{"wall per write", "ns", float64(usage.Wall) / float64(writes)},
+	})
+}
+
+// run returns the reads and the writes that were done.
+func (c *contest) run() (reads, writes int64, err error) {
+	var (
+		done    atomic.Bool
+		reading sync.WaitGroup
+		writing sync.WaitGroup
+		failed  = make([]error, c.readers+1)
+	)
+	writing.Go(func() { writes, failed[c.readers] = c.write(&done) })
+	for reader := range c.readers {
+		reading.Go(func() { failed[reader] = c.read(reader * len(c.keys) / c.readers) })
+	}
+	reading.Wait()
+	done.Store(true)
+	writing.Wait()
+	return int64(c.readers * c.perEach), writes, errors.Join(failed...)
+}
+
+// read reads keys from the given place on, round and round.
+func (c *contest) read(from int) error {
+	for i := range c.perEach {
+		key := c.keys[(from+i)%len(c.keys)]
+		_, exists, err := c.store.GetByKey(key)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			return fmt.Errorf("%w: %s", errMissing, key)
+		}
+	}
+	return nil
+}
+
+// write updates the same objects again and again, at least once.
+func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
+	for turn := 1; ; turn++ {
+		for _, object := range c.versions[turn%2] {
+			if err := c.store.Update(object); err != nil {
+				return writes, err
+			}
+			writes++
+			if done.Load() {
+				return writes, nil
+			}
+		}
+	}
+}
+
+// settle brings the objects that the writer left at any version to the first.
+func (c *contest) settle() error {
+	for _, object := range c.versions[0] {
+		if err := c.store.Update(object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/source"
+)
+
+const syncGroup = "Initial sync and relist"
+
+// syncRows are an informer's start, until its handler was given all objects,
+// and then a 410 that makes it read everything again although nothing changed,
+// until its handler was given what was created after that.
+func syncRows() []row {
+	var all []row
+	for _, mode := range modes {
+		all = append(all, row{
+			group: syncGroup, name: "sync/" + mode.name,
+			title: "start, then relist of unchanged objects decoded anew, by " + mode.name,
+			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode.options) },
+		})
+	}
+	return all
+}
+
+// heapRows are the same with light objects and a garbage collector that never
+// rests: the peak of the heap beyond the objects that the source holds.
+func heapRows() []row {
+	var all []row
+	for _, mode := range modes {
+		all = append(all, row{
+			group: syncGroup, name: "heap/" + mode.name, light: true,
+			title: "peak of the heap beyond the source's objects, by " + mode.name,
+			setup: func(ctx context.Context, e *env) (trial, error) { return heapTrial(ctx, e, mode.options) },
+		})
+	}
+	return all
+}
+
+// modes are the two ways of reading everything.
+var modes = []struct {
+	name    string
+	options source.Options
+}{
+	{"list", source.Options{}},
+	{"watch-list", source.Options{WatchList: true}},
+}
+
+func syncTrial(ctx context.Context, e *env, options source.Options) (trial, error) {
+	first, second, err := e.generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s side) (outcome, error) {
+		r := relisting{informer: newInformer(s, source.New(first, options), 0), objects: e.n, next: second}
+		var usages [2]measure.Usage
+		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
+			usages[phase], err = e.measure(do)
+			return err
+		})
+		n := float64(e.n)
+		return outcome{check: state, samples: []sample{
+			{"start, CPU", "ms", usages[0].CPU.Seconds() * 1000},
+			{"start, wall", "ms", usages[0].Wall.Seconds() * 1000},
+			{"start, allocated", "B/object", float64(usages[0].Bytes) / n},
+			{"relist, CPU", "ms", usages[1].CPU.Seconds() * 1000},
+			{"relist, allocated", "B/object", float64(usages[1].Bytes) / n},
+		}}, err
+	}, nil
+}
+
+func heapTrial(ctx context.Context, e *env, options source.Options) (trial, error) {
+	first, second, err := e.generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s side) (outcome, error) {
+		r := relisting{informer: newInformer(s, source.New(first, options), 0), objects: e.n, next: second}
+		var peaks [2]uint64
+		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
+			peaks[phase], err = measure.PeakHeap(do)
+			return err
+		})
+		n := float64(e.n)
+		return outcome{check: state, samples: []sample{
+			{"start", "B/object", float64(peaks[0]) / n},
+			{"relist, beyond the synced informer", "B/object", float64(peaks[1]) / n},
+		}}, err
+	}, nil
+}
+
+// relisting is an informer that starts and then has to relist.
+type relisting struct {
+	*informer
+	objects int
+	next    *source.Generation // what the relist finds
+}
+
+// run runs the two phases, start and relist, each within instrument.
+//
+// A relist waits for the reflector's backoff, about a second in which nothing
+// runs; that is why its wall time is no measure.
+func (r *relisting) run(ctx context.Context, instrument func(phase int, do func() error) error) (check, error) {
+	defer r.stop()
+	if err := r.addHandler(0, &counter{}); err != nil {
+		return check{}, err
+	}
+	var stream *source.Stream
+	err := instrument(0, func() (err error) {
+		stream, err = r.startSynced(ctx, r.objects)
+		return err
+	})
+	if err != nil {
+		return check{}, fmt.Errorf("start: %w", err)
+	}
+	r.source.Select(r.next)
+	r.expect(r.objects + 1)
+	if err := instrument(1, func() error { return r.relist(ctx, stream) }); err != nil {
+		return check{}, fmt.Errorf("relist: %w", err)
+	}
+	return r.finish()
+}
+
+// relist ends the watch and waits until the handler was given the update that
+// every listed object causes, and one new object through the next watch.
+func (r *relisting) relist(ctx context.Context, stream *source.Stream) error {
+	if err := stream.Expire(ctx); err != nil {
+		return err
+	}
+	stream, err := r.source.Next(ctx)
+	if err != nil {
+		return err
+	}
+	created := &corev1.Pod{}
+	created.Namespace, created.Name, created.ResourceVersion = "later", "created", eventVersion(0)
+	return r.feed(ctx, stream, []watch.Event{{Type: watch.Added, Object: created}})
+}

@@ -1,0 +1,76 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cachetest tests informers, reflectors and what is built on them
+// against a scripted API server in memory. It knows only interfaces of
+// client-go, so it serves client-go's informers as well as ours.
+//
+// A Source is one resource of that server, and a ListerWatcher. A test writes
+// objects to it, scripts faults, waits until the handlers have been told, and
+// looks at what they were told and at what the server was asked:
+//
+//	src := cachetest.New(pod("a"), pod("b"))
+//	informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, cache.Indexers{})
+//	var recorder cachetest.Recorder
+//	informer.AddEventHandler(src.Track(&recorder))
+//	go informer.RunWithContext(ctx)
+//
+//	heal := src.Partition()             // the connection is lost,
+//	src.Delete("default", "b")          // meanwhile the world goes on,
+//	src.Compact(src.ResourceVersion())  // and the server forgets how
+//	heal()
+//	err := src.Settle(ctx)              // until the handlers know the state
+//	recorder.Events()                   // ... "delete default/b 3 unknown"
+//	src.Requests()                      // ... `list rv="3"`
+//
+// # What holds
+//
+//  1. Versions. One counter gives each write its resourceVersion; Tick advances
+//     it for writes elsewhere. A source starts at 1, its first object gets 2.
+//  2. Streams. A stream delivers the writes after its beginning in order, each
+//     once, whoever reads how slowly: the log keeps what open streams need. It
+//     ends when it is stopped, with its context, or by a script, never else.
+//  3. Lists. Each list, all pages included, shows the state at one version.
+//  4. Place. What Inject, Resend, Bookmark and Cut do has its place among the
+//     writes: every stream that is open then comes to it after what was written
+//     before and ahead of what is written later, and no stream opened later
+//     comes to it. Break, Outage and Partition do not wait for that place.
+//  5. Faults of requests are queued by verb, and each is used once, by the next
+//     request of its verb. A watch that asks for its initial events is of the
+//     verb VerbWatchList.
+//  6. Objects are copied on the way in and out, unless Options.Share.
+//  7. Goroutines. There is one for each open stream, and none is left when Stop
+//     has returned.
+//
+// # Which script for which trouble
+//
+//	the server answers 410 to a watch    Partition, write, Compact, heal
+//	... with an error of the call        Options.FailAtStart
+//	... in the middle of a stream        Inject(ErrorEvent(Expired())), Cut
+//	429, 500, connection refused         FailNext(verb, TooManyRequests(d), ...)
+//	the server is down for a while       Outage
+//	a watch ends regularly               Cut
+//	a connection breaks                  Break
+//	... and stays away for a while       Partition
+//	the n-th event is the last           Script, StreamScript.CutAfter
+//	the initial events never end         StreamScript.OmitInitialEventsEnd
+//	an old server, a fake clientset      Options.WatchList
+//	no watch cache                       Options.NoWatchCache
+//	a slow stream, a stalled one         SetEventDelay, Stall, StreamScript.Stall
+//	a slow answer, a late one            Fault.Delay, Until, IgnoreContext
+//	a panic in List                      Fault.Panic
+//	duplicates, old versions             Resend
+//	the server's backup is restored      Rewind
+//	garbage                              Inject(Garbage(obj)...)
+//
+// # Time
+//
+// Nothing polls and nothing sleeps: waits are for channels, or for a delay that
+// a script asked for. In a testing/synctest bubble all of them block durably,
+// and delays pass in fake time. Make the source inside the bubble. Stop what
+// runs on it before the bubble ends.
+//
+// Settle compares states. Events that change no state in the end (an object
+// created and deleted at once, a duplicate) may still be on their way when it
+// returns; in a bubble call synctest.Wait after it.
+package cachetest

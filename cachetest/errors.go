@@ -1,0 +1,102 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// ErrNothingTracked is what Settle returns when no handler is tracked.
+var ErrNothingTracked = errors.New("cachetest: no handler is tracked")
+
+// resource names what is served in the errors of writers.
+var resource = schema.GroupResource{Resource: "objects"}
+
+// TooManyRequests is a 429 that asks to come back after retryAfter, rounded up
+// to whole seconds.
+func TooManyRequests(retryAfter time.Duration) error {
+	return apierrors.NewTooManyRequests("scripted: too many requests", wholeSeconds(retryAfter))
+}
+
+// Expired is a 410 with the reason Expired, as for a compacted resourceVersion.
+func Expired() error {
+	return apierrors.NewResourceExpired("scripted: the resourceVersion was compacted")
+}
+
+// TooLargeResourceVersion is the 504 for a resourceVersion that the server has
+// not reached, with the cause that clients look for.
+func TooLargeResourceVersion(asked, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("resourceVersion %d is ahead of the current %d", asked, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return err
+}
+
+// InternalError is a 500.
+func InternalError() error {
+	return apierrors.NewInternalError(errors.New("scripted: internal error"))
+}
+
+// ConnectionRefused is the error of a dial to a port where nobody listens.
+func ConnectionRefused() error {
+	return &net.OpError{
+		Op:   "dial",
+		Net:  "tcp",
+		Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443},
+		Err:  os.NewSyscallError("connect", syscall.ECONNREFUSED),
+	}
+}
+
+// ErrorEvent is the ERROR event that carries err's Status; any error that has
+// none is an internal error.
+func ErrorEvent(err error) watch.Event {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	s := status.Status()
+	return watch.Event{Type: watch.Error, Object: &s}
+}
+
+// Garbage returns events that no API server should send, for a stream of
+// objects like the stored object example: no object, objects of the wrong type
+// (one without metadata, one with), a Table, and an unknown event type. None
+// of them may stop a client or reach its handlers.
+func Garbage(example runtime.Object) []watch.Event {
+	events := []watch.Event{
+		{Type: watch.Added, Object: nil},
+		{Type: watch.Added, Object: &metav1.Status{Status: metav1.StatusSuccess}},
+		{Type: watch.Added, Object: &metav1.Table{}},
+		{Type: "NO-SUCH-TYPE", Object: example},
+	}
+	if _, same := example.(*metav1.PartialObjectMetadata); !same {
+		events = append(events, watch.Event{Type: watch.Modified, Object: &metav1.PartialObjectMetadata{}})
+	}
+	return events
+}
+
+func expired(rv, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d was compacted, the oldest held is %d", rv, compacted))
+}
+
+func invalidOptions(errs field.ErrorList) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+}
+
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

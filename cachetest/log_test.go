@@ -1,0 +1,113 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+)
+
+// check walks the log and returns the first broken invariant.
+func (l *eventLog) check() error {
+	rv := uint64(0)
+	for i, e := range l.entries {
+		if e.seq != l.first()+uint64(i) {
+			return fmt.Errorf("entry %d has seq %d, the first %d", i, e.seq, l.first())
+		}
+		if e.rv < rv || e.kind == change && e.rv == rv && rv > 0 {
+			return fmt.Errorf("entry %d has rv %d after %d", i, e.rv, rv)
+		}
+		rv = e.rv
+	}
+	return nil
+}
+
+// history is the reference for a log: the whole state after each write.
+type history map[uint64]map[string]runtime.Object
+
+// TestLogAgainstHistory does random writes, compactions and rewinds, and
+// compares every state that the log can still tell with the recorded one.
+func TestLogAgainstHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := NewSource(Options{})
+		past := history{1: {}}
+		t.Repeat(map[string]func(*rapid.T){
+			"write": func(t *rapid.T) {
+				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+				if s.Get("", name) != nil && rapid.Bool().Draw(t, "delete") {
+					s.Delete("", name)
+				} else {
+					s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+				}
+				past[s.mu.rv] = stateOf(s)
+			},
+			"tick": func(*rapid.T) { past[s.Tick()] = stateOf(s) },
+			"mark": func(*rapid.T) { s.Cut() },
+			"compact": func(t *rapid.T) {
+				s.Compact(rapid.Uint64Range(0, s.mu.rv+1).Draw(t, "rv"))
+			},
+			"rewind": func(t *rapid.T) {
+				rv := rapid.Uint64Range(s.mu.log.compacted, s.mu.rv).Draw(t, "rv")
+				s.Rewind(rv)
+				maps.DeleteFunc(past, func(then uint64, _ map[string]runtime.Object) bool { return then > rv })
+			},
+			"": func(t *rapid.T) {
+				require.NoError(t, s.mu.log.check())
+				require.Equal(t, past[s.mu.rv], stateOf(s))
+				for rv := s.mu.log.compacted; rv <= s.mu.rv; rv++ {
+					require.Equal(t, past[rv], stateAt(s, rv), "state at %d", rv)
+				}
+			},
+		})
+	})
+}
+
+func stateOf(s *Source) map[string]runtime.Object {
+	state := map[string]runtime.Object{}
+	for key, stored := range s.mu.state {
+		state[key] = stored.obj
+	}
+	return state
+}
+
+func stateAt(s *Source, rv uint64) map[string]runtime.Object {
+	state := map[string]runtime.Object{}
+	p := s.pageLocked(query{rv: rv})
+	for _, obj := range p.objects {
+		state[keyOf(accessor(obj))] = obj
+	}
+	return state
+}
+
+func TestLogKeepsWhatOpenStreamsNeed(t *testing.T) {
+	var l eventLog
+	for rv := uint64(1); rv <= 10; rv++ {
+		l.append(entry{kind: change, rv: rv})
+	}
+	l.compact(8, 4)
+	require.False(t, l.replayable(7))
+	require.True(t, l.replayable(8))
+	require.EqualValues(t, 5, l.at(4).rv)
+	l.compact(8, l.next)
+	require.EqualValues(t, 8, l.first())
+	require.EqualValues(t, 9, l.at(l.first()).rv)
+}
+
+func TestWindowBoundsTheLog(t *testing.T) {
+	s := NewSource(Options{Window: 10})
+	longest := 0
+	for range 200 {
+		s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		longest = max(longest, len(s.mu.log.entries))
+	}
+	require.LessOrEqual(t, longest, 20)
+	require.GreaterOrEqual(t, len(s.mu.log.entries), 10)
+	require.False(t, s.mu.log.replayable(100))
+}

@@ -1,0 +1,172 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest_test
+
+import (
+	"context"
+	"flag"
+	"io"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/cachetest"
+)
+
+func TestMain(m *testing.M) {
+	silenceKlog()
+	goleak.VerifyTestMain(m)
+}
+
+// silenceKlog drops what client-go logs about the faults that tests script.
+func silenceKlog() {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	if err := flags.Set("stderrthreshold", "FATAL"); err != nil {
+		panic(err)
+	}
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
+func pods(names ...string) []runtime.Object {
+	objects := make([]runtime.Object, 0, len(names))
+	for _, name := range names {
+		objects = append(objects, pod(name))
+	}
+	return objects
+}
+
+func podList() runtime.Object { return &corev1.PodList{} }
+
+func label(value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Labels = map[string]string{"l": value} }
+}
+
+// relabel updates the pod.
+func relabel(src *cachetest.Source, name, value string) {
+	cachetest.PatchAs(src, "default", name, label(value))
+}
+
+// startPods runs client-go's informer for pods in a bubble, with recorder as
+// its tracked handler, until the test ends.
+func startPods(t *testing.T, src *cachetest.Source, recorder *cachetest.Recorder) clientgo.SharedIndexInformer {
+	t.Helper()
+	informer := clientgo.NewSharedIndexInformer(src, &corev1.Pod{}, 0, clientgo.Indexers{})
+	_, err := informer.AddEventHandler(src.Track(recorder))
+	require.NoError(t, err)
+	run(t, informer.RunWithContext)
+	return informer
+}
+
+// run runs f until the test ends, and waits for it then.
+func run(t *testing.T, f func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { f(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+}
+
+// settle waits for the handlers, and for all that goes on behind them.
+func settle(t *testing.T, src *cachetest.Source) {
+	t.Helper()
+	require.NoError(t, src.Settle(t.Context()))
+	synctest.Wait()
+}
+
+// requests are the requests of src in one line each.
+func requests(src *cachetest.Source) []string {
+	var lines []string
+	for _, r := range src.Requests() {
+		lines = append(lines, r.String())
+	}
+	return lines
+}
+
+// open starts a watch that the test's end stops.
+func open(t *testing.T, src *cachetest.Source, options metav1.ListOptions) watch.Interface {
+	t.Helper()
+	w, err := src.WatchWithContext(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// take reads n events, written as "TYPE name rv".
+func take(t *testing.T, w watch.Interface, n int) []string {
+	t.Helper()
+	lines := make([]string, 0, n)
+	for range n {
+		event, ok := <-w.ResultChan()
+		require.True(t, ok, "the stream ended after %v", lines)
+		lines = append(lines, line(event))
+	}
+	return lines
+}
+
+func line(event watch.Event) string {
+	switch obj := event.Object.(type) {
+	case metav1.Object:
+		text := string(event.Type) + " " + obj.GetName() + " " + obj.GetResourceVersion()
+		if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			text += " end"
+		}
+		return text
+	case *metav1.Status:
+		return string(event.Type) + " " + string(obj.Reason)
+	default:
+		return string(event.Type)
+	}
+}
+
+// requireEnd requires that the stream has no more events.
+func requireEnd(t *testing.T, w watch.Interface) {
+	t.Helper()
+	event, ok := <-w.ResultChan()
+	require.False(t, ok, "unexpected %s", line(event))
+}
+
+// requireSilent requires that nothing more comes for now. In a bubble only.
+func requireSilent(t *testing.T, w watch.Interface) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case event, ok := <-w.ResultChan():
+		require.Fail(t, "the stream is not silent", "open %v: %s", ok, line(event))
+	default:
+	}
+}
+
+func bookmarksFrom(rv string) metav1.ListOptions {
+	return metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true}
+}
+
+func watchListFrom(rv string) metav1.ListOptions {
+	send := true
+	return metav1.ListOptions{
+		ResourceVersion:      rv,
+		AllowWatchBookmarks:  true,
+		SendInitialEvents:    &send,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}
+}
+
+func formatLast(rv uint64) string { return strconv.FormatUint(rv, 10) }

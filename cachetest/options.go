@@ -1,0 +1,102 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// WatchListMode says what a source makes of a watch that asks for its initial
+// events (SendInitialEvents).
+type WatchListMode int
+
+const (
+	// WatchListServed streams the state, the bookmark that ends it, and what
+	// follows. While a source knows no type for the bookmark (see
+	// Options.Example) it refuses instead.
+	WatchListServed WatchListMode = iota
+	// WatchListUnsupported makes IsWatchListSemanticsUnSupported true, as fake
+	// clientsets do: clients do not ask. Who asks all the same is refused.
+	WatchListUnsupported
+	// WatchListRefused answers 422 Invalid, as an API server does that has the
+	// feature off: clients fall back on a list.
+	WatchListRefused
+	// WatchListIgnored serves a plain watch in its place, as an API server does
+	// that is too old to know the option: the ending bookmark never comes.
+	WatchListIgnored
+)
+
+// Options of a source. The zero value serves any kind, as metav1.List.
+type Options struct {
+	// Objects is the state at the start. They get resourceVersions in this
+	// order, as if created one by one.
+	Objects []runtime.Object
+
+	// Example is an object of the kind served: bookmarks are new objects of its
+	// type, with its apiVersion and kind. When nil, it is found from NewList,
+	// else it is the first object written.
+	Example runtime.Object
+	// NewList returns an empty list for an answer, such as &corev1.PodList{}.
+	// When nil, answers are *unstructured.UnstructuredList if the example is
+	// unstructured, and *metav1.List else.
+	NewList func() runtime.Object
+
+	// ResourceVersion is the counter's start: the first write gets the next
+	// one. 0 means 1, as in etcd, so that no list is ever at "0".
+	ResourceVersion uint64
+	// Window bounds the log: it holds between Window and twice Window entries,
+	// and compacts what is older. 0 holds everything.
+	Window int
+
+	// WatchList says how a request for initial events is answered.
+	WatchList WatchListMode
+	// NoWatchCache makes lists at resourceVersion "0" honour their limit, as
+	// an API server without a watch cache does. Otherwise they come whole.
+	NoWatchCache bool
+	// FailAtStart returns an expired or too large resourceVersion as an error
+	// of the Watch call. Otherwise it is an ERROR event, the first and last of
+	// its stream, as an API server does it.
+	FailAtStart bool
+	// HonourTimeout ends a stream after its TimeoutSeconds. Otherwise streams
+	// have no end of their own, and a test that waits for something that never
+	// happens deadlocks, which synctest reports, in place of going on for ever.
+	HonourTimeout bool
+
+	// Share delivers the stored objects themselves, and stores the objects
+	// written without copying them: for benchmarks. The writer gives up the
+	// object, and nobody may change it. Otherwise the source copies what it
+	// takes in and what it gives out.
+	Share bool
+	// Buffer is the capacity of each stream's channel.
+	Buffer int
+	// EventDelay passes before each event is delivered. See SetEventDelay.
+	EventDelay time.Duration
+	// After is the clock of all delays, such as the method After of a
+	// k8s.io/utils/clock. When nil it is the time package, which is fake inside
+	// a synctest bubble.
+	After func(time.Duration) <-chan time.Time
+
+	// Version identifies one version of an object, for Settle. When nil it is
+	// the resourceVersion. An informer whose transform clears that needs
+	// something else that each write changes and the transform keeps.
+	Version func(obj metav1.Object) string
+}
+
+func (o *Options) setDefaults() {
+	if o.ResourceVersion == 0 {
+		o.ResourceVersion = 1
+	}
+	if o.After == nil {
+		o.After = time.After
+	}
+	if o.Version == nil {
+		o.Version = metav1.Object.GetResourceVersion
+	}
+	if o.Example == nil && o.NewList != nil {
+		o.Example = exampleFromList(o.NewList())
+	}
+}

@@ -1,0 +1,407 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// Source is one resource of a scripted API server: the objects, the counter of
+// resourceVersions and the log of what happened to them. Give it to an informer
+// or a reflector as its ListerWatcher, write to it, and script its faults.
+//
+//	Create ... Delete ──▶ state, tracked handlers ──▶ Settle
+//	                  └─▶ log ──▶ a cursor in each stream ──▶ ResultChan
+//	Inject, Cut, Bookmark ─▶ log      ▲
+//	Script, FailNext ──▶ queue per verb ──▶ the next List or Watch
+//
+// All methods may be called at any time from any goroutine. No method but the
+// Wait methods, Settle, and the requests that a script makes wait, blocks.
+//
+// Writers need no context and return the object as stored. A write that the
+// server would refuse is a mistake of the test, not a case to be handled: it
+// panics with the API's error.
+type Source struct {
+	opts Options
+
+	// mu is the only lock. It is never held while something is waited for, and
+	// of the user's code only Options.Version runs under it.
+	mu struct {
+		sync.Mutex
+		rv    uint64
+		state map[string]stored
+		// keys are those of state in order, nil when that has to be redone.
+		keys    []string
+		log     eventLog
+		example runtime.Object
+
+		streams map[*stream]struct{}
+		stalls  int
+		delay   time.Duration
+
+		requests   []Request
+		faults     map[Verb][]Fault
+		outage     error
+		partitions int
+
+		tracked []*Tracked
+		// unsettled counts the keys in which tracked handlers differ from state.
+		unsettled int
+
+		// changed is closed at the next change of anything that somebody waits
+		// for, nil while nobody waits.
+		changed chan struct{}
+	}
+}
+
+// stored is an object of the state, which is never changed, and what
+// Options.Version says of it.
+type stored struct {
+	obj     runtime.Object
+	version string
+}
+
+var (
+	_ clientgo.ListerWatcher            = (*Source)(nil)
+	_ clientgo.ListerWatcherWithContext = (*Source)(nil)
+)
+
+// New returns a source with default options that holds objects.
+func New(objects ...runtime.Object) *Source {
+	return NewSource(Options{Objects: objects})
+}
+
+// NewSource returns a source. One that is used in a synctest bubble must be
+// made there.
+func NewSource(opts Options) *Source {
+	opts.setDefaults()
+	s := &Source{opts: opts}
+	s.mu.rv = opts.ResourceVersion
+	s.mu.log.compacted = opts.ResourceVersion
+	s.mu.delay = opts.EventDelay
+	s.mu.example = opts.Example
+	s.mu.state = map[string]stored{}
+	s.mu.streams = map[*stream]struct{}{}
+	s.mu.faults = map[Verb][]Fault{}
+	for _, obj := range opts.Objects {
+		must(s.put(obj, ifAbsent))
+	}
+	return s
+}
+
+// Create stores a new object, with a UID if it has none, and panics if it
+// exists.
+func (s *Source) Create(obj runtime.Object) runtime.Object {
+	return s.out(must(s.put(obj, ifAbsent)))
+}
+
+// Update replaces an object, whatever resourceVersion the new one carries, and
+// panics if there is none. The UID is kept unless the new object has one.
+func (s *Source) Update(obj runtime.Object) runtime.Object {
+	return s.out(must(s.put(obj, ifPresent)))
+}
+
+// Put creates the object or replaces it.
+func (s *Source) Put(obj runtime.Object) runtime.Object {
+	return s.out(must(s.put(obj, always)))
+}
+
+// Patch updates an object to what change makes of a copy of it, and panics if
+// there is none. change may be called again when other writers are faster.
+func (s *Source) Patch(namespace, name string, change func(obj runtime.Object)) runtime.Object {
+	key := joinKey(namespace, name)
+	for {
+		s.mu.Lock()
+		was := s.mu.state[key].obj
+		s.mu.Unlock()
+		if was == nil {
+			panic(apierrors.NewNotFound(resource, key))
+		}
+		obj := was.DeepCopyObject()
+		change(obj)
+		if stored, ok := s.swap(key, was, obj); ok {
+			return s.out(stored)
+		}
+	}
+}
+
+// PatchAs is Patch for objects of type T.
+func PatchAs[T runtime.Object](s *Source, namespace, name string, change func(obj T)) T {
+	return s.Patch(namespace, name, func(obj runtime.Object) { change(obj.(T)) }).(T)
+}
+
+// Delete removes an object, and panics if there is none. It returns what the
+// DELETED event carries: the last state, with the resourceVersion of the
+// deletion.
+func (s *Source) Delete(namespace, name string) runtime.Object {
+	return s.out(must(s.remove(joinKey(namespace, name))))
+}
+
+// Get returns the object, nil if there is none.
+func (s *Source) Get(namespace, name string) runtime.Object {
+	s.mu.Lock()
+	obj := s.mu.state[joinKey(namespace, name)].obj
+	s.mu.Unlock()
+	if obj == nil {
+		return nil
+	}
+	return s.out(obj)
+}
+
+// Versions returns the state as the resourceVersion of each key
+// ("namespace/name", or "name").
+func (s *Source) Versions() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	versions := make(map[string]string, len(s.mu.state))
+	for key, stored := range s.mu.state {
+		versions[key] = accessor(stored.obj).GetResourceVersion()
+	}
+	return versions
+}
+
+// ResourceVersion is the counter: that of the last write.
+func (s *Source) ResourceVersion() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.rv
+}
+
+// Tick advances the counter, as a write to another resource of the same server
+// does, and returns it.
+func (s *Source) Tick() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.rv++
+	return s.mu.rv
+}
+
+// Compact forgets the log up to and with rv: a watch or an exact list from
+// before rv, and the rest of a paged list begun before it, get a 410. The
+// streams that are open go on: to end one so, Inject ErrorEvent(Expired()) and
+// Cut.
+func (s *Source) Compact(rv uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compactLocked(min(rv, s.mu.rv))
+}
+
+// Rewind takes the source back to what it was at rv, counter included, as the
+// restore of a backup does: what was written since is gone, resourceVersions
+// are given again, and the open streams break. It panics if rv was compacted
+// or is yet to come.
+func (s *Source) Rewind(rv uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.log.replayable(rv) {
+		panic(expired(rv, s.mu.log.compacted))
+	}
+	if rv > s.mu.rv {
+		panic(TooLargeResourceVersion(rv, s.mu.rv))
+	}
+	for key, obj := range s.mu.log.undo(rv) {
+		s.storeLocked(key, obj)
+	}
+	s.mu.log.rewind(rv)
+	s.mu.rv = rv
+	s.breakLocked()
+}
+
+// precondition decides whether a write may go on.
+type precondition func(key string, exists bool) error
+
+func always(string, bool) error { return nil }
+
+func ifAbsent(key string, exists bool) error {
+	if exists {
+		return apierrors.NewAlreadyExists(resource, key)
+	}
+	return nil
+}
+
+func ifPresent(key string, exists bool) error {
+	if !exists {
+		return apierrors.NewNotFound(resource, key)
+	}
+	return nil
+}
+
+// put stores obj, and returns what is stored.
+func (s *Source) put(obj runtime.Object, allowed precondition) (runtime.Object, error) {
+	m := accessor(obj)
+	key := keyOf(m)
+	if m.GetName() == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T has no name", obj))
+	}
+	if !s.opts.Share {
+		obj = obj.DeepCopyObject()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, exists := s.mu.state[key]
+	if err := allowed(key, exists); err != nil {
+		return nil, err
+	}
+	if exists {
+		return s.commitLocked(watch.Modified, key, obj), nil
+	}
+	return s.commitLocked(watch.Added, key, obj), nil
+}
+
+// remove takes an object out, and returns what its DELETED event carries.
+func (s *Source) remove(key string) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, exists := s.mu.state[key]
+	if err := ifPresent(key, exists); err != nil {
+		return nil, err
+	}
+	return s.commitLocked(watch.Deleted, key, was.obj.DeepCopyObject()), nil
+}
+
+// swap replaces the object was by obj unless another writer did before.
+func (s *Source) swap(key string, was, obj runtime.Object) (runtime.Object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.state[key].obj != was {
+		return nil, false
+	}
+	return s.commitLocked(watch.Modified, key, obj), true
+}
+
+// commitLocked gives obj, which the source owns, the next resourceVersion, and
+// puts the write into the state and the log.
+func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Object) runtime.Object {
+	s.mu.rv++
+	was := s.mu.state[key].obj
+	m := accessor(obj)
+	m.SetResourceVersion(formatRV(s.mu.rv))
+	if m.GetUID() == "" {
+		m.SetUID(uidAfter(was, s.mu.rv))
+	}
+	if s.mu.example == nil {
+		s.mu.example = obj
+	}
+	if typ == watch.Deleted {
+		s.storeLocked(key, nil)
+	} else {
+		s.storeLocked(key, obj)
+	}
+	s.appendLocked(entry{kind: change, event: watch.Event{Type: typ, Object: obj}, key: key, prev: was})
+	return obj
+}
+
+// uidAfter is the UID of the object before, or a new one that rv determines.
+func uidAfter(was runtime.Object, rv uint64) types.UID {
+	if was != nil {
+		return accessor(was).GetUID()
+	}
+	return types.UID("uid-" + formatRV(rv))
+}
+
+// storeLocked makes obj the state of key, or takes key out when obj is nil.
+func (s *Source) storeLocked(key string, obj runtime.Object) {
+	_, had := s.mu.state[key]
+	if had != (obj != nil) {
+		s.mu.keys = nil
+	}
+	if obj == nil {
+		delete(s.mu.state, key)
+	} else {
+		s.mu.state[key] = stored{obj: obj, version: s.opts.Version(accessor(obj))}
+	}
+	for _, t := range s.mu.tracked {
+		t.compareLocked(key)
+	}
+	s.notifyLocked()
+}
+
+// appendLocked puts e into the log at the current counter, and wakes the
+// streams.
+func (s *Source) appendLocked(e entry) {
+	e.rv = s.mu.rv
+	s.mu.log.append(e)
+	if rv := s.mu.log.overflow(s.opts.Window); rv > 0 {
+		s.compactLocked(rv)
+	}
+	s.notifyLocked()
+}
+
+func (s *Source) compactLocked(rv uint64) {
+	inUse := s.mu.log.next
+	for w := range s.mu.streams {
+		inUse = min(inUse, w.next)
+	}
+	s.mu.log.compact(rv, inUse)
+}
+
+// keysLocked returns the keys of the state in order, to be read only.
+func (s *Source) keysLocked() []string {
+	if s.mu.keys == nil {
+		keys := make([]string, 0, len(s.mu.state))
+		for key := range s.mu.state {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		s.mu.keys = keys
+	}
+	return s.mu.keys
+}
+
+// out is the copy of a stored object that users get.
+func (s *Source) out(obj runtime.Object) runtime.Object {
+	if s.opts.Share {
+		return obj
+	}
+	return obj.DeepCopyObject()
+}
+
+// await waits until holds is true, which is called with the lock held.
+func (s *Source) await(ctx context.Context, holds func() bool) error {
+	for {
+		s.mu.Lock()
+		if holds() {
+			s.mu.Unlock()
+			return nil
+		}
+		changed := s.changedLocked()
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (s *Source) changedLocked() <-chan struct{} {
+	if s.mu.changed == nil {
+		s.mu.changed = make(chan struct{})
+	}
+	return s.mu.changed
+}
+
+func (s *Source) notifyLocked() {
+	if s.mu.changed != nil {
+		close(s.mu.changed)
+		s.mu.changed = nil
+	}
+}
+
+func must(obj runtime.Object, err error) runtime.Object {
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}

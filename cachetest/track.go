@@ -1,0 +1,206 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// Tracked is a handler that keeps account of what it has been told, so that
+// Settle can wait for it. Give it to the informer in place of the handler that
+// it wraps. It may be given to one informer only, and once.
+type Tracked struct {
+	src     *Source
+	handler clientgo.ResourceEventHandler
+
+	// Guarded by the source's lock.
+
+	name string
+	// seen is the handler's replica: the version of each key.
+	seen map[string]string
+	// differs are the keys whose version in seen is not that of the state.
+	differs map[string]struct{}
+	// forgotten is true once Settle no longer waits for this handler.
+	forgotten bool
+}
+
+var _ clientgo.ResourceEventHandler = (*Tracked)(nil)
+
+// Track wraps a handler of an informer on this source. handler may be nil: then
+// the Tracked only keeps account.
+func (s *Source) Track(handler clientgo.ResourceEventHandler) *Tracked {
+	t := &Tracked{src: s, handler: handler, seen: map[string]string{}, differs: map[string]struct{}{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.name = fmt.Sprintf("handler %d", len(s.mu.tracked)+1)
+	s.mu.tracked = append(s.mu.tracked, t)
+	for key := range s.mu.state {
+		t.compareLocked(key)
+	}
+	return t
+}
+
+// Named gives the handler the name that Settle's error uses, and returns it.
+func (t *Tracked) Named(name string) *Tracked {
+	t.src.mu.Lock()
+	defer t.src.mu.Unlock()
+	t.name = name
+	return t
+}
+
+// Forget makes Settle no longer wait for this handler, as one that was removed
+// from its informer. It goes on to pass events through.
+func (t *Tracked) Forget() {
+	s := t.src
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.forgotten {
+		return
+	}
+	t.forgotten = true
+	s.mu.unsettled -= len(t.differs)
+	s.mu.tracked = slices.DeleteFunc(s.mu.tracked, func(other *Tracked) bool { return other == t })
+	s.notifyLocked()
+}
+
+// Seen returns the handler's replica as the version of each key.
+func (t *Tracked) Seen() map[string]string {
+	t.src.mu.Lock()
+	defer t.src.mu.Unlock()
+	return maps.Clone(t.seen)
+}
+
+// OnAdd passes the call on, then records it, if need be while the handler
+// panics: so do the other two.
+func (t *Tracked) OnAdd(obj any, isInInitialList bool) {
+	defer t.record(obj)
+	if t.handler != nil {
+		t.handler.OnAdd(obj, isInInitialList)
+	}
+}
+
+// OnUpdate passes the call on, then records it.
+func (t *Tracked) OnUpdate(oldObj, newObj any) {
+	defer t.record(newObj)
+	if t.handler != nil {
+		t.handler.OnUpdate(oldObj, newObj)
+	}
+}
+
+// OnDelete passes the call on, then records it.
+func (t *Tracked) OnDelete(obj any) {
+	defer t.recordDelete(obj)
+	if t.handler != nil {
+		t.handler.OnDelete(obj)
+	}
+}
+
+func (t *Tracked) record(obj any) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	key, version := keyOf(m), t.src.opts.Version(m)
+	t.src.mu.Lock()
+	defer t.src.mu.Unlock()
+	t.seen[key] = version
+	t.recordedLocked(key)
+}
+
+func (t *Tracked) recordDelete(obj any) {
+	key, err := clientgo.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return
+	}
+	t.src.mu.Lock()
+	defer t.src.mu.Unlock()
+	delete(t.seen, key)
+	t.recordedLocked(key)
+}
+
+func (t *Tracked) recordedLocked(key string) {
+	if t.forgotten {
+		return
+	}
+	t.compareLocked(key)
+	if t.src.mu.unsettled == 0 {
+		t.src.notifyLocked()
+	}
+}
+
+// compareLocked brings differs up to date for key. The handler is not
+// forgotten.
+func (t *Tracked) compareLocked(key string) {
+	want, exists := t.src.mu.state[key]
+	have, seen := t.seen[key]
+	_, differed := t.differs[key]
+	switch differs := exists != seen || want.version != have; {
+	case differs && !differed:
+		t.differs[key] = struct{}{}
+		t.src.mu.unsettled++
+	case !differs && differed:
+		delete(t.differs, key)
+		t.src.mu.unsettled--
+	}
+}
+
+// Settle waits until every tracked handler has been told the state: its replica
+// has the keys of the source, each at the same version. When ctx ends first,
+// the error wraps the context's cause and names what is missing to which
+// handler.
+//
+// What leaves no trace in a replica (an object created and deleted at once, a
+// duplicate, a bookmark) may still be on its way afterwards; inside a bubble,
+// synctest.Wait after Settle waits for that as well. An empty source is settled
+// with handlers that were told nothing: to wait for their sync, ask the
+// registration's HasSynced.
+func (s *Source) Settle(ctx context.Context) error {
+	untracked := false
+	err := s.await(ctx, func() bool {
+		untracked = len(s.mu.tracked) == 0
+		return s.mu.unsettled == 0
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("cachetest: not settled: %s: %w", s.missing(), err)
+	case untracked:
+		return ErrNothingTracked
+	}
+	return nil
+}
+
+// missing describes what tracked handlers have not been told.
+func (s *Source) missing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var behind []*Tracked
+	for _, t := range s.mu.tracked {
+		if len(t.differs) > 0 {
+			behind = append(behind, t)
+		}
+	}
+	return bounded(behind, func(t *Tracked) string {
+		keys := slices.Sorted(maps.Keys(t.differs))
+		return t.name + " [" + bounded(keys, t.differenceLocked) + "]"
+	})
+}
+
+func (t *Tracked) differenceLocked(key string) string {
+	want, exists := t.src.mu.state[key]
+	have, seen := t.seen[key]
+	switch {
+	case !exists:
+		return fmt.Sprintf("%s: was not told of the deletion, has %q", key, have)
+	case !seen:
+		return fmt.Sprintf("%s: was not told of %q", key, want.version)
+	default:
+		return fmt.Sprintf("%s: has %q, not %q", key, have, want.version)
+	}
+}

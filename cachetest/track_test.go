@@ -1,0 +1,181 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/cachetest"
+)
+
+// unsettled is Settle's error once nothing more happens. In a bubble only.
+func unsettled(t *testing.T, src *cachetest.Source) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := src.Settle(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	return err.Error()
+}
+
+func TestSettleNamesWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pods("a", "b")...)
+		fast, slow := src.Track(nil).Named("fast"), src.Track(nil)
+		for _, name := range []string{"a", "b"} {
+			fast.OnAdd(src.Get("default", name), true)
+		}
+		require.Equal(t, `cachetest: not settled: handler 2 [default/a: was not told of "2", `+
+			`default/b: was not told of "3"]: context deadline exceeded`, unsettled(t, src))
+
+		slow.OnAdd(src.Get("default", "a"), true)
+		relabel(src, "a", "1")
+		src.Delete("default", "b")
+		require.Equal(t, `cachetest: not settled: `+
+			`fast [default/a: has "2", not "4", default/b: was not told of the deletion, has "3"], `+
+			`handler 2 [default/a: has "2", not "4"]: context deadline exceeded`, unsettled(t, src))
+
+		fast.OnUpdate(nil, src.Get("default", "a"))
+		fast.OnDelete(clientgo.DeletedFinalStateUnknown{Key: "default/b"})
+		slow.OnUpdate(nil, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+		require.Equal(t, src.Versions(), fast.Seen())
+	})
+}
+
+func TestSettleErrorIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pods(strings.Split("abcdefghij", "")...)...)
+		for range 9 {
+			src.Track(nil)
+		}
+		text := unsettled(t, src)
+		require.Equal(t, 5, strings.Count(text, "handler"))
+		require.Equal(t, 5, strings.Count(text, "and 5 more"))
+		require.Contains(t, text, "and 4 more")
+	})
+}
+
+func TestSettleWithoutHandlersIsAnError(t *testing.T) {
+	require.ErrorIs(t, cachetest.New().Settle(t.Context()), cachetest.ErrNothingTracked)
+}
+
+func TestSettleWaitsForTheLastHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New()
+		handlers := []*cachetest.Tracked{src.Track(nil), src.Track(nil)}
+		stored := src.Create(pod("a"))
+		settled := make(chan error, 1)
+		go func() { settled <- src.Settle(t.Context()) }()
+		for _, handler := range handlers {
+			synctest.Wait()
+			require.Empty(t, settled)
+			handler.OnAdd(stored, false)
+		}
+		require.NoError(t, <-settled)
+	})
+}
+
+func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		stays, goes := src.Track(nil), src.Track(nil)
+		stays.OnAdd(src.Get("default", "a"), true)
+		settled := make(chan error, 1)
+		go func() { settled <- src.Settle(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, settled)
+		goes.Forget()
+		goes.Forget()
+		require.NoError(t, <-settled)
+		goes.OnAdd(src.Get("default", "a"), true)
+		require.NoError(t, src.Settle(t.Context()))
+		goes.OnDelete(src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+func TestSettleFollowsARewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		handler.OnAdd(src.Get("default", "a"), true)
+		handler.OnAdd(src.Create(pod("b")), false)
+		require.NoError(t, src.Settle(t.Context()))
+		src.Rewind(2)
+		require.Contains(t, unsettled(t, src), "default/b: was not told of the deletion")
+	})
+}
+
+func TestTrackedPassesEverythingOn(t *testing.T) {
+	src := cachetest.New(pod("a"))
+	var recorder cachetest.Recorder
+	handler := src.Track(&recorder)
+	old := src.Get("default", "a")
+	handler.OnAdd(old, true)
+	handler.OnUpdate(old, cachetest.PatchAs(src, "default", "a", label("1")))
+	handler.OnDelete(src.Delete("default", "a"))
+	require.Equal(t, []string{"add default/a 2 initial", "update default/a 2 -> 3", "delete default/a 4"}, recorder.Events())
+}
+
+func TestAnEventCountsWhenTheHandlerHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		inside, release := make(chan struct{}), make(chan struct{})
+		handler := src.Track(clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			close(inside)
+			<-release
+			panic("a handler's fault")
+		}})
+		done := make(chan any)
+		go func() {
+			defer func() { done <- recover() }()
+			handler.OnAdd(src.Get("default", "a"), false)
+		}()
+		<-inside
+		require.Contains(t, unsettled(t, src), "default/a")
+		close(release)
+		require.Equal(t, "a handler's fault", <-done)
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.NewSource(cachetest.Options{
+			Objects: pods("a"),
+			Version: func(m metav1.Object) string { return m.GetLabels()["l"] },
+		})
+		informer := clientgo.NewSharedIndexInformer(src, &corev1.Pod{}, 0, clientgo.Indexers{})
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			obj.(*corev1.Pod).ResourceVersion = ""
+			return obj, nil
+		}))
+		_, err := informer.AddEventHandler(src.Track(nil))
+		require.NoError(t, err)
+		run(t, informer.RunWithContext)
+		settle(t, src)
+		relabel(src, "a", "1")
+		settle(t, src)
+	})
+}
+
+func TestSettleOutsideABubble(t *testing.T) {
+	src := cachetest.New(pods("a", "b")...)
+	var recorder cachetest.Recorder
+	startPods(t, src, &recorder)
+	for range 100 {
+		cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) { p.Generation++ })
+	}
+	require.NoError(t, src.Settle(t.Context()))
+}

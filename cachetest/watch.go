@@ -1,0 +1,325 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// IsWatchListSemanticsUnSupported tells clients of client-go not to ask for
+// initial events. See WatchListUnsupported.
+func (s *Source) IsWatchListSemanticsUnSupported() bool {
+	return s.opts.WatchList == WatchListUnsupported
+}
+
+// Watch is WatchWithContext with a context that never ends.
+func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// WatchWithContext opens a stream as an API server does, which ends with ctx.
+//
+//   - resourceVersion "" or "0": an ADDED event for each object, in the order
+//     of their keys, then what is written from now on;
+//   - N: what was written after N, then what is written from now on; 410 if
+//     that was compacted. From a version that is yet to come the stream is
+//     silent until the counter has passed it;
+//   - SendInitialEvents true: an ADDED event for each object, the bookmark that
+//     ends them if bookmarks are allowed, then what is written from now on; 504
+//     if N is yet to come. False: no initial events from "" and "0" either.
+//
+// The stream has one goroutine, which has ended when Stop returns.
+func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	fault := s.begin(verbOfWatch(options), options)
+	ctx, err := s.hold(ctx, fault)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, options, fault.Stream)
+}
+
+func (s *Source) open(ctx context.Context, options metav1.ListOptions, script StreamScript) (watch.Interface, error) {
+	if s.opts.WatchList == WatchListIgnored {
+		options.SendInitialEvents, options.ResourceVersionMatch = nil, ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.admitLocked(options); err != nil {
+		return nil, err
+	}
+	begin, err := s.beginningLocked(options)
+	if err != nil && s.opts.FailAtStart {
+		return nil, err
+	}
+	if err != nil {
+		script = StreamScript{First: []watch.Event{ErrorEvent(err)}, Cut: true, CutAfter: 1}
+	}
+	if script.OmitInitialEventsEnd {
+		begin.end = nil
+	}
+	w := s.newStream(ctx, options)
+	w.beginning, w.script, w.born = begin, script, s.mu.log.next
+	s.mu.streams[w] = struct{}{}
+	s.notifyLocked()
+	go w.run()
+	return w, nil
+}
+
+// admitLocked refuses what an API server refuses before it looks at versions.
+func (s *Source) admitLocked(options metav1.ListOptions) error {
+	served := s.opts.WatchList == WatchListServed
+	if err := validate(options, true, served); err != nil {
+		return err
+	}
+	if verbOfWatch(options) == VerbWatchList && s.mu.example == nil {
+		return invalidOptions(field.ErrorList{field.Forbidden(field.NewPath("sendInitialEvents"),
+			"the source knows no type for its bookmark: set Options.Example or Options.NewList")})
+	}
+	_, err := parseRV(options.ResourceVersion)
+	return err
+}
+
+// beginning is where a stream starts.
+type beginning struct {
+	// initial are the stored objects to send as ADDED.
+	initial []runtime.Object
+	// end is the bookmark that follows them, nil for none.
+	end runtime.Object
+	// next is the position in the log to go on from.
+	next uint64
+	// floor is the resourceVersion up to which changes are left out.
+	floor uint64
+}
+
+func (s *Source) beginningLocked(options metav1.ListOptions) (beginning, error) {
+	rv, err := parseRV(options.ResourceVersion)
+	if err != nil {
+		return beginning{}, err
+	}
+	send := options.SendInitialEvents
+	switch {
+	case send != nil && *send && rv > s.mu.rv:
+		return beginning{}, TooLargeResourceVersion(rv, s.mu.rv)
+	case send != nil && *send && options.AllowWatchBookmarks:
+		b := s.stateLocked()
+		b.end = newBookmark(s.mu.example, s.mu.rv, true)
+		return b, nil
+	case send != nil && *send, send == nil && rv == 0:
+		return s.stateLocked(), nil
+	case rv == 0:
+		return beginning{next: s.mu.log.next}, nil
+	case !s.mu.log.replayable(rv):
+		return beginning{}, expired(rv, s.mu.log.compacted)
+	}
+	return beginning{next: s.mu.log.after(rv), floor: rv}, nil
+}
+
+// stateLocked is the beginning with the current state.
+func (s *Source) stateLocked() beginning {
+	p := s.pageLocked(query{rv: s.mu.rv})
+	return beginning{initial: p.objects, next: s.mu.log.next}
+}
+
+// stream is one watch: a cursor in the log and the goroutine that moves it.
+type stream struct {
+	src       *Source
+	ctx       context.Context
+	cancel    context.CancelFunc
+	bookmarks bool
+	timeout   <-chan time.Time
+	result    chan watch.Event
+	done      chan struct{}
+
+	// The rest belongs to the goroutine of run, but next, which Source reads:
+	// it is written under the source's lock.
+	beginning
+	script StreamScript
+	// born is the log's end when the stream was opened: of the entries before,
+	// it delivers changes only.
+	born uint64
+	// sent counts the events delivered.
+	sent int
+	// paced is true once the delay of the next event has passed.
+	paced bool
+}
+
+func (s *Source) newStream(ctx context.Context, options metav1.ListOptions) *stream {
+	w := &stream{
+		src:       s,
+		bookmarks: options.AllowWatchBookmarks,
+		result:    make(chan watch.Event, s.opts.Buffer),
+		done:      make(chan struct{}),
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	if seconds := options.TimeoutSeconds; seconds != nil && s.opts.HonourTimeout {
+		w.timeout = s.opts.After(time.Duration(*seconds) * time.Second)
+	}
+	return w
+}
+
+// ResultChan returns the events. It is closed when the stream has ended.
+func (w *stream) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop ends the stream, and returns when its goroutine has ended. It may be
+// called more than once, by anybody.
+func (w *stream) Stop() {
+	w.cancel()
+	<-w.done
+}
+
+func (w *stream) run() {
+	defer w.close()
+	for w.ctx.Err() == nil && !(w.script.Cut && w.sent >= w.script.CutAfter) {
+		if !w.do(w.poll()) {
+			return
+		}
+	}
+}
+
+func (w *stream) close() {
+	w.cancel()
+	w.src.mu.Lock()
+	delete(w.src.mu.streams, w)
+	w.src.notifyLocked()
+	w.src.mu.Unlock()
+	close(w.result)
+	close(w.done)
+}
+
+// step is what a stream does next: the first that is set of ending, waiting,
+// letting time pass, and delivering the event.
+type step struct {
+	over  bool
+	wait  <-chan struct{}
+	delay time.Duration
+	event watch.Event
+}
+
+// do carries out a step. It returns false when the stream is over.
+func (w *stream) do(next step) bool {
+	switch {
+	case next.over:
+		return false
+	case next.wait != nil:
+		return w.until(next.wait)
+	case next.delay > 0:
+		w.paced = true
+		select {
+		case <-w.src.opts.After(next.delay):
+			return true
+		case <-w.ctx.Done():
+		case <-w.timeout:
+		}
+		return false
+	}
+	select {
+	case w.result <- w.src.copyEvent(next.event):
+		w.sent++
+		w.paced = false
+		return true
+	case <-w.ctx.Done():
+	case <-w.timeout:
+	}
+	return false
+}
+
+func (w *stream) until(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	case <-w.ctx.Done():
+	case <-w.timeout:
+	}
+	return false
+}
+
+// poll decides on the next step. An event that it returns counts as taken.
+func (w *stream) poll() step {
+	if w.script.Stall != nil && w.sent >= w.script.StallAfter {
+		stall := w.script.Stall
+		w.script.Stall = nil
+		return step{wait: stall}
+	}
+	s := w.src
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case w.ctx.Err() != nil:
+		return step{over: true}
+	case !w.seekLocked() || s.mu.stalls > 0:
+		return step{wait: s.changedLocked()}
+	case s.mu.delay > 0 && !w.paced:
+		return step{delay: s.mu.delay}
+	}
+	return w.takeLocked()
+}
+
+// seekLocked moves the cursor over what this stream does not deliver, and
+// reports whether there is something that it does.
+func (w *stream) seekLocked() bool {
+	if len(w.script.First) > 0 || len(w.initial) > 0 || w.end != nil {
+		return true
+	}
+	log := &w.src.mu.log
+	for w.next < log.next && !w.delivers(log.at(w.next)) {
+		w.next++
+	}
+	return w.next < log.next
+}
+
+func (w *stream) delivers(e *entry) bool {
+	switch e.kind {
+	case change:
+		return e.rv > w.floor
+	case bookmark:
+		return e.seq >= w.born && w.bookmarks
+	default:
+		return e.seq >= w.born
+	}
+}
+
+// takeLocked takes what seekLocked has found.
+func (w *stream) takeLocked() step {
+	switch {
+	case len(w.script.First) > 0:
+		event := w.script.First[0]
+		w.script.First = w.script.First[1:]
+		return step{event: event}
+	case len(w.initial) > 0:
+		obj := w.initial[0]
+		w.initial = w.initial[1:]
+		return step{event: watch.Event{Type: watch.Added, Object: obj}}
+	case w.end != nil:
+		obj := w.end
+		w.end = nil
+		return step{event: watch.Event{Type: watch.Bookmark, Object: obj}}
+	}
+	e := w.src.mu.log.at(w.next)
+	w.next++
+	switch e.kind {
+	case cut:
+		return step{over: true}
+	case bookmark:
+		return step{event: watch.Event{Type: watch.Bookmark, Object: newBookmark(w.src.mu.example, e.rv, false)}}
+	}
+	return step{event: e.event}
+}
+
+// copyEvent returns the event with an object that its reader owns, unless
+// objects are shared. What is no object stays as it is.
+func (s *Source) copyEvent(event watch.Event) watch.Event {
+	v := reflect.ValueOf(event.Object)
+	if s.opts.Share || !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return event
+	}
+	event.Object = event.Object.DeepCopyObject()
+	return event
+}

@@ -1,0 +1,291 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/cachetest"
+)
+
+func TestWatchReplaysFromAnyVersion(t *testing.T) {
+	log := []string{"ADDED a 2", "ADDED b 3", "MODIFIED a 4", "DELETED b 5", "ADDED c 6", "MODIFIED c 8"}
+	for from, first := range map[string]int{"1": 0, "2": 1, "3": 2, "4": 3, "5": 4, "6": 5, "7": 5} {
+		synctest.Test(t, func(t *testing.T) {
+			src := scriptedPast(cachetest.Options{})
+			relabel(src, "c", "1")
+			w := open(t, src, bookmarksFrom(from))
+			require.Equal(t, log[first:], take(t, w, len(log)-first))
+			requireSilent(t, w)
+		})
+	}
+}
+
+func TestWatchBeginsWithTheState(t *testing.T) {
+	yes, no := true, false
+	state := []string{"ADDED a 4", "ADDED c 6"}
+	end := "BOOKMARK  7 end"
+	matched := metav1.ResourceVersionMatchNotOlderThan
+	for _, c := range []struct {
+		name    string
+		options metav1.ListOptions
+		events  []string
+	}{
+		{"most recent", metav1.ListOptions{AllowWatchBookmarks: true}, state},
+		{"any", metav1.ListOptions{ResourceVersion: "0"}, state},
+		{"exact", metav1.ListOptions{ResourceVersion: "7"}, nil},
+		{"initial events", watchListFrom(""), append(state, end)},
+		{"initial events since", watchListFrom("3"), append(state, end)},
+		{"initial events without bookmarks", metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: matched}, state},
+		{"no initial events", metav1.ListOptions{SendInitialEvents: &no, ResourceVersionMatch: matched}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := scriptedPast(cachetest.Options{})
+				w := open(t, src, c.options)
+				require.Equal(t, c.events, append([]string(nil), take(t, w, len(c.events))...))
+				requireSilent(t, w)
+				relabel(src, "c", "1")
+				require.Equal(t, []string{"MODIFIED c 8"}, take(t, w, 1))
+			})
+		})
+	}
+}
+
+func TestWatchOfTheFutureWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		w := open(t, src, metav1.ListOptions{ResourceVersion: "4"})
+		relabel(src, "a", "1")
+		relabel(src, "a", "2")
+		relabel(src, "a", "3")
+		require.Equal(t, []string{"MODIFIED a 5"}, take(t, w, 1))
+	})
+}
+
+func TestWatchRefusesVersions(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options metav1.ListOptions
+		is      func(error) bool
+	}{
+		{"compacted", metav1.ListOptions{ResourceVersion: "4"}, apierrors.IsResourceExpired},
+		{"initial events of the future", watchListFrom("8"), isTooLarge},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := scriptedPast(cachetest.Options{})
+			src.Compact(5)
+			w := open(t, src, c.options)
+			event := <-w.ResultChan()
+			require.Equal(t, watch.Error, event.Type)
+			require.True(t, c.is(apierrors.FromObject(event.Object)), "%v", event.Object)
+			requireEnd(t, w)
+
+			src = scriptedPast(cachetest.Options{FailAtStart: true})
+			src.Compact(5)
+			_, err := src.Watch(c.options)
+			require.True(t, c.is(err), "%v", err)
+		})
+	}
+}
+
+func TestWatchRefusesOptions(t *testing.T) {
+	yes := true
+	for name, options := range map[string]metav1.ListOptions{
+		"match without initial events": {ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+		"initial events without match": {SendInitialEvents: &yes},
+	} {
+		_, err := cachetest.New(pod("a")).Watch(options)
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
+	}
+	_, err := cachetest.New(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
+	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+}
+
+func TestCompactionLeavesOpenStreamsAlone(t *testing.T) {
+	src := scriptedPast(cachetest.Options{})
+	w := open(t, src, metav1.ListOptions{ResourceVersion: "1"})
+	src.Compact(src.ResourceVersion())
+	require.Equal(t, []string{"ADDED a 2", "ADDED b 3", "MODIFIED a 4", "DELETED b 5", "ADDED c 6"}, take(t, w, 5))
+}
+
+func TestWatchListModes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for mode, unsupported := range map[cachetest.WatchListMode]bool{
+			cachetest.WatchListUnsupported: true,
+			cachetest.WatchListRefused:     false,
+		} {
+			src := cachetest.NewSource(cachetest.Options{WatchList: mode, Objects: pods("a")})
+			require.Equal(t, unsupported, src.IsWatchListSemanticsUnSupported())
+			_, err := src.Watch(watchListFrom(""))
+			require.True(t, apierrors.IsInvalid(err), "%v", err)
+		}
+		src := cachetest.NewSource(cachetest.Options{WatchList: cachetest.WatchListIgnored, Objects: pods("a")})
+		require.False(t, src.IsWatchListSemanticsUnSupported())
+		w := open(t, src, watchListFrom(""))
+		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
+		requireSilent(t, w)
+
+		_, err := cachetest.New().Watch(watchListFrom(""))
+		require.True(t, apierrors.IsInvalid(err), "%v", err)
+	})
+}
+
+func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
+	widget := &unstructured.Unstructured{}
+	widget.SetAPIVersion("example.com/v1")
+	widget.SetKind("Widget")
+	widgetList := func() runtime.Object {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("example.com/v1")
+		list.SetKind("WidgetList")
+		return list
+	}
+	for _, c := range []struct {
+		opts cachetest.Options
+		want runtime.Object
+	}{
+		{cachetest.Options{NewList: podList}, &corev1.Pod{}},
+		{cachetest.Options{Example: pod("a")}, &corev1.Pod{}},
+		{cachetest.Options{NewList: widgetList}, widget},
+		{cachetest.Options{Example: widget}, widget},
+	} {
+		w := open(t, cachetest.NewSource(c.opts), watchListFrom(""))
+		event := <-w.ResultChan()
+		require.Equal(t, "BOOKMARK  1 end", line(event))
+		require.IsType(t, c.want, event.Object)
+		require.Equal(t, c.want.GetObjectKind().GroupVersionKind(), event.Object.GetObjectKind().GroupVersionKind())
+	}
+}
+
+func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		with, without := open(t, src, bookmarksFrom("2")), open(t, src, metav1.ListOptions{ResourceVersion: "2"})
+		src.Tick()
+		src.Bookmark()
+		relabel(src, "a", "1")
+		require.Equal(t, []string{"BOOKMARK  3", "MODIFIED a 4"}, take(t, with, 2))
+		require.Equal(t, []string{"MODIFIED a 4"}, take(t, without, 1))
+
+		later := open(t, src, bookmarksFrom("2"))
+		require.Equal(t, []string{"MODIFIED a 4"}, take(t, later, 1))
+		requireSilent(t, later)
+	})
+}
+
+func TestEachStreamHasItsOwnCopies(t *testing.T) {
+	src := cachetest.New(pod("a"))
+	first, second := open(t, src, metav1.ListOptions{}), open(t, src, metav1.ListOptions{})
+	require.NotSame(t, (<-first.ResultChan()).Object, (<-second.ResultChan()).Object)
+}
+
+func TestStopLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		w := open(t, src, metav1.ListOptions{})
+		synctest.Wait() // the stream now waits for its reader
+		w.Stop()
+		require.Zero(t, src.Watching())
+		select {
+		case _, ok := <-w.ResultChan():
+			require.False(t, ok)
+		default:
+			require.Fail(t, "Stop has returned before the stream had ended")
+		}
+		w.Stop()
+	})
+}
+
+func TestStopFromManyGoroutines(t *testing.T) {
+	src := cachetest.New(pod("a"))
+	w := open(t, src, metav1.ListOptions{})
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(w.Stop)
+	}
+	group.Wait()
+}
+
+func TestStreamEndsWithItsContext(t *testing.T) {
+	src := cachetest.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := src.WatchWithContext(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	cancel()
+	requireEnd(t, w)
+	require.NoError(t, src.WaitNotWatching(t.Context()))
+}
+
+func TestTimeoutSecondsWhenHonoured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.NewSource(cachetest.Options{HonourTimeout: true})
+		start, seconds := time.Now(), int64(30)
+		w := open(t, src, metav1.ListOptions{ResourceVersion: "1", TimeoutSeconds: &seconds})
+		requireEnd(t, w)
+		require.Equal(t, 30*time.Second, time.Since(start))
+	})
+}
+
+func TestBufferTakesEventsWithoutAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c"), Buffer: 2})
+		w := open(t, src, metav1.ListOptions{})
+		synctest.Wait()
+		require.Len(t, w.ResultChan(), 2)
+		require.Equal(t, []string{"ADDED a 2", "ADDED b 3", "ADDED c 4"}, take(t, w, 3))
+	})
+}
+
+// TestManyWatches has writers and readers at the same time: each reader, from
+// wherever it starts, must end with the source's state.
+func TestManyWatches(t *testing.T) {
+	src := cachetest.New(pods("a", "b", "c", "d")...)
+	const writes = 200
+	last := formatLast(src.ResourceVersion() + 2*writes)
+	var group sync.WaitGroup
+	replicas := make([]map[string]string, 20)
+	for i := range replicas {
+		w := open(t, src, watchListFrom(""))
+		group.Go(func() { replicas[i] = replicate(w, last) })
+	}
+	for _, name := range []string{"a", "b"} {
+		group.Go(func() {
+			for range writes {
+				cachetest.PatchAs(src, "default", name, func(p *corev1.Pod) { p.Generation++ })
+			}
+		})
+	}
+	group.Wait()
+	for _, replica := range replicas {
+		require.Equal(t, src.Versions(), replica)
+	}
+}
+
+// replicate applies events until the one with the last version.
+func replicate(w watch.Interface, last string) map[string]string {
+	replica := map[string]string{}
+	for event := range w.ResultChan() {
+		m := event.Object.(metav1.Object)
+		if event.Type != watch.Bookmark {
+			replica[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
+		}
+		if m.GetResourceVersion() == last {
+			break
+		}
+	}
+	return replica
+}

@@ -1,0 +1,224 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	framework "k8s.io/client-go/tools/cache/testing"
+)
+
+// runController runs c in a bubble and stops it when the test is over.
+func runController(t *testing.T, c Controller) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.RunWithContext(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+}
+
+func sourceInBubble(t *testing.T) *framework.FakeControllerSource {
+	source := framework.NewFakeControllerSource()
+	t.Cleanup(func() { source.Shutdown(); synctest.Wait() })
+	return source
+}
+
+func TestNewInformerFollowsItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, seen := sourceInBubble(t), &journal{}
+		source.Add(pod("a", "1"))
+		byLabel := Indexers{"v": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }}
+		indexer, c := NewIndexerInformer(source, &corev1.Pod{}, 0, seen, byLabel)
+		assert.Empty(t, c.LastSyncResourceVersion())
+		runController(t, c)
+		assert.True(t, c.HasSynced())
+		assert.True(t, IsDone(c.HasSyncedChecker()))
+		source.Modify(pod("a", "2"))
+		source.Delete(pod("a", "2"))
+		source.Add(pod("b", "3"))
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2", "add b3"}, seen.take())
+		assert.Equal(t, []string{"3"}, indexer.ListIndexFuncValues("v"))
+		assert.Equal(t, "4", c.LastSyncResourceVersion())
+	})
+}
+
+func TestNewInformerVariants(t *testing.T) {
+	mark := func(obj any) (any, error) {
+		marked := obj.(*corev1.Pod).DeepCopy()
+		marked.Labels["v"] += "x"
+		return marked, nil
+	}
+	for name, build := range map[string]func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller){
+		"plain": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
+			return NewInformer(lw, &corev1.Pod{}, 0, h)
+		},
+		"transforming": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
+			return NewTransformingInformer(lw, &corev1.Pod{}, 0, h, mark)
+		},
+		"transforming, indexed": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
+			return NewTransformingIndexerInformer(lw, &corev1.Pod{}, 0, h, Indexers{}, mark)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			source, seen := sourceInBubble(t), &journal{}
+			store, c := build(source, seen)
+			runController(t, c)
+			source.Add(pod("a", "1"))
+			synctest.Wait()
+			want := "a1"
+			if name != "plain" {
+				want = "a1x"
+			}
+			assert.Equal(t, []string{"add " + want}, seen.take(), name)
+			assert.Equal(t, want, describe(store.List()[0]), name)
+		})
+	}
+}
+
+func TestNewInformerWithoutAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := sourceInBubble(t)
+		source.Add(pod("a", "1"))
+		store, c := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
+		runController(t, c)
+		assert.Len(t, store.List(), 1)
+	})
+}
+
+func TestNewInformerResyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, seen := sourceInBubble(t), &journal{}
+		source.Add(pod("a", "1"))
+		_, c := NewInformer(source, &corev1.Pod{}, time.Minute, seen)
+		runController(t, c)
+		seen.take()
+		time.Sleep(2*time.Minute + time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"update a1 a1", "update a1 a1"}, seen.take())
+	})
+}
+
+func TestPanicInTheOnlyHandlerLosesOneCall(t *testing.T) {
+	panics := quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		source, seen := sourceInBubble(t), &journal{}
+		seen.on = func(line string) {
+			if line == "add b1" {
+				panic("cannot take it")
+			}
+		}
+		_, c := NewInformer(source, &corev1.Pod{}, 0, seen)
+		runController(t, c)
+		for _, name := range []string{"a", "b", "c"} {
+			source.Add(pod(name, "1"))
+		}
+		synctest.Wait()
+		assert.Equal(t, []string{"add a1", "add b1", "add c1"}, seen.take())
+		assert.Equal(t, 1, *panics)
+	})
+}
+
+// reported collects what utilruntime.HandleError is told until the test ends.
+func reported(t *testing.T) *[]error {
+	var errs []error
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, _ string, _ ...any) {
+		errs = append(errs, err)
+	}}
+	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
+	return &errs
+}
+
+func TestProcessErrorsAreReported(t *testing.T) {
+	errs := reported(t)
+	synctest.Test(t, func(t *testing.T) {
+		source := sourceInBubble(t)
+		failure := errors.New("cannot process")
+		var processed []DeltaType
+		c := New(&Config{
+			Queue:         NewDeltaFIFOWithOptions(DeltaFIFOOptions{}),
+			ListerWatcher: source,
+			ObjectType:    &corev1.Pod{},
+			Process: func(obj any, _ bool) error {
+				for _, d := range obj.(Deltas) {
+					processed = append(processed, d.Type)
+				}
+				return failure
+			},
+		})
+		runController(t, c)
+		source.Add(pod("a", "1"))
+		source.Add(pod("b", "1"))
+		synctest.Wait()
+		assert.Equal(t, []DeltaType{Added, Added}, processed)
+		require.Len(t, *errs, 2)
+		assert.ErrorIs(t, (*errs)[0], failure)
+	})
+}
+
+// TestProcessMayFeedTheSource: the process function has a goroutine of its own, so it may wait for what the reflector does.
+func TestProcessMayFeedTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := sourceInBubble(t)
+		var seen []string
+		handle := func(deltas Deltas) {
+			for _, d := range deltas {
+				if d.Type == Added || d.Type == Updated {
+					seen = append(seen, describe(d.Object))
+				}
+				if d.Type == Added {
+					source.Modify(pod("a", "2"))
+					source.Delete(pod("a", "2"))
+				}
+			}
+		}
+		c := New(&Config{
+			Queue:         NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
+			ListerWatcher: source,
+			ObjectType:    &corev1.Pod{},
+			Process:       func(obj any, _ bool) error { handle(obj.(Deltas)); return nil },
+			ProcessBatch:  func(deltas []Delta, _ bool) error { handle(deltas); return nil },
+		})
+		runController(t, c)
+		source.Add(pod("a", "1"))
+		synctest.Wait()
+		assert.Equal(t, []string{"a1", "a2"}, seen)
+	})
+}
+
+func TestPanickingProcessFunction(t *testing.T) {
+	panics := quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		source := sourceInBubble(t)
+		var calls atomic.Int64
+		c := New(&Config{
+			Queue:         NewFIFO(MetaNamespaceKeyFunc),
+			ListerWatcher: source,
+			ObjectType:    &corev1.Pod{},
+			Process: func(any, bool) error {
+				if calls.Add(1) == 1 {
+					panic("cannot process")
+				}
+				return nil
+			},
+		})
+		runController(t, c)
+		source.Add(pod("a", "1"))
+		synctest.Wait()
+		source.Add(pod("b", "1"))
+		time.Sleep(2 * time.Second)
+		assert.EqualValues(t, 2, calls.Load(), "the loop goes on")
+		assert.Equal(t, 1, *panics)
+	})
+}

@@ -1,0 +1,197 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+const (
+	// watchDrain is how long a stop waits for open watches to end: they are
+	// told at once, so that this is only an upper bound.
+	watchDrain = time.Second
+	// shutdownTimeout then bounds the wait for connections, for which the
+	// generic API server would take a minute.
+	shutdownTimeout = 2 * time.Second
+)
+
+// chain is the servers that answer one after the other: core what it knows, and
+// crds the rest.
+type chain struct {
+	server   *genericapiserver.GenericAPIServer
+	loopback *restclient.Config
+}
+
+func newChain(opts apiserver.Options, db *database, net *listener, id *identity) (*chain, error) {
+	base, err := baseConfig(opts, net, id)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := newCRDServer(*base, opts, db)
+	if err != nil {
+		return nil, fmt.Errorf("custom resources: %w", err)
+	}
+	core, err := newCoreServer(*base, opts, db, crds)
+	if err != nil {
+		return nil, fmt.Errorf("built-in resources: %w", err)
+	}
+	core.ShutdownTimeout = shutdownTimeout
+	core.Handler.NonGoRestfulMux.Handle(apiserver.CompactPath, compactHandler(db))
+	fmt.Fprintf(opts.Log, "apiserver: %d built-in resources and custom resources installed, watch cache %s\n",
+		len(resources), onOff(!opts.DisableWatchCache))
+	return &chain{server: core, loopback: base.LoopbackClientConfig}, nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// baseConfig is what both servers have in common.
+func baseConfig(opts apiserver.Options, l *listener, id *identity) (*genericapiserver.Config, error) {
+	cfg := genericapiserver.NewConfig(builtinCodecs)
+	serving := options.NewSecureServingOptions()
+	serving.BindAddress, serving.BindPort, serving.Listener = net.ParseIP(host), l.port(), l.Listener
+	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = id.certFile, id.keyFile
+	if err := serving.WithLoopback().ApplyTo(&cfg.SecureServing, &cfg.LoopbackClientConfig); err != nil {
+		return nil, fmt.Errorf("serving options: %w", err)
+	}
+	cfg.PublicAddress = serving.BindAddress
+	cfg.Authentication.Authenticator = id.authenticator()
+	cfg.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	cfg.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	cfg.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
+	cfg.SkipOpenAPIInstallation = true
+	cfg.ShutdownWatchTerminationGracePeriod = watchDrain
+	if opts.MaxRequestsInFlight > 0 {
+		cfg.MaxRequestsInFlight = opts.MaxRequestsInFlight
+	}
+	if opts.MaxMutatingRequestsInFlight > 0 {
+		cfg.MaxMutatingRequestsInFlight = opts.MaxMutatingRequestsInFlight
+	}
+	return cfg, nil
+}
+
+func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *database,
+	next *apiextensions.CustomResourceDefinitions,
+) (*genericapiserver.GenericAPIServer, error) {
+	codec, versioner, ok := storageCodec(opts.StorageMediaType)
+	if !ok {
+		return nil, fmt.Errorf("no serializer for %q", opts.StorageMediaType)
+	}
+	etcd := etcdOptions(opts, db, codec)
+	etcd.StorageConfig.EncodeVersioner = versioner
+	cfg.RESTOptionsGetter = restOptions(etcd)
+	cfg.OpenAPIV3Config = openAPIConfig()
+	cfg.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
+	server, err := cfg.Complete(nil).New("kinformer-core", next.GenericAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	if err := installResources(server, &cfg); err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+// installResources creates the storage of every built-in resource and routes
+// requests to it.
+func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config) error {
+	groups := map[string]*genericapiserver.APIGroupInfo{}
+	for _, r := range resources {
+		group, ok := groups[r.version.Group]
+		if !ok {
+			info := genericapiserver.NewDefaultAPIGroupInfo(r.version.Group, builtin,
+				runtime.NewParameterCodec(builtin), builtinCodecs)
+			info.VersionedResourcesStorageMap[r.version.Version] = map[string]rest.Storage{}
+			group = &info
+			groups[r.version.Group] = group
+		}
+		storage, err := newStorage(r, cfg.RESTOptionsGetter)
+		if err != nil {
+			return err
+		}
+		maps.Copy(group.VersionedResourcesStorageMap[r.version.Version], storage)
+	}
+	legacy := groups[""]
+	delete(groups, "")
+	if err := server.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, legacy); err != nil {
+		return err
+	}
+	return server.InstallAPIGroups(slices.Collect(maps.Values(groups))...)
+}
+
+// compactHandler serves apiserver.CompactPath for administrators.
+func compactHandler(db *database) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, ok := request.UserFrom(r.Context())
+		switch {
+		case !ok || !slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup):
+			http.Error(w, "only for administrators", http.StatusForbidden)
+			return
+		case r.Method != http.MethodPost:
+			http.Error(w, "only POST", http.StatusMethodNotAllowed)
+			return
+		}
+		revision, err := db.compact(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// An error here means that the client has gone.
+		_ = json.NewEncoder(w).Encode(apiserver.CompactResult{Revision: revision})
+	}
+}
+
+// waitReady waits until the server answers that it is ready; it fails when
+// ctx or the server ends first.
+func (c *chain) waitReady(ctx context.Context, ended <-chan struct{}) error {
+	client, err := kubernetes.NewForConfig(c.loopback)
+	if err != nil {
+		return fmt.Errorf("loopback client: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-ended:
+			return false, errors.New("the server ended")
+		default:
+		}
+		_, last = client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for readiness: %w", err), last)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+// patience bounds every wait of these tests: far longer than any takes.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(parentRoleEnv); dir != "" {
+		playParent(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// testLog is a writer on t's log that falls silent when the test ends.
+type testLog struct {
+	t     *testing.T
+	ended context.Context
+}
+
+func (l testLog) Write(p []byte) (int, error) {
+	if l.ended.Err() == nil {
+		l.t.Logf("%s", p)
+	}
+	return len(p), nil
+}
+
+// start runs a child that is stopped when the test ends.
+func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	opts.Log = testLog{t, t.Context()}
+	// The first build takes minutes and is bounded by the test binary's timeout.
+	srv, err := apiserver.StartChild(t.Context(), opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if err := srv.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, srv
+}
+
+func clientFor(t *testing.T, cfg *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cfg)
+	require.NoError(t, err)
+	return client
+}
+
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"app": "test"}},
+		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+func createPods(t *testing.T, ctx context.Context, client kubernetes.Interface, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := client.CoreV1().Pods("ns").Create(ctx, newPod(fmt.Sprintf("pod-%03d", i)), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+// next returns the next event of w.
+func next(t *testing.T, ctx context.Context, w watch.Interface) watch.Event {
+	t.Helper()
+	select {
+	case ev, ok := <-w.ResultChan():
+		require.True(t, ok, "the watch ended")
+		return ev
+	case <-ctx.Done():
+		require.FailNow(t, "no event in time")
+		return watch.Event{}
+	}
+}

@@ -1,0 +1,279 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	client := clientFor(t, srv.ProtobufConfig())
+	createPods(t, ctx, client, 20)
+	last, err := client.CoreV1().Pods("ns").Get(ctx, "pod-019", metav1.GetOptions{})
+	require.NoError(t, err)
+	url, pid := srv.URL(), srv.PID()
+
+	require.NoError(t, srv.Kill())
+	<-srv.Done()
+	assert.Error(t, srv.Wait(ctx), "a killed child reports how it ended")
+	require.NoError(t, srv.Restart(ctx))
+	assert.Equal(t, url, srv.URL())
+	assert.NotEqual(t, pid, srv.PID())
+
+	list, err := client.CoreV1().Pods("ns").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err, "the client from before the kill")
+	require.Len(t, list.Items, 20)
+	assert.Equal(t, last.ResourceVersion, list.Items[19].ResourceVersion)
+	w, err := client.CoreV1().Pods("ns").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(t, err)
+	defer w.Stop()
+	created, err := client.CoreV1().Pods("ns").Create(ctx, newPod("after"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, created, next(t, ctx, w).Object)
+
+	for _, path := range []string{srv.Kubeconfig(), srv.UserKubeconfig()} {
+		cfg, err := clientcmd.BuildConfigFromFlags("", path)
+		require.NoError(t, err)
+		_, err = clientFor(t, cfg).CoreV1().Pods("ns").Get(ctx, "after", metav1.GetOptions{})
+		assert.NoError(t, err, path)
+	}
+}
+
+func TestCompactAndRestartExpireResourceVersions(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	client := clientFor(t, srv.ProtobufConfig())
+	createPods(t, ctx, client, 3)
+	old, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	createElsewhere(t, ctx, client)
+
+	revision, err := srv.Compact(ctx)
+	require.NoError(t, err)
+	assert.Positive(t, revision)
+	require.NoError(t, srv.Restart(ctx))
+	assertExpired(t, ctx, client, old.ResourceVersion)
+	fresh, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Len(t, fresh.Items, 4)
+}
+
+func TestCompactExpiresWithoutWatchCache(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{DisableWatchCache: true})
+	client := clientFor(t, srv.ProtobufConfig())
+	createPods(t, ctx, client, 3)
+	page, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	createElsewhere(t, ctx, client)
+
+	for range 2 { // the second finds the mark of the first
+		_, err = srv.Compact(ctx)
+		require.NoError(t, err)
+	}
+	assertExpired(t, ctx, client, page.ResourceVersion)
+	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1, Continue: page.Continue})
+	assert.True(t, apierrors.IsResourceExpired(err), "continue token: %v", err)
+}
+
+func TestCompactIsForAdministrators(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	client := clientFor(t, srv.UserConfig())
+	err := client.RESTClient().Post().AbsPath(apiserver.CompactPath).Do(ctx).Error()
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
+	anonymous := srv.Config()
+	anonymous.BearerToken = ""
+	_, err = clientFor(t, anonymous).CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
+}
+
+// createElsewhere moves the resource version on by a pod in another namespace.
+func createElsewhere(t *testing.T, ctx context.Context, client kubernetes.Interface) {
+	t.Helper()
+	pod := newPod("elsewhere")
+	pod.Namespace = "other"
+	_, err := client.CoreV1().Pods("other").Create(ctx, pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// assertExpired checks that a watch and an exact list from rv give 410.
+func assertExpired(t *testing.T, ctx context.Context, client kubernetes.Interface, rv string) {
+	t.Helper()
+	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: rv})
+	if err == nil { // the answer may also be an event of the stream
+		defer w.Stop()
+		ev := next(t, ctx, w)
+		require.Equal(t, watch.Error, ev.Type)
+		err = apierrors.FromObject(ev.Object)
+	}
+	assert.True(t, apierrors.IsResourceExpired(err) || apierrors.IsGone(err), "watch: %v", err)
+	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
+		ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	assert.True(t, apierrors.IsResourceExpired(err), "exact list: %v", err)
+}
+
+func TestStopIsQuickWithOpenWatches(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	pods := clientFor(t, srv.Config()).CoreV1().Pods("")
+	for range 10 {
+		w, err := pods.Watch(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		defer w.Stop()
+	}
+	began := time.Now()
+	require.NoError(t, srv.Stop(ctx))
+	assert.Less(t, time.Since(began), 8*time.Second)
+	assert.NoError(t, srv.Wait(ctx), "a stop is no failure")
+	assert.NoDirExists(t, srv.DataDir())
+	assert.NoError(t, srv.Stop(ctx), "a second stop")
+	assert.ErrorIs(t, srv.Restart(ctx), apiserver.ErrStopped)
+	assert.ErrorIs(t, srv.Kill(), apiserver.ErrStopped)
+	_, err := srv.Compact(ctx)
+	assert.ErrorIs(t, err, apiserver.ErrStopped)
+}
+
+func TestStopByForceWhenTheContextEnds(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{DataDir: t.TempDir()})
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, srv.Stop(over), context.Canceled)
+	<-srv.Done()
+}
+
+func TestPauseAndResume(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	pods := clientFor(t, srv.Config()).CoreV1().Pods("")
+	require.NoError(t, srv.Pause())
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	_, err := pods.List(short, metav1.ListOptions{})
+	require.Error(t, err)
+	require.NoError(t, srv.Resume())
+	_, err = pods.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.NoError(t, srv.Pause())
+	require.NoError(t, srv.Stop(ctx), "stop of a paused child")
+}
+
+func TestTooManyRequests(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{MaxMutatingRequestsInFlight: 1})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	occupied := make(chan struct{})
+	slow, feed := io.Pipe()
+	defer feed.Close()
+	go occupyASlot(ctx, srv, slow, occupied)
+	_, err := io.WriteString(feed, `{"kind":"Pod",`)
+	require.NoError(t, err)
+
+	user := clientFor(t, srv.UserConfig()).CoreV1().RESTClient()
+	for {
+		err := user.Post().MaxRetries(0).Namespace("ns").Resource("pods").Body(newPod("p")).Do(ctx).Error()
+		if apierrors.IsTooManyRequests(err) {
+			break
+		}
+		require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
+	}
+	_, err = clientFor(t, srv.Config()).CoreV1().Pods("ns").Create(ctx, newPod("by-admin"), metav1.CreateOptions{})
+	assert.NoError(t, err, "the administrator is exempt")
+	cancel()
+	<-occupied
+}
+
+// occupyASlot sends a create of the plain user whose body does not end before
+// ctx does, and closes done when it is over.
+func occupyASlot(ctx context.Context, srv *apiserver.Server, body io.Reader, done chan<- struct{}) {
+	defer close(done)
+	client, err := rest.HTTPClientFor(srv.UserConfig())
+	if err != nil {
+		panic(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL()+"/api/v1/namespaces/ns/pods", body)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if resp, err := client.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+func TestStartFailures(t *testing.T) {
+	ctx := t.Context()
+	_, err := apiserver.StartChild(ctx, apiserver.Options{Port: -1})
+	assert.ErrorContains(t, err, "port -1")
+	_, err = apiserver.StartChild(ctx, apiserver.Options{StorageMediaType: "text/plain"})
+	assert.ErrorContains(t, err, "text/plain")
+	_, err = apiserver.StartChild(ctx, apiserver.Options{Binary: filepath.Join(t.TempDir(), "missing")})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+
+	_, srv := start(t, apiserver.Options{})
+	_, err = apiserver.StartChild(ctx, apiserver.Options{Port: srv.Endpoint().Port})
+	assert.ErrorContains(t, err, "address already in use")
+}
+
+// parentRoleEnv makes the test binary play a parent that is killed: it starts a
+// child with its data in the folder that the variable names.
+const parentRoleEnv = "KINFORMER_TEST_PARENT"
+
+// playParent starts a child, prints its endpoint, and waits to be killed.
+func playParent(dir string) {
+	srv, err := apiserver.StartChild(context.Background(), apiserver.Options{DataDir: dir, Log: os.Stderr})
+	if err != nil {
+		panic(err)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(srv.Endpoint()); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func TestChildEndsWithItsParent(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	parent := exec.Command(exe)
+	parent.Env = append(os.Environ(), parentRoleEnv+"="+t.TempDir())
+	var stderr bytes.Buffer
+	parent.Stderr = &stderr
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	var ep apiserver.Endpoint
+	require.NoError(t, json.NewDecoder(out).Decode(&ep), "%s", &stderr)
+
+	address, err := url.Parse(ep.URL)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", address.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, parent.Process.Kill())
+	assert.Error(t, parent.Wait(), "killed")
+	// Only the end of the child closes this connection within the deadline: the
+	// server would wait longer for a TLS handshake.
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(15*time.Second)))
+	_, err = conn.Read(make([]byte, 1))
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the child is still there")
+}

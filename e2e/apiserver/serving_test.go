@@ -1,0 +1,214 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+func TestPodsByTypedClient(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	for name, cfg := range map[string]*rest.Config{"json": srv.Config(), "protobuf": srv.ProtobufConfig()} {
+		t.Run(name, func(t *testing.T) {
+			pods := clientFor(t, cfg).CoreV1().Pods("ns")
+			list, err := pods.List(ctx, metav1.ListOptions{})
+			require.NoError(t, err)
+			w, err := pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+			require.NoError(t, err)
+			defer w.Stop()
+
+			created, err := pods.Create(ctx, newPod(name), metav1.CreateOptions{})
+			require.NoError(t, err)
+			assert.NotEmpty(t, created.UID)
+			assert.NotEmpty(t, created.ManagedFields)
+			changed := created.DeepCopy()
+			changed.Labels["changed"] = "yes"
+			updated, err := pods.Update(ctx, changed, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			_, err = pods.Update(ctx, changed, metav1.UpdateOptions{})
+			assert.True(t, apierrors.IsConflict(err), "update of an old version: %v", err)
+			require.NoError(t, pods.Delete(ctx, name, metav1.DeleteOptions{}))
+			_, err = pods.Get(ctx, name, metav1.GetOptions{})
+			assert.True(t, apierrors.IsNotFound(err), "get after delete: %v", err)
+
+			added, modified, deleted := next(t, ctx, w), next(t, ctx, w), next(t, ctx, w)
+			assert.Equal(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted},
+				[]watch.EventType{added.Type, modified.Type, deleted.Type})
+			assert.Equal(t, created, added.Object)
+			assert.Equal(t, updated, modified.Object)
+			assert.Equal(t, created.UID, deleted.Object.(*corev1.Pod).UID)
+		})
+	}
+}
+
+func TestEveryBuiltinResourceIsServed(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{StorageMediaType: apiserver.StorageJSON})
+	dyn, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	_, lists, err := clientFor(t, srv.Config()).Discovery().ServerGroupsAndResources()
+	require.NoError(t, err)
+
+	found := map[string]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		require.NoError(t, err)
+		for _, r := range list.APIResources {
+			found[list.GroupVersion+"/"+r.Name] = true
+			if len(r.Verbs) < 8 || gv.Group == "apiextensions.k8s.io" {
+				continue // a subresource, or a resource with rules of its own
+			}
+			client := dyn.Resource(gv.WithResource(r.Name))
+			obj := &unstructured.Unstructured{}
+			obj.SetAPIVersion(list.GroupVersion)
+			obj.SetKind(r.Kind)
+			obj.SetName("one")
+			create := client.Create
+			if r.Namespaced {
+				create = client.Namespace("ns").Create
+			}
+			_, err := create(ctx, obj, metav1.CreateOptions{})
+			require.NoError(t, err, r.Name)
+			all, err := client.List(ctx, metav1.ListOptions{})
+			require.NoError(t, err, r.Name)
+			assert.Len(t, all.Items, 1, r.Name)
+		}
+	}
+	for _, want := range []string{
+		"v1/pods", "v1/pods/status", "v1/nodes", "v1/configmaps", "v1/secrets", "v1/services", "v1/namespaces",
+		"v1/events", "apps/v1/deployments", "apps/v1/deployments/status", "apps/v1/replicasets",
+		"coordination.k8s.io/v1/leases", "events.k8s.io/v1/events",
+		"apiextensions.k8s.io/v1/customresourcedefinitions",
+	} {
+		assert.True(t, found[want], "%s in discovery", want)
+	}
+}
+
+func TestSelectorsStatusAndFinalizers(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	pods := clientFor(t, srv.ProtobufConfig()).CoreV1().Pods("ns")
+	createPods(t, ctx, clientFor(t, srv.ProtobufConfig()), 2)
+
+	pod, err := pods.Get(ctx, "pod-000", metav1.GetOptions{})
+	require.NoError(t, err)
+	pod.Status.Phase = corev1.PodRunning
+	pod.Spec.NodeName = "ignored by the status subresource"
+	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	running, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=node-1,status.phase=Running"})
+	require.NoError(t, err)
+	require.Len(t, running.Items, 1)
+	assert.Equal(t, "pod-000", running.Items[0].Name)
+	none, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app!=test"})
+	require.NoError(t, err)
+	assert.Empty(t, none.Items)
+	_, err = pods.List(ctx, metav1.ListOptions{FieldSelector: "spec.unknown=1"})
+	assert.True(t, apierrors.IsBadRequest(err), "unknown field selector: %v", err)
+
+	_, err = pods.Patch(ctx, "pod-001", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, pods.Delete(ctx, "pod-001", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}))
+	held, err := pods.Get(ctx, "pod-001", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.NotNil(t, held.DeletionTimestamp)
+	assert.Equal(t, []string{"example.com/hold"}, held.Finalizers)
+}
+
+func TestCustomResource(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	widget := apiserver.CustomResource{Group: "example.com", Version: "v1", Kind: "Widget"}
+	require.NoError(t, srv.InstallCRD(ctx, widget))
+	require.NoError(t, srv.InstallCRD(ctx, widget), "a second time")
+	dyn, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	widgets := dyn.Resource(widget.Resource()).Namespace("ns")
+	w, err := widgets.Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": int64(3)},
+	}}
+	created, err := widgets.Create(ctx, obj, metav1.CreateOptions{})
+	require.NoError(t, err)
+	ev := next(t, ctx, w)
+	assert.Equal(t, watch.Added, ev.Type)
+	assert.Equal(t, created, ev.Object)
+
+	meta, err := metadata.NewForConfig(srv.ProtobufConfig())
+	require.NoError(t, err)
+	list, err := meta.Resource(widget.Resource()).List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	assert.Equal(t, created.GetUID(), list.Items[0].UID)
+}
+
+func TestPagesAreOneState(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	client := clientFor(t, srv.ProtobufConfig())
+	createPods(t, ctx, client, 25)
+	pods := client.CoreV1().Pods("")
+
+	page, err := pods.List(ctx, metav1.ListOptions{Limit: 10})
+	require.NoError(t, err)
+	first := page.ResourceVersion
+	_, err = client.CoreV1().Pods("ns").Create(ctx, newPod("a-late-one"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	sizes, seen := []int{len(page.Items)}, map[string]bool{}
+	for page.Continue != "" {
+		page, err = pods.List(ctx, metav1.ListOptions{Limit: 10, Continue: page.Continue})
+		require.NoError(t, err)
+		assert.Equal(t, first, page.ResourceVersion)
+		sizes = append(sizes, len(page.Items))
+		for _, pod := range page.Items {
+			seen[pod.Name] = true
+		}
+	}
+	assert.Equal(t, []int{10, 10, 5}, sizes)
+	assert.False(t, seen["a-late-one"])
+}
+
+func TestWatchListEndsInTheAnnotatedBookmark(t *testing.T) {
+	ctx, srv := start(t, apiserver.Options{})
+	client := clientFor(t, srv.ProtobufConfig())
+	createPods(t, ctx, client, 3)
+	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{
+		SendInitialEvents:    ptr.To(true),
+		AllowWatchBookmarks:  true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	})
+	require.NoError(t, err)
+	defer w.Stop()
+	for i := range 3 {
+		ev := next(t, ctx, w)
+		assert.Equal(t, watch.Added, ev.Type)
+		assert.Equal(t, fmt.Sprintf("pod-%03d", i), ev.Object.(*corev1.Pod).Name)
+	}
+	mark := next(t, ctx, w)
+	require.Equal(t, watch.Bookmark, mark.Type)
+	pod := mark.Object.(*corev1.Pod)
+	assert.Equal(t, "true", pod.Annotations[metav1.InitialEventsAnnotationKey])
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, list.ResourceVersion, pod.ResourceVersion)
+}

@@ -1,0 +1,86 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	writerCount    = 3
+	namesPerWriter = 40
+	writePause     = 2 * time.Millisecond
+)
+
+// writers create, update and delete objects at random until stopped, each its own names. What fails is counted and left:
+// while the server is down everything does.
+type writers struct {
+	stop  context.CancelFunc
+	group sync.WaitGroup
+	done  atomic.Int64 // acknowledged writes
+}
+
+func startWriters(ctx context.Context, r resource, seed uint64) *writers {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &writers{stop: cancel}
+	for i := range writerCount {
+		w.group.Go(func() { w.write(ctx, r, i, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+	return w
+}
+
+func (w *writers) write(ctx context.Context, r resource, writer int, random *rand.Rand) {
+	pause := time.NewTicker(writePause)
+	defer pause.Stop()
+	for value := 0; ; value++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		name := fmt.Sprintf("w%d-%d", writer, random.IntN(namesPerWriter))
+		if err := oneWrite(ctx, r, name, value, random.IntN(10)); err == nil {
+			w.done.Add(1)
+		}
+	}
+}
+
+// oneWrite creates, updates or deletes, by dice: more updates than deletions, so that names come and go.
+func oneWrite(ctx context.Context, r resource, name string, value, dice int) error {
+	switch {
+	case dice < 3:
+		return r.create(ctx, name, value)
+	case dice < 8:
+		return r.update(ctx, name, value)
+	default:
+		return r.remove(ctx, name)
+	}
+}
+
+// finish stops the writers and returns how many writes were acknowledged.
+func (w *writers) finish() int64 {
+	w.stop()
+	w.group.Wait()
+	return w.done.Load()
+}
+
+// awaitWrites returns when n more writes have been acknowledged.
+func (w *writers) awaitWrites(ctx context.Context, n int64) error {
+	goal := w.done.Load() + n
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for w.done.Load() < goal {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d writes short of %d: %w", goal-w.done.Load(), n, context.Cause(ctx))
+		}
+	}
+	return nil
+}
