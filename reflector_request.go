@@ -43,8 +43,8 @@ type answer[T any] struct {
 
 // request calls send in a goroutine of its own and waits for it as await does, so that a send that ignores its context
 // holds up nobody. An answer that nobody waits for any more is handed to discard if it is a value, and reported if it
-// is a panic. A panic that is waited for goes on in the caller with its original value. A send that fails after the
-// context ended counts as stopped.
+// is a panic. A panic that is waited for goes on in the caller with its original value. Whatever else comes after the
+// context ended is late, too.
 func request[T any](ctx context.Context, m *machine, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
 	defer close(gone)
@@ -63,16 +63,18 @@ func request[T any](ctx context.Context, m *machine, send func(context.Context) 
 		got.value, got.err = send(ctx)
 	}()
 
+	var none T
 	got, err := await(ctx, m, answers)
 	if err != nil {
-		return got.value, err
+		return none, err
 	}
 	if got.panic != nil {
 		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", m.r.name, "panic", got.panic, "stack", string(got.stack))
 		panic(got.panic)
 	}
-	if got.err != nil && ctx.Err() != nil {
-		return got.value, errStopped
+	if ctx.Err() != nil {
+		got.arriveLate(ctx, discard)
+		return none, errStopped
 	}
 	return got.value, got.err
 }

@@ -121,10 +121,10 @@ func TestCompareFindsEveryDifference(t *testing.T) {
 
 func TestStatusIsRenewedInPlaceOnATerminal(t *testing.T) {
 	out := &bytes.Buffer{}
-	s := &screen{out: out, terminal: true}
+	s := &screen{out: out, terminal: true, width: func() int { return 4 }}
 	s.setStatus("one")
 	s.line("note")
-	s.setStatus("two")
+	s.setStatus("two is too long")
 	s.endStatus()
 	assert.Equal(t, clearLine+"one"+clearLine+"note\none"+clearLine+"two\n", out.String())
 }

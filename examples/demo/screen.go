@@ -27,6 +27,7 @@ const clearLine = "\r\x1b[K"
 // screen prints lines, and on a terminal one status line below them that is renewed in place.
 type screen struct {
 	terminal bool
+	width    func() int // columns of the terminal, 0 for unknown
 
 	mu     sync.Mutex
 	out    io.Writer
@@ -34,7 +35,15 @@ type screen struct {
 }
 
 func newScreen(out *os.File) *screen {
-	return &screen{out: out, terminal: term.IsTerminal(int(out.Fd()))}
+	fd := int(out.Fd())
+	columns := func() int {
+		width, _, err := term.GetSize(fd)
+		if err != nil {
+			return 0
+		}
+		return width
+	}
+	return &screen{out: out, terminal: term.IsTerminal(fd), width: columns}
 }
 
 // line prints a line above the status.
@@ -59,6 +68,10 @@ func (s *screen) setStatus(text string) {
 	if !s.terminal {
 		s.line("%s", text)
 		return
+	}
+	// A line that wraps could not be renewed in place.
+	if width := s.width(); width > 0 && len(text) >= width {
+		text = text[:width-1]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
