@@ -332,8 +332,8 @@ func TestWatchErrorHandlerGetsTheReflectorsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("no such server")
 		lw := scripted{&ListWatch{
-			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, broken },
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, broken },
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, broken },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, broken },
 		}}
 		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -352,10 +352,10 @@ func TestUpdatesWithoutResourceVersionReachEveryHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := watch.NewFake()
 		lw := scripted{&ListWatch{
-			ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return &corev1.PodList{Items: []corev1.Pod{*pod("a", "1")}}, nil
 			},
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return changes, nil },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return changes, nil },
 		}}
 		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 		seen := &journal{}
