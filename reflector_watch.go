@@ -82,6 +82,7 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 // apply writes a change to the store and advances the position. The error of a store is reported and costs that change
 // only. It never asks follow to end.
 func (m *machine) apply(ctx context.Context, c watchChange) bool {
+	version := c.meta.GetResourceVersion() // before the store's transform may blank it
 	if err := m.r.write(c); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to write a watch event to the store", "reflector", m.r.name,
 			"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
@@ -90,7 +91,7 @@ func (m *machine) apply(ctx context.Context, c watchChange) bool {
 		m.stream.ordered = true // the synthetic events, if any, are over
 	}
 	if m.stream.ordered {
-		m.r.reached(c.meta.GetResourceVersion())
+		m.r.reached(version)
 	}
 	return false
 }
