@@ -90,7 +90,11 @@ func (m *machine) streamFailed(ctx context.Context, asked string, err error) ref
 		}
 	}
 	r.position.refused = r.position.refused || isRefused(err)
-	logger.V(4).Info("No state by watch-list, falling back to LIST", "reflector", r.name, "type", r.typeDescription, "err", err)
+	if errors.Is(err, errClosed) || errors.Is(err, errSilent) {
+		logger.Info("Warning: watch-list never comes to its end, falling back to LIST", "reflector", r.name, "type", r.typeDescription, "err", err)
+	} else {
+		logger.V(4).Info("No state by watch-list, falling back to LIST", "reflector", r.name, "type", r.typeDescription, "err", err)
+	}
 	return listing
 }
 

@@ -1,0 +1,274 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// listOnly makes a reflector whose rounds end right after the list, by a watch that cannot be opened.
+func listOnly(server *fakeServer, store ReflectorStore) *reflector {
+	server.noStream = true
+	server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, errForbidden }
+	return newReflector(reflectorConfig{name: "r", listerWatcher: server, expectedType: &v1.Pod{}, store: store})
+}
+
+// TestListPublishesTheCollection: the store is replaced by one call with the items in their order and the list's version.
+func TestListPublishesTheCollection(t *testing.T) {
+	server := &fakeServer{list: listOf(podList("7", podAt("a", "1"), podAt("b", "5")))}
+	store := &storeLog{}
+	r := listOnly(server, store)
+	assert.Empty(t, r.lastSyncResourceVersion())
+	require.ErrorIs(t, r.listAndWatch(t.Context()), errForbidden)
+	assert.Equal(t, []string{"replace 7: a@1 b@5"}, store.entries())
+	assert.Equal(t, "7", r.lastSyncResourceVersion())
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=7"}, server.asked())
+}
+
+// TestListVersions: which version each list of a sequence of rounds asks for.
+func TestListVersions(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("not yet", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	olderTooLarge := apierrors.NewTimeoutError("not yet", 1)
+	olderTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: tooLargeVersion}}
+	oldestTooLarge := apierrors.NewTimeoutError(tooLargeVersion, 1)
+	gone := apierrors.NewResourceExpired("gone")
+	timeout := apierrors.NewTimeoutError("slow", 1)
+
+	for name, tc := range map[string]struct {
+		answers []any // versions or errors, one for each list
+		rounds  int
+		want    []string
+	}{
+		"first 0, then the last one": {[]any{"5", "6"}, 2, []string{"0", "5"}},
+		"expired":                    {[]any{"5", errExpired, "9", "10"}, 3, []string{"0", "5", "", "9"}},
+		"gone":                       {[]any{"5", gone, "9"}, 2, []string{"0", "5", ""}},
+		"too large":                  {[]any{"5", tooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"too large, Kubernetes 1.17": {[]any{"5", olderTooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"too large, before 1.17":     {[]any{"5", oldestTooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"newest until one succeeds":  {[]any{"5", errExpired, errForbidden, errForbidden, "9", "9"}, 5, []string{"0", "5", "", "", "", "9"}},
+		"refused twice in a round":   {[]any{"5", errExpired, errExpired, "9"}, 3, []string{"0", "5", "", ""}},
+		"another timeout":            {[]any{"5", timeout, "6"}, 3, []string{"0", "5", "5"}},
+		"any other error":            {[]any{errForbidden, "5", errForbidden, "6"}, 4, []string{"0", "0", "5", "5"}},
+		"empty version":              {[]any{"", "5"}, 2, []string{"0", "0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			server := &fakeServer{list: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+				got = append(got, o.ResourceVersion)
+				if version, ok := tc.answers[n-1].(string); ok {
+					return podList(version), nil
+				}
+				return nil, tc.answers[n-1].(error)
+			}}
+			r := listOnly(server, &storeLog{})
+			for range tc.rounds {
+				require.Error(t, r.listAndWatch(t.Context()))
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// TestListPages: which limit lists ask for.
+func TestListPages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pageSize int64
+		paged    bool // the first list comes in two pages
+		want     []string
+	}{
+		"default": {0, false, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0"}},
+		"forced":  {4, false, []string{"list rv=0 limit=4", "watch rv=5", "list rv=5 limit=4"}},
+		"a server without watch cache": {0, true,
+			[]string{"list rv=0 limit=500", "list rv= limit=500 continue=next", "watch rv=5", "list rv=5 limit=500"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &fakeServer{list: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+				page := podList("5", podAt(fmt.Sprintf("p%d", n), "1"))
+				if tc.paged && n == 1 {
+					page.Continue = "next"
+				}
+				return page, nil
+			}}
+			store := &storeLog{}
+			r := listOnly(server, store)
+			r.pageSize = tc.pageSize
+			for range 2 {
+				require.ErrorIs(t, r.listAndWatch(t.Context()), errForbidden)
+			}
+			firstCalls(t, tc.want, server.asked())
+			if tc.paged {
+				firstCalls(t, []string{"replace 5: p1@1 p2@1"}, store.entries())
+			}
+		})
+	}
+}
+
+// TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.
+func TestListAfterRefusalKeepsThePaging(t *testing.T) {
+	server := &fakeServer{list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+		if n == 2 {
+			return nil, errExpired
+		}
+		return podList("5"), nil
+	}}
+	r := listOnly(server, &storeLog{})
+	for range 2 {
+		require.Error(t, r.listAndWatch(t.Context()))
+	}
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "list rv= limit=0", "watch rv=5"}, server.asked())
+}
+
+// TestListPagedAtNewestIsNoHint: only pages at version "0" tell that the server has no watch cache.
+func TestListPagedAtNewestIsNoHint(t *testing.T) {
+	server := &fakeServer{list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+		page := podList("5")
+		switch n {
+		case 2:
+			return nil, errExpired
+		case 3:
+			page.Continue = "next"
+		}
+		return page, nil
+	}}
+	r := listOnly(server, &storeLog{})
+	for range 3 {
+		require.Error(t, r.listAndWatch(t.Context()))
+	}
+	asked := server.asked()
+	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
+}
+
+// TestListResultsThatAreNone: what makes no sense as a list is an error of the round, without the objects in its text.
+func TestListResultsThatAreNone(t *testing.T) {
+	secret := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.PodSpec{Hostname: "hush"}}
+	table := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "Table"}}
+	for name, list := range map[string]apiruntime.Object{
+		"nil":         nil,
+		"nil pointer": (*v1.PodList)(nil),
+		"no list":     secret,
+		"table":       table,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &storeLog{}
+			server := &fakeServer{list: listOf(list)}
+			err := listOnly(server, store).listAndWatch(t.Context())
+			require.Error(t, err)
+			assert.NotErrorIs(t, err, errForbidden, "must not get as far as watching")
+			assert.NotContains(t, err.Error(), "hush")
+			assert.Contains(t, err.Error(), "*v1.Pod")
+			assert.Empty(t, store.entries())
+		})
+	}
+}
+
+// nilItems is a list of pointers, as a hand-written ListerWatcher may return it.
+type nilItems struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*v1.Pod
+}
+
+func (l *nilItems) DeepCopyObject() apiruntime.Object { return l }
+
+// TestListItemWithoutObject: a nil item is reported and left out, the others are stored.
+func TestListItemWithoutObject(t *testing.T) {
+	reported := reports(t)
+	server := &fakeServer{list: listOf(&nilItems{ListMeta: metav1.ListMeta{ResourceVersion: "3"}, Items: []*v1.Pod{podAt("a", "1"), nil, podAt("b", "2")}})}
+	store := &storeLog{}
+	require.ErrorIs(t, listOnly(server, store).listAndWatch(t.Context()), errForbidden)
+	assert.Equal(t, []string{"replace 3: a@1 b@2"}, store.entries())
+	assert.Len(t, reported(), 1)
+}
+
+// TestListErrors: an error of the list or of the store ends the round, wrapped, and the position stays.
+func TestListErrors(t *testing.T) {
+	server := &fakeServer{list: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { return nil, errRefused }}
+	err := listOnly(server, &storeLog{}).listAndWatch(t.Context())
+	require.ErrorIs(t, err, errRefused)
+	assert.EqualError(t, err, "failed to list *v1.Pod: dial: connection refused")
+
+	full := errors.New("full")
+	r := listOnly(&fakeServer{list: listOf(podList("5"))}, &storeLog{fail: func(string) error { return full }})
+	err = r.listAndWatch(t.Context())
+	require.ErrorIs(t, err, full)
+	assert.EqualError(t, err, "unable to sync list result: full")
+	assert.Empty(t, r.lastSyncResourceVersion())
+}
+
+// TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists again after the backoff.
+func TestListErrorsReachTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		server := &fakeServer{noStream: true, watch: watches(), list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+			at = append(at, time.Since(start))
+			if n < 3 {
+				return nil, errForbidden
+			}
+			return podList("5"), nil
+		}}
+		var handler handled
+		defer inBackground(t, newReflector(reflectorConfig{
+			listerWatcher: server, store: &storeLog{}, backoff: second(), watchErrorHandler: handler.handle,
+		}))()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, at)
+		require.Len(t, handler.errors(), 2)
+		assert.ErrorIs(t, handler.errors()[1], errForbidden)
+	})
+}
+
+// TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector, with its value.
+func TestListPanics(t *testing.T) {
+	type oops struct{ code int }
+	server := &fakeServer{list: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { panic(oops{42}) }}
+	r := listOnly(server, &storeLog{})
+	assert.PanicsWithValue(t, oops{42}, func() { _ = r.listAndWatch(t.Context()) })
+}
+
+// TestSurvivedPanic: a process that is told to survive panics gets another round after the backoff.
+func TestSurvivedPanic(t *testing.T) {
+	utilruntime.ReallyCrash = false
+	defer func() { utilruntime.ReallyCrash = true }()
+	synctest.Test(t, func(t *testing.T) {
+		store := &storeLog{}
+		server := &fakeServer{noStream: true, watch: watches(), list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+			if n == 1 {
+				panic("once")
+			}
+			return podList("5"), nil
+		}}
+		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: store}))()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"replace 5:"}, store.entries())
+	})
+}
+
+// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, is an error and no hang.
+func TestListThatDoesNotReturn(t *testing.T) {
+	server := &fakeServer{list: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}
+	assert.ErrorIs(t, listOnly(server, &storeLog{}).listAndWatch(t.Context()), errNoAnswer)
+}

@@ -1,0 +1,104 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+func resyncs(store *storeLog) (count int) {
+	for _, entry := range store.entries() {
+		if entry == "resync" {
+			count++
+		}
+	}
+	return count
+}
+
+// TestResyncPeriods: while watching, each period ends in a Resync, if shouldResync agrees.
+func TestResyncPeriods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		period time.Duration
+		should func() bool
+		want   int
+	}{
+		"always":    {7 * time.Second, nil, 8},
+		"agreed":    {7 * time.Second, func() bool { return true }, 8},
+		"never due": {7 * time.Second, func() bool { return false }, 0},
+		"no period": {0, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &storeLog{}
+			got := watchedFor(t, func(c *reflectorConfig) {
+				c.store, c.resyncPeriod, c.shouldResync = store, tc.period, tc.should
+			})
+			assert.Equal(t, tc.want, resyncs(store))
+			assert.Len(t, got.asked, 2, "a resync asks the server nothing")
+		})
+	}
+}
+
+// TestResyncBetweenEvents: a resync takes its turn between events, and goes on while the reflector backs off from a
+// watch and over the end of a watch.
+func TestResyncBetweenEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, store := newScriptedWatch(0), &storeLog{}
+		backoff := second()
+		backoff.Duration = 30 * time.Second
+		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w, errRefused)}
+		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: store, resyncPeriod: 10 * time.Second, backoff: backoff}))()
+		time.Sleep(5 * time.Second)
+		w.events <- added("a", "6")
+		time.Sleep(10 * time.Second)
+		w.events <- added("b", "7")
+		close(w.events) // the next watch finds no connection
+		time.Sleep(18 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"replace 5:", "add a@6", "resync", "add b@7", "resync", "resync"}, store.entries())
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=7"}, server.asked())
+	})
+}
+
+// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and anew in each round.
+func TestResyncOnlyWhileWatching(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &storeLog{}
+		server := newDeafServer(25*time.Second, 0, errForbidden).streamless()
+		stop := inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: store, resyncPeriod: 10 * time.Second, backoff: second()}))
+		time.Sleep(52 * time.Second) // list to 25 s, refused, list again from 26 to 51 s
+		synctest.Wait()
+		assert.Zero(t, resyncs(store))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, resyncs(store))
+		stop()
+	})
+}
+
+// TestResyncByTheClock: the period is one of the reflector's clock.
+func TestResyncByTheClock(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	var asked atomic.Int32
+	store := &storeLog{}
+	r := newReflector(reflectorConfig{
+		listerWatcher: &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()},
+		store:         store, clock: clock, resyncPeriod: time.Hour,
+		shouldResync: func() bool { return asked.Add(1) == 2 },
+	})
+	defer inBackground(t, r)()
+	for range 2 {
+		require.Eventually(t, clock.HasWaiters, 10*time.Second, time.Millisecond)
+		clock.Step(time.Hour)
+	}
+	require.Eventually(t, func() bool { return slices.Contains(store.entries(), "resync") }, 10*time.Second, time.Millisecond)
+	assert.EqualValues(t, 2, asked.Load())
+}
