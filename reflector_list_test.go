@@ -49,7 +49,8 @@ func TestListVersions(t *testing.T) {
 	olderTooLarge := apierrors.NewTimeoutError("not yet", 1)
 	olderTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: tooLargeVersion}}
 	oldestTooLarge := apierrors.NewTimeoutError(tooLargeVersion, 1)
-	gone := apierrors.NewResourceExpired("gone")
+	//lint:ignore SA1019 older servers answer so
+	gone := apierrors.NewGone("gone")
 	timeout := apierrors.NewTimeoutError("slow", 1)
 
 	for name, tc := range map[string]struct {
