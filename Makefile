@@ -34,6 +34,7 @@ unit: ## unit and model tests of the root module, with -race
 
 conformance: ## client-go's own tests, and our suite on both libraries
 	cd conformance && $(GO) test -race -timeout 20m ./...
+	cd conformance && $(GO) run ./cmd/upstream
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 

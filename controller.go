@@ -71,13 +71,13 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	r := c.start(ctx)
 	var group wait.Group
-	defer group.Wait()
 	group.Start(func() {
 		<-ctx.Done()
 		c.config.Queue.Close()
 	})
 	group.StartWithContext(ctx, r.run)
 	wait.UntilWithContext(ctx, c.processLoop, time.Second)
+	group.Wait() // not deferred: a panic on its way out must not wait for ctx
 }
 
 func (c *controller) start(ctx context.Context) *reflector {

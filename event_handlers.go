@@ -37,7 +37,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
-		return nil, fmt.Errorf("handler %s was not added: %w", nameForHandler(handler), errAlreadyStopped)
+		return nil, fmt.Errorf("handler %s was not added to shared informer because %w", nameForHandler(handler), errAlreadyStopped)
 	}
 	logger := ptr.Deref(options.Logger, klog.Background())
 	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))

@@ -97,7 +97,7 @@ const (
 
 var (
 	errAlreadyStarted = errors.New("informer has already started")
-	errAlreadyStopped = errors.New("informer has already stopped")
+	errAlreadyStopped = errors.New("it has stopped already")
 )
 
 // Run is RunWithContext for a stop channel.
@@ -125,7 +125,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		s.processor.stop()
 	})
 	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
-	group.Start(func() { s.announceSynced(ctx, controller) })
+	group.StartWithContext(handling, func(ctx context.Context) { s.announceSynced(ctx, controller) })
 
 	defer s.markStopped()
 	controller.RunWithContext(ctx)
@@ -238,7 +238,7 @@ func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
-		return fmt.Errorf("indexers were not added: %w", errAlreadyStopped)
+		return fmt.Errorf("indexers were not added to the shared informer because %w", errAlreadyStopped)
 	}
 	return s.store.AddIndexers(indexers)
 }

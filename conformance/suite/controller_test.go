@@ -1,0 +1,254 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestController(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "fills the queue and empties it", run: controllerRuns},
+		{name: "works with any queue", run: controllerQueues},
+		{name: "hands batches to ProcessBatch if the gate allows", run: controllerBatches},
+		{name: "errors of Process", run: controllerProcessErrors},
+		{name: "a panic in Process costs the item and a second", run: controllerPanic},
+		{name: "stopping waits for the running Process and drops the rest", run: controllerStop},
+		{name: "resyncs when ShouldResync says so", run: controllerResync},
+		{name: "the error handler without a context goes first", run: controllerErrorHandlers},
+		{name: "the page size is the limit of LIST", run: controllerPageSize, only: byList},
+		{name: "MinWatchTimeout only raises the timeout", run: controllerWatchTimeout},
+	})
+}
+
+// processed collects what Process and ProcessBatch are given.
+type processed struct {
+	mu   sync.Mutex
+	seen []string
+	hook func(line string) error
+}
+
+func (p *processed) note(line string, initial bool) error {
+	if initial {
+		line += " initial"
+	}
+	p.mu.Lock()
+	p.seen = append(p.seen, line)
+	p.mu.Unlock()
+	if p.hook != nil {
+		return p.hook(line)
+	}
+	return nil
+}
+
+func (p *processed) one(obj any, initial bool) error { return p.note(label(obj), initial) }
+
+func (p *processed) many(deltas []cache.Delta, initial bool) error {
+	return p.note("batch "+fmt.Sprint(deltaLabels(deltas)), initial)
+}
+
+func (p *processed) take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.seen
+	p.seen = nil
+	return out
+}
+
+func (s *stage) config(q cache.Queue, p *processed) *cache.Config {
+	return &cache.Config{Queue: q, ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Process: p.one}
+}
+
+func controllerRuns(t *testing.T, s *stage) {
+	p := &processed{}
+	c := s.impl.informers.controller(s.config(newAtomic(s.impl), p))
+	assert.False(t, c.HasSynced())
+	assert.Empty(t, c.LastSyncResourceVersion())
+	s.source.put(pod("a", ""))
+	r := s.start(c)
+	assert.Equal(t, []string{"[ReplacedAll all@11[a@11]] initial"}, p.take())
+	assert.True(t, c.HasSynced())
+	assert.True(t, cache.IsDone(c.HasSyncedChecker()))
+	assert.Equal(t, "11", c.LastSyncResourceVersion())
+	s.source.put(pod("b", ""))
+	settle()
+	s.source.remove("a")
+	settle()
+	s.source.send(bookmark("20", false))
+	settle()
+	assert.Equal(t, []string{"[Added b@12]", "[Deleted a@13]", "[Bookmark @20]"}, p.take())
+	assert.Equal(t, "20", c.LastSyncResourceVersion())
+	r.stop()
+	assert.Zero(t, s.source.open(), "the watch is stopped")
+	assert.True(t, c.HasSynced())
+}
+
+func controllerQueues(t *testing.T, s *stage) {
+	for _, kind := range queueKinds {
+		p := &processed{}
+		q := kind.make(s.impl, queueParts{})
+		s.source = newSource(s.source.mode)
+		s.source.put(pod("a", ""))
+		c := s.impl.informers.controller(s.config(q, p))
+		r := s.start(c)
+		s.source.put(pod("b", ""))
+		settle()
+		assert.Len(t, p.take(), 2, kind.name)
+		assert.True(t, c.HasSynced(), kind.name)
+		r.stop()
+		assert.True(t, q.(interface{ IsClosed() bool }).IsClosed(), kind.name)
+	}
+}
+
+func controllerBatches(t *testing.T, s *stage) {
+	for _, gate := range []bool{true, false} {
+		featurestesting.SetFeatureDuringTest(t, features.InOrderInformersBatchProcess, gate)
+		p := &processed{}
+		q := newAtomic(s.impl)
+		config := s.config(q, p)
+		config.ProcessBatch = p.many
+		require.NoError(t, q.Add(pod("x", "1")))
+		require.NoError(t, q.Add(pod("y", "2")))
+		r := s.start(s.impl.informers.controller(config))
+		want := []string{"[Added x@1]", "[Added y@2]", "[ReplacedAll all@10[]]"}
+		if gate {
+			want = []string{"batch [Added x@1 Added y@2]", "[ReplacedAll all@10[]]"}
+		}
+		assert.Equal(t, want, p.take())
+		r.stop()
+	}
+}
+
+func controllerProcessErrors(t *testing.T, s *stage) {
+	p := &processed{hook: func(line string) error {
+		if line == "[Added bad@11]" {
+			return errors.New("cannot process")
+		}
+		return nil
+	}}
+	s.start(s.impl.informers.controller(s.config(newAtomic(s.impl), p)))
+	s.source.put(pod("bad", ""))
+	settle()
+	s.source.put(pod("good", ""))
+	settle()
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]", "[Added good@12]"}, p.take(), "no second try")
+	assert.Equal(t, differs(t, s.impl, "errors of process functions are reported, client-go drops them", false, true),
+		reported.mentions("cannot process"))
+}
+
+func controllerPanic(t *testing.T, s *stage) {
+	survivePanics(t)
+	p := &processed{hook: func(line string) error {
+		if line == "[Added bad@11]" {
+			panic("in process")
+		}
+		return nil
+	}}
+	s.start(s.impl.informers.controller(s.config(newAtomic(s.impl), p)))
+	s.source.put(pod("bad", ""))
+	settle()
+	s.source.put(pod("good", ""))
+	settle()
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]"}, p.take())
+	pass(time.Second)
+	assert.Equal(t, []string{"[Added good@12]"}, p.take())
+	assert.Equal(t, []any{"in process"}, reported.panics())
+}
+
+func controllerStop(t *testing.T, s *stage) {
+	g := newGate()
+	p := &processed{hook: func(line string) error {
+		if line == "[Added a@11]" {
+			g.pass()
+		}
+		return nil
+	}}
+	q := newReal(s.impl, cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	r := s.start(s.impl.informers.controller(s.config(q, p)))
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	settle()
+	r.cancel(nil)
+	settle()
+	assert.False(t, r.returned())
+	g.open()
+	<-r.done
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added a@11]"}, p.take())
+}
+
+func controllerResync(t *testing.T, s *stage) {
+	p := &processed{}
+	var asked atomic.Int64
+	config := s.config(newAtomic(s.impl), p)
+	config.FullResyncPeriod = time.Minute
+	config.ShouldResync = func() bool {
+		return asked.Add(1)%2 == 0
+	}
+	r := s.start(s.impl.informers.controller(config))
+	p.take()
+	pass(59 * time.Second)
+	assert.Zero(t, asked.Load())
+	pass(4*time.Minute + 2*time.Second)
+	assert.Equal(t, int64(5), asked.Load())
+	assert.Equal(t, []string{"[SyncAll all]", "[SyncAll all]"}, p.take())
+	r.stop()
+
+	config = s.config(newAtomic(s.impl), p)
+	config.FullResyncPeriod = time.Minute
+	s.start(s.impl.informers.controller(config))
+	p.take()
+	pass(3*time.Minute + time.Second)
+	assert.Len(t, p.take(), 3, "without ShouldResync every time")
+}
+
+func controllerErrorHandlers(t *testing.T, s *stage) {
+	s.source.failLists(errors.New("no list"))
+	s.source.failWatches(errors.New("no watch"))
+	var plain, contextual int
+	config := s.config(newAtomic(s.impl), &processed{})
+	config.WatchErrorHandlerWithContext = func(context.Context, *cache.Reflector, error) { contextual++ }
+	s.start(s.impl.informers.controller(config)).stop()
+	assert.Equal(t, 1, contextual)
+	config.WatchErrorHandler = func(*cache.Reflector, error) { plain++ }
+	config.Queue = newAtomic(s.impl)
+	s.start(s.impl.informers.controller(config)).stop()
+	assert.Equal(t, 1, plain)
+	assert.Equal(t, 1, contextual)
+}
+
+func controllerPageSize(t *testing.T, s *stage) {
+	config := s.config(newAtomic(s.impl), &processed{})
+	config.WatchListPageSize = 7
+	s.start(s.impl.informers.controller(config))
+	assert.Equal(t, int64(7), s.source.takeRequests()[0].opts.Limit)
+}
+
+func controllerWatchTimeout(t *testing.T, s *stage) {
+	for minimum, bounds := range map[time.Duration][2]int64{
+		0: {300, 600}, time.Minute: {300, 600}, 20 * time.Minute: {1200, 2400},
+	} {
+		config := s.config(newAtomic(s.impl), &processed{})
+		config.MinWatchTimeout = minimum
+		r := s.start(s.impl.informers.controller(config))
+		requests := s.source.takeRequests()
+		watched := requests[len(requests)-1].opts
+		assert.GreaterOrEqual(t, *watched.TimeoutSeconds, bounds[0])
+		assert.LessOrEqual(t, *watched.TimeoutSeconds, bounds[1])
+		assert.True(t, watched.AllowWatchBookmarks)
+		r.stop()
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import "k8s.io/client-go/tools/cache"
+
+func init() {
+	implementations = append([]implementation{{
+		name:      "clientgo",
+		reference: true,
+		stores: storeRig{
+			store: func(key cache.KeyFunc, with storeFeatures) cache.Store {
+				return cache.NewStore(key, clientgoOptions(with)...)
+			},
+			indexer: func(key cache.KeyFunc, indexers cache.Indexers, with storeFeatures) cache.Indexer {
+				return cache.NewIndexer(key, indexers, clientgoOptions(with)...)
+			},
+			threadSafe: func(indexers cache.Indexers, with storeFeatures) cache.ThreadSafeStore {
+				if with.provider == nil {
+					return cache.NewThreadSafeStore(indexers, cache.Indices{})
+				}
+				return cache.NewThreadSafeStore(indexers, cache.Indices{}, cache.WithThreadSafeStoreMetrics(with.identifier, with.provider))
+			},
+		},
+		queues: queueRig{
+			delta: func(opts cache.DeltaFIFOOptions) cache.Queue { return cache.NewDeltaFIFOWithOptions(opts) },
+			real:  func(opts cache.RealFIFOOptions) cache.QueueWithBatch { return cache.NewRealFIFOWithOptions(opts) },
+			fifo:  func(key cache.KeyFunc) cache.Queue { return cache.NewFIFO(key) },
+
+			plainDelta: func(key cache.KeyFunc, known cache.KeyListerGetter) cache.Queue {
+				return cache.NewDeltaFIFO(key, known)
+			},
+			plainReal: func(key cache.KeyFunc, known cache.KeyListerGetter, transform cache.TransformFunc) cache.QueueWithBatch {
+				return cache.NewRealFIFO(key, known, transform)
+			},
+		},
+		informers: informerRig{
+			shared:     cache.NewSharedIndexInformerWithOptions,
+			informer:   cache.NewInformerWithOptions,
+			controller: cache.New,
+
+			plainShared:              cache.NewSharedInformer,
+			plainSharedIndex:         cache.NewSharedIndexInformer,
+			plainInformer:            cache.NewInformer,
+			plainIndexer:             cache.NewIndexerInformer,
+			plainTransforming:        cache.NewTransformingInformer,
+			plainTransformingIndexer: cache.NewTransformingIndexerInformer,
+		},
+	}}, implementations...)
+}
+
+func clientgoOptions(with storeFeatures) []cache.StoreOption {
+	var opts []cache.StoreOption
+	if with.transformer != nil {
+		opts = append(opts, cache.WithTransformer(with.transformer))
+	}
+	if with.provider != nil {
+		opts = append(opts, cache.WithStoreMetrics(with.identifier, with.provider))
+	}
+	return opts
+}
