@@ -61,11 +61,11 @@ func managedFields(id identity, containers []corev1.Container) []metav1.ManagedF
 	return []metav1.ManagedFieldsEntry{
 		{
 			Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-			FieldsType: "FieldsV1", Time: &created, FieldsV1: &metav1.FieldsV1{Raw: specFields(id, containers)},
+			FieldsType: "FieldsV1", Time: &created, FieldsV1: metav1.NewFieldsV1(string(specFields(id, containers))),
 		},
 		{
 			Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Subresource: "status",
-			FieldsType: "FieldsV1", Time: &reported, FieldsV1: &metav1.FieldsV1{Raw: statusFields()},
+			FieldsType: "FieldsV1", Time: &reported, FieldsV1: metav1.NewFieldsV1(string(statusFields())),
 		},
 	}
 }

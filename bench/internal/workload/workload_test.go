@@ -39,8 +39,8 @@ func TestPodSizeIsRealistic(t *testing.T) {
 		}
 		smallest, largest = min(smallest, len(encoded)), max(largest, len(encoded))
 		for _, entry := range pod.ManagedFields {
-			if !json.Valid(entry.FieldsV1.Raw) {
-				t.Fatalf("managed fields of %s are not JSON: %s", pod.Name, entry.FieldsV1.Raw)
+			if !json.Valid(entry.FieldsV1.GetRawBytes()) {
+				t.Fatalf("managed fields of %s are not JSON: %s", pod.Name, entry.FieldsV1.GetRawBytes())
 			}
 		}
 	}
