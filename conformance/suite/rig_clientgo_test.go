@@ -1,6 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA1019 deprecated constructors have to conform as well
+
 package suite
 
 import "k8s.io/client-go/tools/cache"
