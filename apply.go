@@ -3,6 +3,8 @@
 
 package cache
 
+import "slices"
+
 // applier brings the store of an informer up to date, batch by batch, and says what that means to handlers. It has one
 // user at a time: the consumer of the informer's queue.
 type applier struct {
@@ -11,6 +13,10 @@ type applier struct {
 	// received holds the resourceVersion of stored objects as the server sent it, for those in which a transform has
 	// changed it. What a resync is and what version the store is at is decided on the received one.
 	received map[string]string
+
+	// operations and changes are memory for one batch, empty between two.
+	operations []operation
+	changes    []change
 }
 
 func newApplier(s *store) *applier {
@@ -18,9 +24,9 @@ func newApplier(s *store) *applier {
 }
 
 // apply applies the batch to the store and returns the notifications for it, in order. Each run of single changes is one
-// transaction, so that readers see it at once.
+// transaction, so that readers see it at once. The notifications are the caller's until the next call of done.
 func (a *applier) apply(batch []record, isInInitialList bool) []change {
-	changes := make([]change, 0, len(batch))
+	changes := a.changes[:0]
 	for len(batch) > 0 {
 		if n := keyedRun(batch); n > 0 {
 			changes = a.commit(changes, batch[:n], isInInitialList)
@@ -37,7 +43,19 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 		}
 		batch = batch[1:]
 	}
+	a.changes = changes
 	return changes
+}
+
+// done lets go of the objects of the last batch, and keeps its memory unless it was a large one.
+func (a *applier) done() {
+	clear(a.changes)
+	if cap(a.changes) > keptRecords {
+		a.changes = nil
+	}
+	if cap(a.operations) > keptRecords {
+		a.operations = nil
+	}
 }
 
 // keyedRun returns how many records at the front are about one object each.
@@ -51,14 +69,18 @@ func keyedRun(batch []record) int {
 }
 
 func (a *applier) commit(changes []change, run []record, isInInitialList bool) []change {
-	operations := make([]operation, len(run))
+	operations := slices.Grow(a.operations[:0], len(run))
 	for i := range run {
-		operations[i].key = run[i].key
+		op := operation{key: run[i].key}
 		if run[i].typ != Deleted {
-			operations[i].object = run[i].object
+			op.object = run[i].object
 		}
+		operations = append(operations, op)
 	}
 	replaced := a.store.commit(operations, func(held string) string { return versionAfterRun(held, run) })
+	clear(operations)
+	a.operations = operations
+	changes = slices.Grow(changes, len(run))
 	for i := range run {
 		changes = append(changes, a.changeFor(&run[i], replaced[i], isInInitialList))
 	}

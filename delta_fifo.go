@@ -4,9 +4,6 @@
 package cache
 
 import (
-	"fmt"
-
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 )
@@ -19,20 +16,16 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a constructor.
 type DeltaFIFO struct {
-	queueCore
-	logger       klog.Logger
-	known        KeyListerGetter
-	transform    TransformFunc
+	recordQueue
+	byKey        *byKey    // guarded by mu
 	replacedType DeltaType // how the objects of a Replace are marked: Replaced or Sync
-
-	items map[string]Deltas // by key, never empty; guarded by mu
-	order []string          // the keys of items, in order of arrival; guarded by mu
 }
 
 var (
 	_ Queue             = (*DeltaFIFO)(nil)
 	_ TransformingStore = (*DeltaFIFO)(nil)
 	_ DoneChecker       = (*DeltaFIFO)(nil)
+	_ batchStore        = (*DeltaFIFO)(nil)
 )
 
 // NewDeltaFIFO returns an empty DeltaFIFO with these two options.
@@ -45,17 +38,15 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 // NewDeltaFIFOWithOptions returns an empty DeltaFIFO. All options may be zero: the key is then namespace/name, and without
 // KnownObjects deletions are only noticed for objects in the queue.
 func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
-	f := &DeltaFIFO{
-		known:        opts.KnownObjects,
-		transform:    opts.Transformer,
-		replacedType: Sync,
-		items:        map[string]Deltas{},
-	}
+	f := &DeltaFIFO{byKey: newByKey(), replacedType: Sync}
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced
 	}
 	f.init(firstOf(opts.Name, "DeltaFIFO"), opts.KeyFunction)
 	f.logger = queueLogger(opts.Logger, f.name)
+	f.known, f.transform = opts.KnownObjects, opts.Transformer
+	f.waiting, f.admits = f.byKey, f.admitsLocked
+	f.setMetrics(InformerNameAndResource{}, nil)
 	return f
 }
 
@@ -92,27 +83,9 @@ func (f *DeltaFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add.
 func (f *DeltaFIFO) Delete(obj interface{}) error { return f.put(Deleted, obj) }
 
-func (f *DeltaFIFO) put(typ DeltaType, obj any) error {
-	key, err := f.keyOf(obj)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.populateLocked()
-	if err != nil {
-		return err
-	}
-	if typ == Deleted && !f.existsLocked(key) {
-		return nil
-	}
-	if obj, err = transformed(f.transform, obj); err != nil {
-		return err
-	}
-	f.appendLocked(key, Delta{Type: typ, Object: obj})
-	return nil
-}
-
-// existsLocked tells whether there is anything to delete. A failing lookup counts as yes.
-func (f *DeltaFIFO) existsLocked(key string) bool {
-	if _, queued := f.items[key]; queued {
+// admitsLocked keeps out deletions of what nobody knows. A failing lookup counts as known.
+func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
+	if typ != Deleted || f.byKey.waiting(key) != nil {
 		return true
 	}
 	if f.known == nil {
@@ -122,96 +95,64 @@ func (f *DeltaFIFO) existsLocked(key string) bool {
 	return known || err != nil
 }
 
-func (f *DeltaFIFO) appendLocked(key string, delta Delta) {
-	deltas, queued := f.items[key]
-	if !queued {
-		f.order = append(f.order, key)
-	}
-	f.items[key] = withDelta(deltas, delta)
-	f.mu.arrival.Broadcast()
-}
-
-// withDelta appends delta, except that of two deletions in a row the one that knows the object stays.
-func withDelta(deltas Deltas, delta Delta) Deltas {
-	newest := deltas.Newest()
-	if newest == nil || newest.Type != Deleted || delta.Type != Deleted {
-		return append(deltas, delta)
-	}
-	if _, unknown := newest.Object.(DeletedFinalStateUnknown); unknown {
-		*newest = delta
-	}
-	return deltas
-}
-
 // Pop waits for an object and calls process with its Deltas while the queue is locked: process must not call the queue. It
 // returns the Deltas, which belong to the caller, and what process returned, or ErrFIFOClosed when the queue is closed and
 // empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.awaitLocked(func() int { return len(f.order) }); err != nil {
+	var popped Deltas
+	err := f.pop("DeltaFIFO Pop Process", oneItem, func(batch []record, isInInitialList bool) error {
+		popped = make(Deltas, len(batch))
+		for i := range batch {
+			popped[i] = batch[i].delta()
+		}
+		return process(popped, isInInitialList)
+	})
+	if popped == nil {
 		return nil, err
 	}
-	isInInitialList := !f.HasSynced()
-	key := f.order[0]
-	f.order = f.order[1:]
-	deltas := f.items[key]
-	delete(f.items, key)
-	f.throughLocked(1)
-
-	defer traceSlowPop("DeltaFIFO Pop Process", key, len(f.order), 1)()
-	return deltas, process(deltas, isInInitialList)
+	return popped, err
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is queued or known. An
-// object without a key fails the call before anything is queued; a failing transformer fails it in the middle. The queue
-// keeps no resourceVersion.
+// object without a key or that cannot be transformed fails the call and nothing is queued. The queue keeps no
+// resourceVersion.
 func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
-	keys, err := f.replacedKeys(list)
+	listed, err := f.newReplacement(list)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, obj := range list {
-		if obj, err = transformed(f.transform, obj); err != nil {
-			return fmt.Errorf("couldn't enqueue object: %w", err)
-		}
-		f.appendLocked(keys[i], Delta{Type: f.replacedType, Object: obj})
+	keys := sets.New(listed.keys...)
+	deletions := f.unlistedLocked(keys)
+	for i, key := range listed.keys {
+		f.appendLocked(record{typ: f.replacedType, key: key, version: listed.versions[i], object: listed.objects[i]})
 	}
-	listed := sets.New(keys...)
-	deletions := f.deleteUnlistedLocked(listed)
-	f.populateInitialLocked(listed.Len() + deletions)
+	for i := range deletions {
+		f.byKey.put(deletions[i]) // whether or not the object can still be had
+	}
+	f.announceLocked()
+	f.populateInitialLocked(keys.Len() + len(deletions))
 	return nil
 }
 
-// deleteUnlistedLocked queues deletions for the objects that a list lacks, and returns how many it found.
-func (f *DeltaFIFO) deleteUnlistedLocked(listed sets.Set[string]) (found int) {
-	queued := sets.KeySet(f.items)
-	for key := range queued.Difference(listed) {
-		found++
-		f.appendLocked(key, Delta{Type: Deleted, Object: lastQueued(key, f.items[key])})
+// unlistedLocked returns deletions for the objects that a list lacks.
+func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []record) {
+	for key, item := range f.byKey.open {
+		if !listed.Has(key) {
+			last := item.records[len(item.records)-1].lastState()
+			deletions = append(deletions, deletionOf(DeletedFinalStateUnknown{Key: key, Obj: last}))
+		}
 	}
 	if f.known == nil {
-		return found
+		return deletions
 	}
 	for _, key := range f.known.ListKeys() {
-		if listed.Has(key) || queued.Has(key) {
-			continue
+		if !listed.Has(key) && f.byKey.waiting(key) == nil {
+			deletions = append(deletions, f.tombstone(key))
 		}
-		found++
-		f.appendLocked(key, Delta{Type: Deleted, Object: tombstoneFor(f.logger, f.known, key)})
 	}
-	return found
-}
-
-// lastQueued makes the tombstone of an object whose last state is in the queue.
-func lastQueued(key string, deltas Deltas) DeletedFinalStateUnknown {
-	last := deltas.Newest().Object
-	if tombstone, ok := last.(DeletedFinalStateUnknown); ok {
-		last = tombstone.Obj
-	}
-	return DeletedFinalStateUnknown{Key: key, Obj: last}
+	return deletions
 }
 
 // Resync queues a Sync delta for each known object that nothing is queued for. It does nothing without known objects.
@@ -222,25 +163,12 @@ func (f *DeltaFIFO) Resync() error {
 		return nil
 	}
 	for _, key := range f.known.ListKeys() {
-		if _, queued := f.items[key]; queued {
+		if f.byKey.waiting(key) != nil {
 			continue
 		}
-		if obj, ok := knownForSync(f.logger, f.known, key); ok {
-			f.appendLocked(key, Delta{Type: Sync, Object: obj})
+		if rec, ok := f.syncOf(key); ok {
+			f.appendLocked(rec)
 		}
 	}
 	return nil
-}
-
-// knownForSync looks up a known object for a resync. One that cannot be had is left out, with a line in the log.
-func knownForSync(logger klog.Logger, known KeyListerGetter, key string) (obj any, ok bool) {
-	obj, exists, err := known.GetByKey(key)
-	if err != nil {
-		utilruntime.HandleErrorWithLogger(logger, err, "Object left out of a resync: lookup failed", "key", key)
-		return nil, false
-	}
-	if !exists {
-		logger.Info("Object left out of a resync: gone from the known objects", "key", key)
-	}
-	return obj, exists
 }

@@ -66,6 +66,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 	}
 	applier := newApplier(state)
 	deliver := func(batch []record, isInInitialList bool) error {
+		defer applier.done()
 		for _, c := range applier.apply(batch, isInInitialList) {
 			c.deliverIsolated(handler)
 		}

@@ -7,32 +7,29 @@ import (
 	"sync"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/trace"
 )
 
 // queueCore is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle consumer, and the account
 // of the initial population that HasSynced is answered from.
 type queueCore struct {
-	name    string
-	keyFunc KeyFunc
-	synced  chan struct{} // closed once the initial population is through
+	name   string
+	keys   keyReader
+	synced chan struct{} // closed once the initial population is through
 
 	mu struct {
 		sync.Mutex
 		arrival   sync.Cond // an item came, or the queue was closed
 		closed    bool
+		busy      bool // a batch is being processed without the lock
 		populated bool // something was put, or a Replace came
 		initial   int  // items of the first Replace that are not through yet
 	}
 }
 
 func (q *queueCore) init(name string, keyFunc KeyFunc) {
-	q.name, q.keyFunc = name, keyFunc
-	if q.keyFunc == nil {
-		q.keyFunc = MetaNamespaceKeyFunc
-	}
+	q.name = name
+	q.keys.init(keyFunc)
 	q.synced = make(chan struct{})
 	q.mu.arrival.L = &q.mu
 }
@@ -66,21 +63,7 @@ func (q *queueCore) Done() <-chan struct{} { return q.synced }
 
 // keyOf returns the key of an object, a Delta, Deltas (of their newest object) or a DeletedFinalStateUnknown. Its error is
 // a KeyError.
-func (q *queueCore) keyOf(obj any) (string, error) {
-	if deltas, ok := obj.(Deltas); ok {
-		if len(deltas) == 0 {
-			return "", KeyError{Obj: obj, Err: ErrZeroLengthDeltasObject}
-		}
-		obj = deltas.Newest().Object
-	}
-	if delta, ok := obj.(Delta); ok {
-		obj = delta.Object
-	}
-	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
-		return tombstone.Key, nil
-	}
-	return keyOf(q.keyFunc, obj)
-}
+func (q *queueCore) keyOf(obj any) (string, error) { return q.keys.keyOf(obj, false) }
 
 // populateLocked notes that the queue was filled by other means than a Replace.
 func (q *queueCore) populateLocked() {
@@ -111,10 +94,11 @@ func (q *queueCore) checkSyncedLocked() {
 	}
 }
 
-// awaitLocked waits until length is not 0. It returns ErrFIFOClosed when the queue is closed and empty.
+// awaitLocked waits until length is not 0 and no batch is being processed. It returns ErrFIFOClosed when the queue is
+// closed, empty and at rest.
 func (q *queueCore) awaitLocked(length func() int) error {
-	for length() == 0 {
-		if q.mu.closed {
+	for length() == 0 || q.mu.busy {
+		if q.mu.closed && !q.mu.busy {
 			return ErrFIFOClosed
 		}
 		q.mu.arrival.Wait()
@@ -143,31 +127,6 @@ func traceSlowPop(title, key string, depth, batch int, more ...trace.Field) func
 	}, more...)
 	t := trace.New(title, fields...)
 	return func() { t.LogIfLong(min(slowPop*time.Duration(batch), slowPopBatch)) }
-}
-
-// transformed returns obj as it is to be queued. Tombstones are passed on as they are.
-func transformed(transform TransformFunc, obj any) (any, error) {
-	if transform == nil {
-		return obj, nil
-	}
-	if _, isTombstone := obj.(DeletedFinalStateUnknown); isTombstone {
-		return obj, nil
-	}
-	return transform(obj)
-}
-
-// tombstoneFor looks up what is known under key, for a deletion that nobody saw. An object that cannot be had is nil.
-func tombstoneFor(logger klog.Logger, known KeyListerGetter, key string) DeletedFinalStateUnknown {
-	obj, exists, err := known.GetByKey(key)
-	switch {
-	case err != nil:
-		utilruntime.HandleErrorWithLogger(logger, err, "No last state for a deleted object: lookup failed", "key", key)
-		obj = nil
-	case !exists:
-		logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
-		obj = nil
-	}
-	return DeletedFinalStateUnknown{Key: key, Obj: obj}
 }
 
 // replacedKeys computes the keys of a list before anything of it is queued.

@@ -5,11 +5,8 @@ package cache
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/trace"
 )
 
 // RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in which they were put.
@@ -19,17 +16,10 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a constructor.
 type RealFIFO struct {
-	queueCore
-	logger     klog.Logger
-	known      KeyListerGetter
-	transform  TransformFunc
-	atomic     bool
-	bookmarks  bool
-	unlocked   bool // process without holding mu
-	identifier InformerNameAndResource
-	metrics    queueMetrics
-
-	items []record // guarded by mu
+	recordQueue
+	arrivals arrivals // guarded by mu
+	atomic   bool
+	seen     map[string]struct{} // the keys of the batch that PopBatch is putting together; guarded by mu
 }
 
 var (
@@ -37,6 +27,7 @@ var (
 	_ TransformingStore      = (*RealFIFO)(nil)
 	_ ReflectorBookmarkStore = (*RealFIFO)(nil)
 	_ DoneChecker            = (*RealFIFO)(nil)
+	_ batchStore             = (*RealFIFO)(nil)
 )
 
 // popBatchSize bounds what one PopBatch takes, as in client-go: it is what a store transaction is held up for.
@@ -55,17 +46,13 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)
 	}
-	f := &RealFIFO{
-		known:      opts.KnownObjects,
-		transform:  opts.Transformer,
-		atomic:     opts.AtomicEvents,
-		bookmarks:  opts.EmitDeltaTypeBookmark,
-		unlocked:   opts.UnlockWhileProcessing,
-		identifier: opts.Identifier,
-		metrics:    newQueueMetrics(opts.Identifier, opts.MetricsProvider),
-	}
+	f := &RealFIFO{atomic: opts.AtomicEvents}
 	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), opts.KeyFunction)
 	f.logger = queueLogger(opts.Logger, f.name)
+	f.known, f.transform, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
+	f.bookmarks = opts.EmitDeltaTypeBookmark
+	f.waiting = &f.arrivals
+	f.setMetrics(opts.Identifier, opts.MetricsProvider)
 	return f
 }
 
@@ -97,38 +84,6 @@ func (f *RealFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
 // Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
 func (f *RealFIFO) Delete(obj interface{}) error { return f.put(Deleted, obj) }
 
-func (f *RealFIFO) put(typ DeltaType, obj any) error {
-	rec, err := f.newRecord(typ, obj, f.transform)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.populateLocked()
-	if err != nil {
-		return err
-	}
-	f.appendLocked(rec)
-	return nil
-}
-
-// newRecord reads key and version of an object as received and transforms it.
-func (f *RealFIFO) newRecord(typ DeltaType, obj any, transform TransformFunc) (record, error) {
-	key, err := f.keyOf(obj)
-	if err != nil {
-		return record{}, err
-	}
-	version, _ := objectVersion(obj)
-	stored, err := transformed(transform, obj)
-	if err != nil {
-		return record{}, err
-	}
-	return record{typ: typ, key: key, version: version, object: stored}, nil
-}
-
-func (f *RealFIFO) appendLocked(records ...record) {
-	f.items = append(f.items, records...)
-	f.mu.arrival.Broadcast()
-	f.metrics.depth.Set(float64(len(f.items)))
-}
-
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	if !f.bookmarks {
@@ -154,24 +109,8 @@ func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error
 	} else {
 		f.appendLocked(f.expandLocked(listed)...)
 	}
-	f.populateInitialLocked(len(f.items))
+	f.populateInitialLocked(f.waiting.len())
 	return nil
-}
-
-func (f *RealFIFO) newReplacement(objects []any) (*replacement, error) {
-	r := &replacement{
-		keys:     make([]string, len(objects)),
-		versions: make([]string, len(objects)),
-		objects:  make([]any, len(objects)),
-	}
-	for i, obj := range objects {
-		rec, err := f.newRecord(Replaced, obj, f.transform)
-		if err != nil {
-			return nil, err
-		}
-		r.keys[i], r.versions[i], r.objects[i] = rec.key, rec.version, rec.object
-	}
-	return r, nil
 }
 
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
@@ -185,7 +124,7 @@ func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
 	}
 	for _, key := range f.known.ListKeys() {
 		if _, isQueued := queued[key]; !isQueued && !keys.Has(key) {
-			records = append(records, deletionOf(tombstoneFor(f.logger, f.known, key)))
+			records = append(records, f.tombstone(key))
 		}
 	}
 	for i, key := range listed.keys {
@@ -194,15 +133,11 @@ func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
 	return records
 }
 
-func deletionOf(tombstone DeletedFinalStateUnknown) record {
-	return record{typ: Deleted, key: tombstone.Key, object: tombstone}
-}
-
 // lastQueuedLocked returns the newest record of each key and the keys in order of arrival.
 func (f *RealFIFO) lastQueuedLocked() (last map[string]*record, order []string) {
-	last = make(map[string]*record, len(f.items))
-	for i := range f.items {
-		rec := &f.items[i]
+	last = make(map[string]*record, f.arrivals.len())
+	for i := range f.arrivals.len() {
+		rec := f.arrivals.at(i)
 		if _, seen := last[rec.key]; !seen {
 			order = append(order, rec.key)
 		}
@@ -224,20 +159,19 @@ func (f *RealFIFO) Resync() error {
 		if _, isQueued := queued[key]; isQueued {
 			continue
 		}
-		if obj, ok := knownForSync(f.logger, f.known, key); ok {
-			version, _ := objectVersion(obj)
-			f.appendLocked(record{typ: Sync, key: key, version: version, object: obj})
+		if rec, ok := f.syncOf(key); ok {
+			f.appendLocked(rec)
 		}
 	}
 	return nil
 }
 
 // Pop waits for a change and calls process with Deltas of just that one. It returns them and what process returned, or
-// ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set.
-// What fails in process is not queued again.
+// ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set; then
+// calls from several goroutines process one after the other, and process must not call Pop or PopBatch. What fails in process is not queued again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	var popped Deltas
-	err := f.pop(f.oneLocked, func(batch []record, isInInitialList bool) error {
+	err := f.pop("RealFIFO Pop Process", oneItem, func(batch []record, isInInitialList bool) error {
 		popped = Deltas{batch[0].delta()}
 		return process(popped, isInInitialList)
 	})
@@ -251,7 +185,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 // most, and never beyond the end of the initial list. A change that is alone in its batch, as ReplacedAll, SyncAll and
 // Bookmark always are, goes to processSingle instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
-	return f.pop(f.batchLocked, func(batch []record, isInInitialList bool) error {
+	return f.pop("RealFIFO PopBatch Process", f.batchLocked, func(batch []record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
 		for i := range batch {
 			deltas[i] = batch[i].delta()
@@ -263,77 +197,25 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	})
 }
 
-// popAll is the consumer's call in our own informers: it takes all there is, up to the end of the initial list, without
-// leaving the typed form. The batch is process's for the time of the call.
-func (f *RealFIFO) popAll(process func(batch []record, isInInitialList bool) error) error {
-	return f.pop(f.allLocked, process)
-}
+// oneItem is the count of Pop.
+func oneItem() int { return 1 }
 
-// pop takes what take says is next, has it processed, and only then counts it as through.
-func (f *RealFIFO) pop(take func() int, process func(batch []record, isInInitialList bool) error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.awaitLocked(func() int { return len(f.items) }); err != nil {
-		return err
-	}
-	isInInitialList := !f.HasSynced()
-	batch := f.takeLocked(take())
-	defer func() {
-		f.throughLocked(len(batch))
-		clear(batch)
-	}()
-	defer traceSlowPop("RealFIFO Pop Process", batch[0].key, len(f.items), len(batch), f.traceFields()...)()
-
-	if f.unlocked && len(f.items) < 2*popBatchSize {
-		f.mu.Unlock()
-		defer f.mu.Lock()
-	}
-	start := time.Now()
-	defer func() { f.metrics.latency.Observe(time.Since(start).Seconds()) }()
-	return process(batch, isInInitialList)
-}
-
-// takeLocked removes the first n records. They belong to the caller, who clears them in the end: their array may have to
-// live on for the records behind them.
-func (f *RealFIFO) takeLocked(n int) []record {
-	batch := f.items[:n:n]
-	f.items = f.items[n:]
-	if len(f.items) == 0 {
-		f.items = nil
-	}
-	f.metrics.depth.Set(float64(len(f.items)))
-	return batch
-}
-
-func (f *RealFIFO) oneLocked() int { return 1 }
-
-// allLocked stops at the end of the initial list, so that everything in a batch has the same isInInitialList.
-func (f *RealFIFO) allLocked() int {
-	if f.mu.initial > 0 {
-		return min(f.mu.initial, len(f.items))
-	}
-	return len(f.items)
-}
-
+// batchLocked is the count of PopBatch.
 func (f *RealFIFO) batchLocked() int {
 	limit := min(popBatchSize, f.allLocked())
-	keys := make(sets.Set[string], limit)
+	if limit < 2 {
+		return limit
+	}
+	if f.seen == nil {
+		f.seen = make(map[string]struct{}, limit)
+	}
+	defer clear(f.seen)
 	for i := range limit {
-		rec := &f.items[i]
-		if !rec.keyed() || keys.Has(rec.key) {
+		rec := f.arrivals.at(i)
+		f.seen[rec.key] = struct{}{}
+		if !rec.keyed() || len(f.seen) == i {
 			return max(i, 1)
 		}
-		keys.Insert(rec.key)
 	}
 	return limit
-}
-
-func (f *RealFIFO) traceFields() (fields []trace.Field) {
-	if name := f.identifier.Name(); name != "" {
-		fields = append(fields, trace.Field{Key: "Name", Value: name})
-	}
-	if gvr := f.identifier.GroupVersionResource(); !gvr.Empty() {
-		fields = append(fields, trace.Field{Key: "Resource", Value: gvr})
-	}
-	return fields
 }

@@ -69,6 +69,7 @@ type reflector struct {
 
 	lists     ListerWatcherWithContext
 	expects   expectation
+	batches   batchStore             // the store, if it takes batches, else nil
 	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
@@ -94,6 +95,7 @@ func newReflector(cfg reflectorConfig) *reflector {
 		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
 		opening:         openingPhase(cfg),
 	}
+	r.batches, _ = cfg.store.(batchStore)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r

@@ -15,7 +15,6 @@ import (
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -51,21 +50,9 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 				return err
 			}
 		case event, open := <-s.events:
-			if !open {
-				return m.closing(s)
-			}
-			if event.Type == watch.Error {
-				return errorOf(event.Object)
-			}
-			s.received++
-			c, err := m.r.expects.vet(event)
-			if err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", m.r.name, "type", m.r.typeDescription, "event", event.Type)
-				continue
-			}
-			s.understood++
-			if take(ctx, c) {
-				return nil
+			done, err := m.drain(ctx, s, event, open, take)
+			if done || err != nil {
+				return err
 			}
 		}
 	}

@@ -54,6 +54,8 @@ type machine struct {
 	// roundOver decides what follows a round that ended with err, or nil.
 	roundOver func(ctx context.Context, err error) reflectorPhase
 
+	collected collected // what apply has taken and handOver will give
+
 	// What follows belongs to the round and is reset at its end.
 
 	stream  *stream           // the open watch, in watching only; nil: one has to be opened

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
@@ -79,19 +78,26 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 	return m.endRound(ctx, nil)
 }
 
-// apply writes a change to the store and advances the position. The error of a store is reported and costs that change
-// only. It never asks follow to end.
+// apply writes a change to the store and advances the position; a store that takes batches gets it with the others of its
+// batch. The error of a store is reported and costs that change only. It never asks follow to end.
 func (m *machine) apply(ctx context.Context, c watchChange) bool {
 	version := c.meta.GetResourceVersion() // before the store's transform may blank it
-	if err := m.r.write(c); err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unable to write a watch event to the store", "reflector", m.r.name,
-			"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
+	if m.r.batches == nil {
+		if err := m.r.write(c); err != nil {
+			m.r.reportRefused(ctx, err, c.kind, c.obj)
+		}
+	} else if c.kind != watch.Bookmark || m.r.bookmarks != nil {
+		m.collected.add(c, version)
 	}
 	if c.kind != watch.Added {
 		m.stream.ordered = true // the synthetic events, if any, are over
 	}
-	if m.stream.ordered {
+	switch {
+	case !m.stream.ordered:
+	case m.r.batches == nil:
 		m.r.reached(version)
+	default:
+		m.collected.moveTo(version)
 	}
 	return false
 }

@@ -145,6 +145,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		identifier: s.config.Identifier,
 		metrics:    s.config.InformerMetricsProvider,
 	})
+	queue.direct = s.handleNow
 	s.life.controller = newController(Config{
 		Queue:                        queue,
 		ListerWatcher:                s.listerWatcher,
@@ -162,6 +163,25 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
+	s.handleLocked(batch, isInInitialList)
+	return nil
+}
+
+// handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch needs to wake nobody up. It
+// refuses where it would have to wait. A panic is reported like one of the controller's goroutine.
+func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (done bool) {
+	if !s.delivery.TryLock() {
+		return false
+	}
+	defer utilruntime.HandleCrash()
+	defer s.delivery.Unlock()
+	done = true
+	s.handleLocked(batch, isInInitialList)
+	return done
+}
+
+func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool) {
+	defer s.applier.done()
 	changes := s.applier.apply(batch, isInInitialList)
 	for i := range changes {
 		if changes[i].new != nil {
@@ -169,7 +189,6 @@ func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error
 		}
 	}
 	s.processor.distribute(changes)
-	return nil
 }
 
 // announceSynced waits until the first list is in the store and distributed.

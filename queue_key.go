@@ -1,0 +1,128 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// keyReader computes the keys of a queue, once for each event: the key travels with the event from there on. For the usual
+// key function it puts the key together in a buffer and finds the string of an earlier event there, so that an update of a
+// known object allocates nothing. The strings of first events are new: the store is going to keep them.
+type keyReader struct {
+	keyFunc KeyFunc
+	usual   bool // keyFunc is MetaNamespaceKeyFunc
+
+	mu struct {
+		sync.Mutex
+		buffer []byte
+		recent recentKeys
+	}
+}
+
+func (r *keyReader) init(keyFunc KeyFunc) {
+	if keyFunc == nil {
+		keyFunc = MetaNamespaceKeyFunc
+	}
+	r.keyFunc, r.usual = keyFunc, isMetaNamespaceKeyFunc(keyFunc)
+}
+
+// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: tombstones never get as
+// far as the function.
+func isMetaNamespaceKeyFunc(f KeyFunc) bool {
+	at := reflect.ValueOf(f).Pointer()
+	for _, usual := range []KeyFunc{
+		MetaNamespaceKeyFunc, DeletionHandlingMetaNamespaceKeyFunc,
+		clientgo.MetaNamespaceKeyFunc, clientgo.DeletionHandlingMetaNamespaceKeyFunc,
+	} {
+		if reflect.ValueOf(usual).Pointer() == at {
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf returns the key of an object, a Delta, Deltas (of their newest object) or a DeletedFinalStateUnknown. Its error is
+// a KeyError, also for a key function that panics.
+//
+// again tells that there may have been an event for the same object before.
+func (r *keyReader) keyOf(obj any, again bool) (string, error) {
+	switch wrapped := obj.(type) {
+	case Deltas:
+		if len(wrapped) == 0 {
+			return "", KeyError{Obj: obj, Err: ErrZeroLengthDeltasObject}
+		}
+		obj = wrapped.Newest().Object
+	case Delta:
+		obj = wrapped.Object
+	}
+	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+		return tombstone.Key, nil
+	}
+	if r.usual {
+		if key, ok := r.usualKey(obj, again); ok {
+			return key, nil
+		}
+	}
+	return r.call(obj)
+}
+
+func (r *keyReader) call(obj any) (key string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			key, err = "", KeyError{Obj: obj, Err: fmt.Errorf("key function panicked: %v", p)}
+		}
+	}()
+	return keyOf(r.keyFunc, obj)
+}
+
+// usualKey is MetaNamespaceKeyFunc for objects with metadata.
+func (r *keyReader) usualKey(obj any, again bool) (key string, ok bool) {
+	if _, explicit := obj.(ExplicitKey); explicit {
+		return "", false
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil || isNil(obj) {
+		return "", false
+	}
+	namespace, name := accessor.GetNamespace(), accessor.GetName()
+	switch {
+	case namespace == "":
+		return name, true
+	case !again:
+		return namespace + "/" + name, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.buffer = append(append(append(r.mu.buffer[:0], namespace...), '/'), name...)
+	return r.mu.recent.text(r.mu.buffer), true
+}
+
+// recentKeys holds the strings of keys that events came for, so that the next event for the same object finds its key there.
+// Most informers see events of few objects; when there are more than maxRecentKeys it starts again.
+type recentKeys map[string]string
+
+// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion the cost is that of not
+// having it: an allocation an event.
+const maxRecentKeys = 4096
+
+// text returns key as a string.
+func (r *recentKeys) text(key []byte) string {
+	if known, ok := (*r)[string(key)]; ok {
+		return known
+	}
+	if *r == nil {
+		*r = recentKeys{}
+	} else if len(*r) >= maxRecentKeys {
+		clear(*r)
+	}
+	text := string(key)
+	(*r)[text] = text
+	return text
+}

@@ -1,0 +1,88 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+// order is where the records of a queue wait, and decides in which order they leave. The lock of the queue guards it.
+type order interface {
+	// put takes one more record in.
+	put(rec record)
+	// len is how many items wait: what take counts.
+	len() int
+	// take removes the first n items, at most len. The records are the caller's until recycle.
+	take(n int) []record
+	// recycle gets the memory of a batch back. The caller does not use it any more.
+	recycle(batch []record)
+}
+
+// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers the usual batches, and
+// keeps what a burst leaves behind small, since there may be thousands of queues in a process.
+const keptRecords = 256
+
+// keptInLane is the same for a lane that is emptied bit by bit: one full PopBatch.
+const keptInLane = popBatchSize
+
+// lane is a first-in, first-out sequence that reuses its memory.
+type lane[T any] struct {
+	items []T // those before head are zero
+	head  int
+}
+
+func (l *lane[T]) len() int { return len(l.items) - l.head }
+
+func (l *lane[T]) at(i int) *T { return &l.items[l.head+i] }
+
+// push appends one, moving the others to the front of the memory if that makes room for as many as there are.
+func (l *lane[T]) push(item T) {
+	if len(l.items) == cap(l.items) && l.head > len(l.items)/2 {
+		live := copy(l.items, l.items[l.head:])
+		clear(l.items[live:])
+		l.items, l.head = l.items[:live], 0
+	}
+	l.items = append(l.items, item)
+}
+
+// drop removes the first n.
+func (l *lane[T]) drop(n int) {
+	clear(l.items[l.head : l.head+n])
+	l.head += n
+	if l.head < len(l.items) {
+		return
+	}
+	l.items, l.head = l.items[:0], 0
+	if cap(l.items) > keptInLane {
+		l.items = nil
+	}
+}
+
+// arrivals is the order of arrival: each record is an item.
+type arrivals struct {
+	lane[record]
+	spare []record // an empty buffer, or nil
+}
+
+func (a *arrivals) put(rec record) { a.push(rec) }
+
+// take hands out the buffer itself when everything is wanted, else a copy.
+func (a *arrivals) take(n int) []record {
+	buffer := a.spare
+	a.spare = nil
+	if n == a.len() {
+		batch := a.items[a.head:]
+		a.items, a.head = buffer, 0
+		return batch
+	}
+	batch := append(buffer, a.items[a.head:a.head+n]...)
+	a.drop(n)
+	return batch
+}
+
+func (a *arrivals) recycle(batch []record) {
+	clear(batch)
+	if cap(batch) > keptRecords {
+		return
+	}
+	if a.spare == nil || cap(a.spare) < cap(batch) {
+		a.spare = batch[:0]
+	}
+}

@@ -1,0 +1,318 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/trace"
+)
+
+// recordQueue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
+//
+//	put:   key, version, transform (no lock) → lock → order, or, if nobody else is at work, straight to direct
+//	take:  lock → records out of the order → process, with or without the lock → through: HasSynced, memory back
+//
+// A batch has one owner at a time. Records that are put are copied, so the slice stays the putter's. Records that are taken
+// are the process function's until it returns; then their memory is used again. Objects are never copied.
+type recordQueue struct {
+	queueCore
+	logger     klog.Logger
+	known      KeyListerGetter
+	transform  TransformFunc
+	metrics    queueMetrics
+	identifier InformerNameAndResource
+
+	bookmarks bool // keep them; else they are dropped
+	unlocked  bool // process without holding mu
+	waiting   order
+	measured  bool                                 // somebody looks at metrics.latency
+	admits    func(typ DeltaType, key string) bool // whether a record is worth its place, asked under the lock; nil: always
+
+	// direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
+	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
+	// goroutine; nil: a consumer takes everything.
+	direct func(batch []record, isInInitialList bool) bool
+}
+
+// processFunc is what a consumer does with a batch, which is its own until it returns.
+type processFunc = func(batch []record, isInInitialList bool) error
+
+// batchStore is a ReflectorStore that takes what a watch sent by the batch.
+type batchStore interface {
+	// putBatch queues records in their order, under one lock. Given are typ (Added, Updated, Deleted or Bookmark), object
+	// and version as received; the store fills in the rest. The slice is the caller's again when the call returns, with
+	// nothing left in it. more tells that further batches will follow at once, so that there is no time to lose.
+	//
+	// A record that cannot be queued is left out; it is among what is returned.
+	putBatch(records []record, more bool) []refusedRecord
+}
+
+// refusedRecord is an event that could not be queued, and why.
+type refusedRecord struct {
+	typ    DeltaType
+	object any
+	err    error
+}
+
+func (q *recordQueue) putBatch(records []record, more bool) []refusedRecord {
+	defer clear(records)
+	admitted, refused := q.admitBatch(records)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(refused) > 0 || holdsKeyed(admitted) {
+		q.populateLocked()
+	}
+	if len(admitted) > 0 && (more || !q.processHereLocked(admitted)) {
+		q.appendLocked(admitted...)
+	}
+	return refused
+}
+
+func holdsKeyed(records []record) bool {
+	for i := range records {
+		if records[i].keyed() {
+			return true
+		}
+	}
+	return false
+}
+
+// admitBatch completes the records in place and moves those that can be queued to the front.
+func (q *recordQueue) admitBatch(records []record) (admitted []record, refused []refusedRecord) {
+	n := 0
+	for i := range records {
+		if records[i].typ == Bookmark && !q.bookmarks {
+			continue
+		}
+		received := records[i].object
+		if err := q.complete(&records[i]); err != nil {
+			refused = append(refused, refusedRecord{records[i].typ, received, err})
+			continue
+		}
+		if n != i {
+			records[n] = records[i]
+		}
+		n++
+	}
+	return records[:n], refused
+}
+
+// put queues one change that did not come in a batch.
+func (q *recordQueue) put(typ DeltaType, obj any) error {
+	rec, err := q.newRecord(typ, obj)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.populateLocked()
+	if err != nil {
+		return err
+	}
+	q.appendLocked(rec)
+	return nil
+}
+
+// newRecord makes a record of an object as received.
+func (q *recordQueue) newRecord(typ DeltaType, obj any) (record, error) {
+	rec := record{typ: typ, object: obj}
+	rec.version, _ = objectVersion(obj)
+	err := q.complete(&rec)
+	return rec, err
+}
+
+// complete computes the key of the object as received, then transforms it.
+func (q *recordQueue) complete(rec *record) (err error) {
+	if !rec.keyed() {
+		return nil
+	}
+	again := rec.typ == Updated || rec.typ == Deleted
+	if rec.key, err = q.keys.keyOf(rec.object, again); err != nil {
+		return err
+	}
+	rec.object, err = transformed(q.transform, rec.object)
+	return err
+}
+
+// transformed returns obj as it is to be queued. Tombstones are passed on as they are. A panic of the function is an error.
+func transformed(transform TransformFunc, obj any) (any, error) {
+	if transform == nil {
+		return obj, nil
+	}
+	if _, isTombstone := obj.(DeletedFinalStateUnknown); isTombstone {
+		return obj, nil
+	}
+	return callTransform(transform, obj)
+}
+
+func callTransform(transform TransformFunc, obj any) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
+		}
+	}()
+	return transform(obj)
+}
+
+// appendLocked queues the records that are worth it.
+func (q *recordQueue) appendLocked(records ...record) {
+	for i := range records {
+		if q.admits == nil || q.admits(records[i].typ, records[i].key) {
+			q.waiting.put(records[i])
+		}
+	}
+	q.announceLocked()
+}
+
+// announceLocked lets consumers know that something was put.
+func (q *recordQueue) announceLocked() {
+	q.mu.arrival.Broadcast()
+	q.metrics.depth.Set(float64(q.waiting.len()))
+}
+
+// processHereLocked processes the batch in this goroutine if that changes nothing but the time it takes: nothing is before
+// it in the queue or in work, and the queue is open. It releases the lock meanwhile.
+func (q *recordQueue) processHereLocked(batch []record) (done bool) {
+	if q.direct == nil || q.mu.closed || q.mu.busy || q.waiting.len() > 0 {
+		return false
+	}
+	_ = q.workLocked(batch, 0, func(batch []record, isInInitialList bool) error {
+		done = q.direct(batch, isInInitialList)
+		return nil
+	})
+	return done
+}
+
+// popAll is the consumer's call in our own informers: it takes all there is, up to the end of the initial list, without
+// leaving the typed form.
+func (q *recordQueue) popAll(process processFunc) error {
+	return q.pop("Queue Pop Process", q.allLocked, process)
+}
+
+// pop takes as many items as count says are next, has them processed, and only then counts them as through.
+func (q *recordQueue) pop(title string, count func() int, process processFunc) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.awaitLocked(q.waiting.len); err != nil {
+		return err
+	}
+	items := count()
+	batch := q.waiting.take(items)
+	defer q.waiting.recycle(batch)
+	depth := q.waiting.len()
+	q.metrics.depth.Set(float64(depth))
+	if depth > deepQueue {
+		defer traceSlowPop(title, batch[0].key, depth, len(batch), q.traceFields()...)()
+	}
+	return q.workLocked(batch, items, process)
+}
+
+// workLocked has a batch of that many items processed, without the lock if the queue allows that.
+func (q *recordQueue) workLocked(batch []record, items int, process processFunc) error {
+	isInInitialList := !q.HasSynced()
+	defer q.throughLocked(items)
+	if q.unlocked {
+		q.mu.busy = true
+		q.mu.Unlock()
+		defer q.restLocked()
+		defer q.mu.Lock()
+	}
+	if q.measured {
+		start := time.Now()
+		defer func() { q.metrics.latency.Observe(time.Since(start).Seconds()) }()
+	}
+	return process(batch, isInInitialList)
+}
+
+// restLocked lets others work on what came meanwhile.
+func (q *recordQueue) restLocked() {
+	q.mu.busy = false
+	if q.waiting.len() > 0 || q.mu.closed {
+		q.mu.arrival.Broadcast()
+	}
+}
+
+// allLocked stops at the end of the initial list, so that everything in a batch has the same isInInitialList.
+func (q *recordQueue) allLocked() int {
+	if q.mu.initial > 0 {
+		return min(q.mu.initial, q.waiting.len())
+	}
+	return q.waiting.len()
+}
+
+// setMetrics is part of the construction.
+func (q *recordQueue) setMetrics(id InformerNameAndResource, provider InformerMetricsProvider) {
+	q.identifier, q.metrics = id, newQueueMetrics(id, provider)
+	_, nobody := q.metrics.latency.(noMetric)
+	q.measured = !nobody
+}
+
+// newReplacement reads the keys and versions of a list as received and transforms it.
+func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
+	r := &replacement{
+		keys:     make([]string, len(objects)),
+		versions: make([]string, len(objects)),
+		objects:  make([]any, len(objects)),
+	}
+	for i, obj := range objects {
+		rec, err := q.newRecord(Replaced, obj)
+		if err != nil {
+			return nil, err
+		}
+		r.keys[i], r.versions[i], r.objects[i] = rec.key, rec.version, rec.object
+	}
+	return r, nil
+}
+
+func (q *recordQueue) traceFields() (fields []trace.Field) {
+	if name := q.identifier.Name(); name != "" {
+		fields = append(fields, trace.Field{Key: "Name", Value: name})
+	}
+	if gvr := q.identifier.GroupVersionResource(); !gvr.Empty() {
+		fields = append(fields, trace.Field{Key: "Resource", Value: gvr})
+	}
+	return fields
+}
+
+// tombstone looks up what is known under key, for a deletion that nobody saw. An object that cannot be had is nil.
+func (q *recordQueue) tombstone(key string) record {
+	obj, exists, err := q.known.GetByKey(key)
+	switch {
+	case err != nil:
+		utilruntime.HandleErrorWithLogger(q.logger, err, "No last state for a deleted object: lookup failed", "key", key)
+		obj = nil
+	case !exists:
+		q.logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
+		obj = nil
+	}
+	return deletionOf(DeletedFinalStateUnknown{Key: key, Obj: obj})
+}
+
+func deletionOf(tombstone DeletedFinalStateUnknown) record {
+	return record{typ: Deleted, key: tombstone.Key, object: tombstone}
+}
+
+// lastState is the object that a record tells of, without a tombstone around it.
+func (r *record) lastState() any {
+	if tombstone, ok := r.object.(DeletedFinalStateUnknown); ok {
+		return tombstone.Obj
+	}
+	return r.object
+}
+
+// syncOf looks up a known object for a resync. One that cannot be had is left out, with a line in the log.
+func (q *recordQueue) syncOf(key string) (rec record, ok bool) {
+	obj, exists, err := q.known.GetByKey(key)
+	if err != nil {
+		utilruntime.HandleErrorWithLogger(q.logger, err, "Object left out of a resync: lookup failed", "key", key)
+		return record{}, false
+	}
+	if !exists {
+		q.logger.Info("Object left out of a resync: gone from the known objects", "key", key)
+		return record{}, false
+	}
+	version, _ := objectVersion(obj)
+	return record{typ: Sync, key: key, version: version, object: obj}, true
+}

@@ -1,0 +1,119 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"runtime"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+// drainLimit bounds what is read before it is handed over: the first event of a batch waits for the others. At 256 the cost
+// of handing over, a lock and perhaps a wake-up, is a few nanoseconds an event; larger batches gain nothing more.
+const drainLimit = 256
+
+// drain handles an event and all that the channel holds behind it, up to drainLimit, then hands the changes over. done and
+// err are those of receive.
+func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+	ready := true
+	for n := 1; ; n++ {
+		done, err = m.receive(ctx, s, event, open, take)
+		if done || err != nil || n == drainLimit {
+			break
+		}
+		if event, open, ready = poll(s.events); !ready {
+			break
+		}
+	}
+	m.handOver(ctx, ready && !done && err == nil)
+	return done, err
+}
+
+// poll reads an event if there is one. It looks twice before it takes the channel for empty, and lets other goroutines run
+// in between: whoever sends on a channel without slots needs that to send again.
+func poll(events <-chan watch.Event) (event watch.Event, open, ready bool) {
+	select {
+	case event, open = <-events:
+		return event, open, true
+	default:
+		runtime.Gosched()
+	}
+	select {
+	case event, open = <-events:
+		return event, open, true
+	default:
+		return watch.Event{}, true, false
+	}
+}
+
+// receive hands the change that the event means to take, and returns what take does. The error tells that the stream has
+// ended. Events that make no sense are reported and left out.
+func (m *machine) receive(ctx context.Context, s *stream, event watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+	if !open {
+		return false, m.closing(s)
+	}
+	if event.Type == watch.Error {
+		return false, errorOf(event.Object)
+	}
+	s.received++
+	c, err := m.r.expects.vet(event)
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", m.r.name, "type", m.r.typeDescription, "event", event.Type)
+		return false, nil
+	}
+	s.understood++
+	return take(ctx, c), nil
+}
+
+// collected are the changes of a watch that were read and are not in the store yet. It is empty while the reflector waits.
+type collected struct {
+	records []record
+	version string // the position once they are in the store
+	moves   bool   // whether version is set
+}
+
+// add takes a change in. A bookmark is one for a store that takes bookmarks.
+func (b *collected) add(c watchChange, version string) {
+	rec := record{version: version, object: c.obj}
+	switch c.kind {
+	case watch.Added:
+		rec.typ = Added
+	case watch.Modified:
+		rec.typ = Updated
+	case watch.Deleted:
+		rec.typ = Deleted
+	default:
+		rec.typ, rec.object = Bookmark, nil
+	}
+	b.records = append(b.records, rec)
+}
+
+func (b *collected) moveTo(version string) { b.version, b.moves = version, true }
+
+// handOver gives the store what was collected and advances the position. more tells that the channel may hold further
+// events. What the store refuses is reported and costs that change only.
+func (m *machine) handOver(ctx context.Context, more bool) {
+	b := &m.collected
+	if len(b.records) > 0 {
+		for _, refused := range m.r.batches.putBatch(b.records, more) {
+			m.r.reportRefused(ctx, refused.err, refused.typ, refused.object)
+		}
+		b.records = b.records[:0]
+	}
+	if b.moves {
+		m.r.reached(b.version)
+		b.moves = false
+	}
+}
+
+// reportRefused reports a change that the store would not have.
+func (r *reflector) reportRefused(ctx context.Context, err error, event, obj any) {
+	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
+	utilruntime.HandleErrorWithContext(ctx, err, "Unable to write a watch event to the store", "reflector", r.name,
+		"type", r.typeDescription, "event", event, "object", klog.KObj(accessor))
+}
