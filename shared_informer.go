@@ -119,7 +119,6 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
 	defer stopHandling()
-	s.processor.start()
 	group.Start(func() {
 		<-handling.Done()
 		s.processor.stop()
@@ -146,7 +145,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		metrics:    s.config.InformerMetricsProvider,
 	})
 	s.life.controller = newController(Config{
-		Queue:                        queue,
+		Queue:                        gatedQueue{queue, func() { s.processor.awaitRoom(ctx.Done()) }},
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
 		ObjectDescription:            s.config.ObjectDescription,
@@ -163,13 +162,23 @@ func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	changes := s.applier.apply(batch, isInInitialList)
-	for i := range changes {
-		if changes[i].new != nil {
-			s.mutationDetector.AddObject(changes[i].new)
-		}
-	}
+	s.watchForMutations(changes)
 	s.processor.distribute(changes)
 	return nil
+}
+
+// watchForMutations shows the detector what has come into the store.
+func (s *sharedIndexInformer) watchForMutations(changes []change) {
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.new != nil:
+			s.mutationDetector.AddObject(c.new)
+		case c.many != nil && c.kind == changeAdd:
+			for j := range c.many.len() {
+				s.mutationDetector.AddObject(c.many.at(j))
+			}
+		}
+	}
 }
 
 // announceSynced waits until the first list is in the store and distributed.
