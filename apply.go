@@ -103,14 +103,14 @@ func versionAfterRun(held string, run []record) string {
 func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
 	if rec.typ == Deleted {
 		delete(a.received, rec.key)
-		return change{kind: changeDelete, old: rec.object}
+		return change{kind: changeDelete, key: rec.key, old: rec.object}
 	}
 	before := a.versionOf(rec.key, old)
 	a.noteVersion(rec.key, rec.version, rec.object)
 	if old == nil {
-		return change{kind: changeAdd, new: rec.object, initial: isInInitialList}
+		return change{kind: changeAdd, key: rec.key, new: rec.object, initial: isInInitialList}
 	}
-	return change{kind: changeUpdate, old: old, new: rec.object, resync: isResync(rec.typ, before, rec.version)}
+	return change{kind: changeUpdate, key: rec.key, old: old, new: rec.object, resync: isResync(rec.typ, before, rec.version)}
 }
 
 // isResync tells an update that says nothing new. Objects of the watch without a version (fake clientsets send them)
@@ -156,10 +156,13 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 	for key, obj := range former {
 		if _, stays := items[key]; !stays {
 			delete(a.received, key)
-			changes = append(changes, change{kind: changeDelete, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
+			changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
 		}
 	}
 	last := lastPositions(listed.keys, len(items))
+	if len(former) == 0 && last == nil {
+		return a.addAll(changes, listed, isInInitialList)
+	}
 	for i, key := range listed.keys {
 		if last == nil || last[key] == i {
 			one := record{typ: ReplacedAll, key: key, version: listed.versions[i], object: listed.objects[i]}
@@ -167,6 +170,17 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 		}
 	}
 	return changes
+}
+
+// addAll is replaceAll into an empty store: one bulk record.
+func (a *applier) addAll(changes []change, listed *replacement, isInInitialList bool) []change {
+	if len(listed.objects) == 0 {
+		return changes
+	}
+	for i, key := range listed.keys {
+		a.noteVersion(key, listed.versions[i], listed.objects[i])
+	}
+	return append(changes, change{kind: changeAdd, many: newSnapshot(listed.objects), initial: isInInitialList})
 }
 
 // lastPositions tells where each key stands last; nil when none stands twice.
@@ -181,10 +195,11 @@ func lastPositions(keys []string, distinct int) map[string]int {
 	return last
 }
 
-// syncAll tells of every stored object again.
+// syncAll tells of every stored object again, in one bulk record.
 func (a *applier) syncAll(changes []change) []change {
-	for _, obj := range a.store.List() {
-		changes = append(changes, change{kind: changeUpdate, old: obj, new: obj, resync: true})
+	stored := newSnapshot(a.store.List())
+	if stored.len() == 0 {
+		return changes
 	}
-	return changes
+	return append(changes, change{kind: changeUpdate, many: stored, resync: true})
 }

@@ -41,7 +41,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	logger := ptr.Deref(options.Logger, klog.Background())
 	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
-	listener := newProcessorListener(listenerConfig{
+	listener, err := newProcessorListener(s.processor, listenerConfig{
 		logger:       logger,
 		handler:      handler,
 		upstream:     s.HasSyncedChecker(),
@@ -49,13 +49,16 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		requested:    requested,
 		resyncPeriod: effectiveResyncPeriod(logger, requested, s.life.resyncCheckPeriod),
 	})
+	if err != nil {
+		return nil, err
+	}
 	if s.life.phase == phaseNew {
-		s.processor.add(listener, nil)
+		s.processor.add(listener, newSnapshot(nil))
 		return listener, nil
 	}
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
-	s.processor.add(listener, s.store.List())
+	s.processor.add(listener, newSnapshot(s.store.List()))
 	return listener, nil
 }
 

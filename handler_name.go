@@ -11,9 +11,14 @@ import (
 )
 
 // nameForHandler returns a name that a reader of a log can find in the code: for the Funcs adapters the functions in them,
-// or the function around them if they share one; for any other handler its type.
+// or the function around them if they share one; for any other handler its type. The wrapper of Deliver does not count.
 func nameForHandler(handler ResourceEventHandler) string {
 	switch h := handler.(type) {
+	case deliveredHandler:
+		if h.delivery.Name != "" {
+			return h.delivery.Name
+		}
+		return nameForHandler(h.ResourceEventHandler)
 	case ResourceEventHandlerFuncs:
 		return nameForFuncs(handler, h.AddFunc, h.UpdateFunc, h.DeleteFunc)
 	case *ResourceEventHandlerFuncs:

@@ -5,172 +5,143 @@ package cache
 
 import (
 	"fmt"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/tools/cache/synctrack"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
-	"k8s.io/utils/trace"
 )
 
-// processorListener delivers changes to one handler, in order, one call at a time. It is the registration handle too.
-//
-// What is still to deliver waits in a slice, without a bound. A goroutine exists only while there is something to deliver:
-// enqueue starts it, and it ends when it finds nothing more.
+// processorListener is one registration of a handler. It is the registration handle too. What the handler has still to hear
+// is read from the processor's log by its lanes.
 type processorListener struct {
-	logger   klog.Logger
-	handler  ResourceEventHandler
-	name     string
-	tracker  *synctrack.SingleFileTracker
-	closing  chan struct{} // closed by close
-	finished chan struct{} // closed when the handler will not be called any more
+	processor *sharedProcessor
+	logger    klog.Logger
+	handler   ResourceEventHandler // without the wrapper of Deliver
+	delivery  Delivery             // with its defaults
+	upstream  DoneChecker
+	resync    resyncSchedule
 
-	mu struct {
-		sync.Mutex
-		workers *sync.WaitGroup // nil until started
-		working bool            // a goroutine delivers
-		closed  bool
-		pending []change
-	}
+	lanes    []*lane // at least one
+	live     int     // lanes that have not ended, guarded by the processor's lock
+	joinedAt int64   // where in the log it was added; set before its lanes see it
 
-	resync resyncSchedule
+	unsynced atomic.Int64  // lanes whose initial list is not through
+	synced   chan struct{} // closed when that is none
+	closed   atomic.Bool   // the handler is not called again
+	closing  chan struct{} // closed with closed
+	finished chan struct{} // closed when the last call has returned, too
+	room     chan struct{} // with Block: gets a token when calls have returned
+	slow     atomic.Bool   // that the handler is slow was logged, and it has not caught up since
+	fault    atomic.Bool   // removed by Disconnect
 }
 
 type listenerConfig struct {
 	logger       klog.Logger
 	handler      ResourceEventHandler
 	upstream     DoneChecker
-	clock        clock.PassiveClock
+	clock        clockNow
 	requested    time.Duration // the resync period that the user asked for
 	resyncPeriod time.Duration // the one that is possible
 }
 
-func newProcessorListener(config listenerConfig) *processorListener {
-	name := nameForHandler(config.handler)
+// clockNow tells the time.
+type clockNow interface{ Now() time.Time }
+
+// newProcessorListener makes a listener that is not registered yet. It fails for options of Deliver that make no sense.
+func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processorListener, error) {
+	handler, delivery, err := unwrapDelivery(config.handler)
+	if err != nil {
+		return nil, err
+	}
 	l := &processorListener{
-		logger:   config.logger,
-		handler:  config.handler,
-		name:     name,
-		tracker:  synctrack.NewSingleFileTracker(fmt.Sprintf("%s + event handler %s", config.upstream.Name(), name)),
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}),
+		processor: p,
+		logger:    config.logger,
+		handler:   handler,
+		delivery:  delivery,
+		upstream:  config.upstream,
+		live:      delivery.Parallel,
+		synced:    make(chan struct{}),
+		closing:   make(chan struct{}),
+		finished:  make(chan struct{}),
+	}
+	if delivery.Overflow == Block {
+		l.room = make(chan struct{}, 1)
 	}
 	l.resync.init(config.requested, config.resyncPeriod, config.clock.Now())
-	return l
+	l.unsynced.Store(int64(delivery.Parallel))
+	for number := range delivery.Parallel {
+		lane := &lane{listener: l, number: uint64(number)}
+		if l.coalesces() {
+			lane.mu.pending = newCoalescer()
+		}
+		l.lanes = append(l.lanes, lane)
+	}
+	return l, nil
 }
 
 // HasSynced tells whether the informer has synced and the handler has returned from the Adds of its initial list.
-func (l *processorListener) HasSynced() bool { return l.tracker.HasSynced() }
+func (l *processorListener) HasSynced() bool { return IsDone(registrationSynced{l}) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (l *processorListener) HasSyncedChecker() DoneChecker { return l.tracker }
+func (l *processorListener) HasSyncedChecker() DoneChecker { return registrationSynced{l} }
 
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer stopped, and its last call
 // has returned.
 func (l *processorListener) ShutdownChan() <-chan struct{} { return l.finished }
 
-func (l *processorListener) upstreamSynced() { l.tracker.UpstreamHasSynced() }
+// registrationSynced is the DoneChecker of a registration.
+type registrationSynced struct{ listener *processorListener }
 
-// enqueue adds what is meant for this handler to what it has still to hear.
-func (l *processorListener) enqueue(changes []change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.closed {
-		return
-	}
-	l.mu.pending = slices.Grow(l.mu.pending, len(changes))
-	for i := range changes {
-		if changes[i].resync && !l.resync.takesPart() {
-			continue
-		}
-		if changes[i].initial {
-			l.tracker.Start()
-		}
-		l.mu.pending = append(l.mu.pending, changes[i])
-	}
-	l.workLocked()
+func (c registrationSynced) Name() string {
+	return fmt.Sprintf("%s + event handler %s", c.listener.upstream.Name(), c.listener.delivery.Name)
 }
 
-// start lets the listener work, counted in workers.
-func (l *processorListener) start(workers *sync.WaitGroup) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.workers = workers
-	l.workLocked()
+func (c registrationSynced) Done() <-chan struct{} { return c.listener.synced }
+
+func (l *processorListener) coalesces() bool { return l.delivery.Overflow == Coalesce }
+
+// boundsLog tells whether Delivery.Max bounds how far the handler may be behind.
+func (l *processorListener) boundsLog() bool {
+	return l.delivery.Overflow == Block || l.delivery.Overflow == Disconnect
 }
 
-// workLocked starts a goroutine if there is something to do and nobody does it.
-func (l *processorListener) workLocked() {
-	if l.mu.workers != nil && !l.mu.working && !l.mu.closed && len(l.mu.pending) > 0 {
-		l.mu.working = true
-		l.mu.workers.Go(l.work)
+// laneSynced is called once by each lane whose part of the initial list is through.
+func (l *processorListener) laneSynced() {
+	if l.unsynced.Add(-1) == 0 {
+		close(l.synced)
 	}
 }
 
-// close drops what is pending. It does not wait for a running call.
-func (l *processorListener) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.closed = true
-	l.mu.pending = nil
+// laneEnded is called once for each lane of a removed listener. The caller holds the processor's lock.
+func (l *processorListener) laneEnded() {
+	if l.live--; l.live == 0 {
+		close(l.finished)
+	}
+}
+
+// refuse makes a listener that was never registered one that is removed.
+func (l *processorListener) refuse() {
+	l.closed.Store(true)
 	close(l.closing)
-	if !l.mu.working {
-		close(l.finished)
-	}
+	close(l.finished)
 }
 
-// work delivers until nothing is pending. A handler that ends the goroutine by runtime.Goexit loses the call it was in and
-// the ones taken with it go on in a new goroutine.
-func (l *processorListener) work() {
-	var batch []change
-	defer func() { l.leave(batch) }()
-	for {
-		batch = l.take()
-		if len(batch) == 0 {
-			return
+// behind returns how many notifications the handler has not returned from; with Parallel from the oldest of these on.
+func (l *processorListener) behind() int {
+	most := int64(0)
+	for _, lane := range l.lanes {
+		lane.mu.Lock()
+		if lane.mu.state == laneAtWork {
+			most = max(most, l.processor.bounded.Load()-lane.mu.counted)
 		}
-		for len(batch) > 0 && !l.isClosing() {
-			next := batch[0]
-			batch[0] = change{}
-			batch = batch[1:]
-			if !l.call(next) {
-				l.pauseAfterPanic()
-			}
-		}
+		lane.mu.Unlock()
 	}
+	return int(most)
 }
 
-// take moves what is pending to the caller.
-func (l *processorListener) take() []change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	batch := l.mu.pending
-	l.mu.pending = nil
-	return batch
-}
-
-// leave ends the goroutine's work, putting back what it took and could not deliver.
-func (l *processorListener) leave(undelivered []change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.working = false
-	if l.mu.closed {
-		close(l.finished)
-		return
-	}
-	l.mu.pending = append(undelivered, l.mu.pending...)
-	l.workLocked()
-}
-
-func (l *processorListener) isClosing() bool {
-	select {
-	case <-l.closing:
-		return true
-	default:
-		return false
+func (l *processorListener) foldBehind() {
+	for _, lane := range l.lanes {
+		lane.foldBehind()
 	}
 }
 
@@ -178,7 +149,7 @@ const (
 	// panicPause keeps a handler that panics all the time from filling the log, as in client-go.
 	panicPause = time.Second
 
-	// A call that takes longer than slowCall while more than deepBacklog changes wait is worth a line in the log.
+	// A call that takes longer than slowCall while more than deepBacklog calls are outstanding is worth a line in the log.
 	deepBacklog = 1024
 	slowCall    = 100 * time.Millisecond
 )
@@ -192,32 +163,10 @@ func (l *processorListener) pauseAfterPanic() {
 	}
 }
 
-// call runs the handler for one change and tells whether it returned. An initial Add counts for HasSynced only then.
-func (l *processorListener) call(c change) (returned bool) {
-	defer utilruntime.HandleCrashWithLogger(l.logger)
-	defer l.traceSlowCall()()
-	c.deliver(l.handler)
-	if c.initial {
-		l.tracker.Finished()
+// logSlowCall says once that the handler is slow, until it has caught up.
+func (l *processorListener) logSlowCall(took time.Duration, backlog int64) {
+	if backlog > deepBacklog && !l.slow.Swap(true) {
+		l.logger.Info("Warning: an event handler is slow and falls behind; this is said once until it has caught up",
+			"handler", l.delivery.Name, "call", took, "pendingNotifications", backlog)
 	}
-	return true
 }
-
-// traceSlowCall returns what to call when the handler has returned.
-func (l *processorListener) traceSlowCall() func() {
-	l.mu.Lock()
-	backlog := len(l.mu.pending)
-	l.mu.Unlock()
-	if backlog <= deepBacklog {
-		return func() {}
-	}
-	t := trace.New("processorListener handler",
-		trace.Field{Key: "handler", Value: l.name},
-		trace.Field{Key: "pendingNotifications", Value: backlog})
-	return func() { t.LogIfLong(slowCall) }
-}
-
-// decideResync tells whether the handler is due, and has it take part in resyncs until the next decision if so.
-func (l *processorListener) decideResync(now time.Time) bool { return l.resync.decide(now) }
-
-func (l *processorListener) fitResyncPeriod(check time.Duration) { l.resync.fit(l.logger, check) }

@@ -3,10 +3,6 @@
 
 package cache
 
-import (
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-)
-
 // record is one change on its way from the reflector through the queue to the store. Key and version are read once, where
 // the object enters the queue, and carried from there on.
 type record struct {
@@ -46,39 +42,4 @@ func (r *record) keyed() bool {
 	default:
 		return true
 	}
-}
-
-// changeKind is what a change means to a handler.
-type changeKind uint8
-
-const (
-	changeAdd changeKind = iota
-	changeUpdate
-	changeDelete
-)
-
-// change is one notification: what the store has already applied and the handlers have still to hear.
-type change struct {
-	kind     changeKind
-	initial  bool // an Add that belongs to the initial list
-	resync   bool // an Update that says nothing new: for handlers whose resync is due
-	old, new any  // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
-}
-
-// deliver calls the handler's method for the change.
-func (c *change) deliver(handler ResourceEventHandler) {
-	switch c.kind {
-	case changeAdd:
-		handler.OnAdd(c.new, c.initial)
-	case changeUpdate:
-		handler.OnUpdate(c.old, c.new)
-	case changeDelete:
-		handler.OnDelete(c.old)
-	}
-}
-
-// deliverIsolated is deliver for a caller that goes on after a panic of the handler.
-func (c *change) deliverIsolated(handler ResourceEventHandler) {
-	defer utilruntime.HandleCrash()
-	c.deliver(handler)
 }

@@ -10,8 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// resyncSchedule says when one handler is due for a resync. A handler takes part in everything that counts as a resync
-// until the first decision says otherwise, as in client-go.
+// resyncSchedule says when one handler is due for a resync.
 type resyncSchedule struct {
 	requested time.Duration // what the user asked for
 
@@ -19,7 +18,6 @@ type resyncSchedule struct {
 		sync.Mutex
 		period time.Duration // what is possible; 0 is never
 		next   time.Time
-		due    bool // the outcome of the last decision
 	}
 }
 
@@ -27,24 +25,17 @@ func (r *resyncSchedule) init(requested, period time.Duration, now time.Time) {
 	r.requested = requested
 	r.mu.period = period
 	r.mu.next = now.Add(period)
-	r.mu.due = true
 }
 
 // decide tells whether the handler is due at now, and plans the next time if so.
 func (r *resyncSchedule) decide(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.due = r.mu.period != 0 && !now.Before(r.mu.next)
-	if r.mu.due {
+	due := r.mu.period != 0 && !now.Before(r.mu.next)
+	if due {
 		r.mu.next = now.Add(r.mu.period)
 	}
-	return r.mu.due
-}
-
-func (r *resyncSchedule) takesPart() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.due
+	return due
 }
 
 // fit adapts the period to how often the informer checks.
@@ -52,4 +43,14 @@ func (r *resyncSchedule) fit(logger klog.Logger, check time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.period = effectiveResyncPeriod(logger, r.requested, check)
+}
+
+// resyncRound is the outcome of one look at all schedules: the handlers that were not due. Everything that counts as a
+// resync is for all others, among them those that were not there yet, until the next look; before the first look it is for
+// everybody, as in client-go. A round does not change.
+type resyncRound map[*processorListener]struct{}
+
+func (r resyncRound) excludes(listener *processorListener) bool {
+	_, excluded := r[listener]
+	return excluded
 }

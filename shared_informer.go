@@ -119,7 +119,6 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
 	defer stopHandling()
-	s.processor.start()
 	group.Start(func() {
 		<-handling.Done()
 		s.processor.stop()
@@ -147,7 +146,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	})
 	queue.direct = s.handleNow
 	s.life.controller = newController(Config{
-		Queue:                        queue,
+		Queue:                        gatedQueue{queue, func() { s.processor.awaitRoom(ctx.Done()) }},
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
 		ObjectDescription:            s.config.ObjectDescription,
@@ -183,12 +182,22 @@ func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (d
 func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool) {
 	defer s.applier.done()
 	changes := s.applier.apply(batch, isInInitialList)
+	s.watchForMutations(changes)
+	s.processor.distribute(changes)
+}
+
+// watchForMutations shows the detector what has come into the store.
+func (s *sharedIndexInformer) watchForMutations(changes []change) {
 	for i := range changes {
-		if changes[i].new != nil {
-			s.mutationDetector.AddObject(changes[i].new)
+		switch c := &changes[i]; {
+		case c.new != nil:
+			s.mutationDetector.AddObject(c.new)
+		case c.many != nil && c.kind == changeAdd:
+			for j := range c.many.len() {
+				s.mutationDetector.AddObject(c.many.at(j))
+			}
 		}
 	}
-	s.processor.distribute(changes)
 }
 
 // announceSynced waits until the first list is in the store and distributed.

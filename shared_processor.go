@@ -4,49 +4,76 @@
 package cache
 
 import (
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/eventlog"
 )
 
-// sharedProcessor fans changes out to the listeners of one informer.
+// sharedProcessor fans changes out to the listeners of one informer. It writes each change once, to a log, whatever their
+// number; each listener reads the log by the cursors of its lanes.
+//
+//	             distribute
+//	                 │ 1. wakes the parked lanes that want a change     2. appends all changes, once
+//	                 ▼
+//	log:   ··· ─▶ segment ─▶ segment ─▶ tail
+//	                 ▲            ▲
+//	            lane at work  lane at work      parked: lane, lane, lane (no cursor, no goroutine, no objects)
+//
+// A lane that has read all is parked. So the producer's work is one append, and a wake-up for each parked lane; what lags
+// behind or has nothing to do costs it nothing.
+//
+// Counted in calls of a handler, end is how far the log is written; each lane counts how far it has come.
 type sharedProcessor struct {
 	clock   clock.PassiveClock
-	running sync.WaitGroup // one for each listener at work
+	epoch   time.Time      // of change.at and all other times in nanoseconds
+	running sync.WaitGroup // one for each goroutine that may call the user
+
+	end      atomic.Int64 // calls that all changes so far stand for; written under mu
+	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
+	syncedAt atomic.Int64 // the end of the initial list; unknownPosition before it is distributed
+	blockers atomic.Int64 // listeners with Block
 
 	mu struct {
-		sync.RWMutex
-		started   bool // start was called
-		stopped   bool // stop was called
-		synced    bool // the informer's first list is distributed
-		listeners map[*processorListener]struct{}
+		sync.Mutex
+		stopped     bool // stop was called
+		log         eventlog.Log[change]
+		parked      []*lane
+		listeners   map[*processorListener]struct{}
+		tended      []*processorListener // those of listeners that are not Lossless
+		round       resyncRound          // the last look at who is due for a resync
+		lastInitial int64                // the end when the last change of the initial list was written
 	}
+
+	// woken belongs to the goroutine in distribute; it takes turns with mu.parked.
+	woken []*lane
 }
 
+const unknownPosition = -1
+
+// spareSegments are the segments that no log uses.
+var spareSegments sync.Pool
+
 func newSharedProcessor(c clock.PassiveClock) *sharedProcessor {
-	p := &sharedProcessor{clock: c}
+	p := &sharedProcessor{clock: c, epoch: time.Now()}
+	p.syncedAt.Store(unknownPosition)
+	p.mu.log.Spare = &spareSegments
 	p.mu.listeners = map[*processorListener]struct{}{}
 	return p
 }
 
-// start lets the listeners begin to work on what is distributed.
-func (p *sharedProcessor) start() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.started = true
-	for listener := range p.mu.listeners {
-		listener.start(&p.running)
-	}
-}
+func (p *sharedProcessor) now() int64 { return int64(time.Since(p.epoch)) }
 
 // stop drops what the listeners had still to deliver and returns when their running calls have.
 func (p *sharedProcessor) stop() {
 	p.mu.Lock()
 	for listener := range p.mu.listeners {
-		listener.close()
+		p.removeLocked(listener)
 	}
-	clear(p.mu.listeners)
 	p.mu.stopped = true
 	p.mu.Unlock()
 	p.running.Wait()
@@ -54,24 +81,30 @@ func (p *sharedProcessor) stop() {
 
 // add registers a listener that first hears of the objects in known as its initial list. The caller keeps distribute from
 // running meanwhile.
-func (p *sharedProcessor) add(listener *processorListener, known []any) {
+func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
-		listener.close()
+		listener.refuse()
 		return
 	}
 	p.mu.listeners[listener] = struct{}{}
-	if p.mu.started {
-		listener.start(&p.running)
+	if listener.delivery.Overflow != Lossless {
+		p.mu.tended = append(p.mu.tended, listener)
 	}
-	initial := make([]change, len(known))
-	for i, obj := range known {
-		initial[i] = change{kind: changeAdd, new: obj, initial: true}
+	if listener.delivery.Overflow == Block {
+		p.blockers.Add(1)
 	}
-	listener.enqueue(initial)
-	if p.mu.synced {
-		listener.upstreamSynced()
+	listener.joinedAt = p.end.Load()
+	for _, l := range listener.lanes {
+		if known.len() == 0 {
+			p.parkLocked(l)
+		} else {
+			l.enter(&change{kind: changeAdd, many: known, initial: true, at: p.now()})
+			p.running.Add(1)
+			go l.work()
+		}
+		l.checkSynced()
 	}
 }
 
@@ -79,61 +112,192 @@ func (p *sharedProcessor) add(listener *processorListener, known []any) {
 func (p *sharedProcessor) remove(listener *processorListener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, registered := p.mu.listeners[listener]; registered {
-		delete(p.mu.listeners, listener)
-		listener.close()
+	p.removeLocked(listener)
+}
+
+func (p *sharedProcessor) removeLocked(listener *processorListener) {
+	if _, registered := p.mu.listeners[listener]; !registered {
+		return
+	}
+	delete(p.mu.listeners, listener)
+	p.mu.tended = slices.DeleteFunc(p.mu.tended, func(other *processorListener) bool { return other == listener })
+	if listener.delivery.Overflow == Block {
+		p.blockers.Add(-1)
+	}
+	listener.closed.Store(true)
+	close(listener.closing)
+	for _, l := range listener.lanes {
+		if !l.abandon() {
+			p.unparkLocked(l)
+			listener.laneEnded()
+		}
 	}
 }
 
 func (p *sharedProcessor) count() int {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return len(p.mu.listeners)
 }
 
 func (p *sharedProcessor) has(listener *processorListener) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	_, registered := p.mu.listeners[listener]
 	return registered
 }
 
-// distribute queues the changes for each listener, in order. It never waits for a handler. Listeners copy what they keep.
+// distribute brings the changes to the listeners, in order. It never waits for a handler. It writes to the changes, and
+// keeps a copy of them. One goroutine at a time calls it.
 func (p *sharedProcessor) distribute(changes []change) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for listener := range p.mu.listeners {
-		listener.enqueue(changes)
+	if len(changes) == 0 {
+		return
 	}
+	p.mu.Lock()
+	if p.mu.stopped {
+		p.mu.Unlock()
+		return
+	}
+	p.stampLocked(changes)
+	p.wakeLocked(changes)
+	p.mu.log.Append(changes)
+	p.advanceLocked(changes)
+	p.tendLocked()
+	p.running.Add(len(p.woken))
+	p.mu.Unlock()
+	for i, l := range p.woken {
+		go l.work()
+		p.woken[i] = nil
+	}
+}
+
+// stampLocked notes what the changes do not know themselves.
+func (p *sharedProcessor) stampLocked(changes []change) {
+	now := p.now()
+	for i := range changes {
+		changes[i].at = now
+		if changes[i].resync {
+			changes[i].round = p.mu.round
+		}
+	}
+}
+
+// wakeLocked moves the parked lanes that want any of the changes into the log, and lists them in woken.
+func (p *sharedProcessor) wakeLocked(changes []change) {
+	p.woken = p.woken[:0]
+	still := p.mu.parked[:0]
+	for _, l := range p.mu.parked {
+		if l.wantsAny(changes) {
+			l.enter(nil)
+			p.woken = append(p.woken, l)
+		} else {
+			l.parkedAt = len(still)
+			still = append(still, l)
+		}
+	}
+	clear(p.mu.parked[len(still):])
+	p.mu.parked = still
+}
+
+// advanceLocked counts what was appended.
+func (p *sharedProcessor) advanceLocked(changes []change) {
+	end, bounded := p.end.Load(), p.bounded.Load()
+	for i := range changes {
+		end += int64(changes[i].size())
+		if changes[i].bounded() {
+			bounded++
+		}
+		if changes[i].initial {
+			p.mu.lastInitial = end
+		}
+	}
+	p.end.Store(end)
+	p.bounded.Store(bounded)
+}
+
+// tendLocked looks after the listeners that must not let everything pile up in the log.
+func (p *sharedProcessor) tendLocked() {
+	for i := len(p.mu.tended) - 1; i >= 0; i-- {
+		switch listener := p.mu.tended[i]; listener.delivery.Overflow {
+		case Coalesce:
+			listener.foldBehind()
+		case Disconnect:
+			if behind := listener.behind(); behind > listener.delivery.Max {
+				p.disconnectLocked(listener, behind)
+			}
+		}
+	}
+}
+
+// parkLocked puts down a lane that has nothing to do.
+func (p *sharedProcessor) parkLocked(l *lane) {
+	l.parkedAt = len(p.mu.parked)
+	p.mu.parked = append(p.mu.parked, l)
+}
+
+func (p *sharedProcessor) unparkLocked(l *lane) {
+	last := len(p.mu.parked) - 1
+	moved := p.mu.parked[last]
+	p.mu.parked[l.parkedAt], moved.parkedAt = moved, l.parkedAt
+	p.mu.parked[last] = nil
+	p.mu.parked = p.mu.parked[:last]
+}
+
+// rest ends the work of a lane's goroutine, unless there is more to do: then it returns false.
+func (p *sharedProcessor) rest(l *lane) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch l.rest() {
+	case laneParked:
+		p.parkLocked(l)
+	case laneClosed:
+		l.listener.laneEnded()
+	default:
+		return false
+	}
+	return true
 }
 
 // upstreamSynced tells the listeners that nothing more of the first list will come.
 func (p *sharedProcessor) upstreamSynced() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.synced = true
+	p.syncedAt.Store(p.mu.lastInitial)
 	for listener := range p.mu.listeners {
-		listener.upstreamSynced()
+		for _, l := range listener.lanes {
+			l.checkSynced()
+		}
 	}
 }
 
 // shouldResync decides which listeners take part in the resync that is due now, and tells whether there are any.
 func (p *sharedProcessor) shouldResync() bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := p.clock.Now()
-	needed := false
+	round := make(resyncRound)
 	for listener := range p.mu.listeners {
-		needed = listener.decideResync(now) || needed
+		if !listener.resync.decide(now) {
+			round[listener] = struct{}{}
+		}
 	}
-	return needed
+	p.mu.round = round
+	return len(round) < len(p.mu.listeners)
 }
 
 // resyncCheckPeriodChanged fits the listeners' periods to a new check period.
 func (p *sharedProcessor) resyncCheckPeriodChanged(check time.Duration) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for listener := range p.mu.listeners {
-		listener.fitResyncPeriod(check)
+	for _, listener := range p.registered() {
+		listener.resync.fit(listener.logger, check)
 	}
+}
+
+func (p *sharedProcessor) registered() []*processorListener {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*processorListener, 0, len(p.mu.listeners))
+	for listener := range p.mu.listeners {
+		all = append(all, listener)
+	}
+	return all
 }

@@ -1,0 +1,106 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Delivery says how a handler is served; see Deliver. Its zero value is what every handler gets: everything, in order, one
+// call at a time, however much has to wait in memory.
+type Delivery struct {
+	// Name is what logs, HandlerStatistics and the registration's DoneChecker call the handler. The default is its type,
+	// or for functions the place in the code where they are.
+	Name string
+
+	// Overflow says what happens when the handler is slower than the changes come.
+	Overflow Overflow
+
+	// Max is for Block and Disconnect: how many notifications may wait for the handler, the one that it is at included.
+	// Adds of an initial list and resyncs do not count. 0 means 1024; the others ignore it.
+	Max int
+
+	// OnDisconnect is called once, in a goroutine of its own, when Disconnect has removed the handler, with an error that
+	// wraps ErrDisconnected. The handler's last call may still be running then. It may add handlers, this one too.
+	OnDisconnect func(err error)
+
+	// Parallel is from how many goroutines the handler is called, which must then be safe for that. Calls about the same
+	// object stay in order and do not overlap. 0 means 1.
+	Parallel int
+}
+
+// Overflow is what is done about a handler that is slower than the changes come.
+type Overflow uint8
+
+const (
+	// Lossless keeps all that the handler has still to hear in memory, without a bound. Nobody waits. It is the default
+	// and what client-go does.
+	Lossless Overflow = iota
+
+	// Block has the informer read nothing more from its watch while Delivery.Max notifications wait: the store and all
+	// other handlers of the informer stand still, too, and the server sees a client that does not read. What was read from
+	// the watch by then is still delivered, and a list is delivered as a whole. The wait ends with a call of the handler
+	// that returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
+	Block
+
+	// Coalesce merges what waits by object: the memory grows with the objects that change, not with their changes. Nobody
+	// waits. The handler sees each object's last state, and never an Update without an Add before or anything after a
+	// Delete but an Add:
+	//
+	//   - Add and Update become an Add, of the initial list if that was; Update and Update become one, from the first old
+	//     to the last new state; Update and Delete become a Delete; Add and Delete become nothing, which counts as
+	//     delivered for HasSynced;
+	//   - Delete and Add stay apart, and an Update to an object with another UID becomes a Delete, with a
+	//     DeletedFinalStateUnknown, and an Add. An empty UID equals all;
+	//   - a resync becomes part of whatever waits for the object;
+	//   - the call that is running stays as it is.
+	Coalesce
+
+	// Disconnect removes the handler as soon as more than Delivery.Max notifications wait. Its ShutdownChan is closed when
+	// the running call has returned, Delivery.OnDisconnect is called, and HasSynced keeps its last value.
+	Disconnect
+)
+
+// defaultMax bounds Block and Disconnect if the user names no number: about a second of a busy watch, and 100 KB.
+const defaultMax = 1024
+
+// ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was behind.
+var ErrDisconnected = errors.New("event handler disconnected")
+
+var errBadDelivery = errors.New("invalid Delivery")
+
+// Deliver returns the handler with a wish how it is served. The informers of this package honour it when the outermost
+// wrapper of what is added is Deliver's; all others just call the handler.
+func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
+	return deliveredHandler{handler, delivery}
+}
+
+type deliveredHandler struct {
+	ResourceEventHandler
+	delivery Delivery
+}
+
+// unwrapDelivery returns a handler without Deliver's wrapper, and the delivery with defaults.
+func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, Delivery, error) {
+	var delivery Delivery
+	if wrapped, ok := handler.(deliveredHandler); ok {
+		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
+	}
+	if handler == nil {
+		return nil, delivery, errNilHandler
+	}
+	if delivery.Overflow > Disconnect || delivery.Max < 0 || delivery.Parallel < 0 {
+		return nil, delivery, fmt.Errorf("%w for handler %s: overflow %d, max %d, parallel %d",
+			errBadDelivery, nameForHandler(handler), delivery.Overflow, delivery.Max, delivery.Parallel)
+	}
+	if delivery.Name == "" {
+		delivery.Name = nameForHandler(handler)
+	}
+	if delivery.Max == 0 {
+		delivery.Max = defaultMax
+	}
+	delivery.Parallel = max(1, delivery.Parallel)
+	return handler, delivery, nil
+}

@@ -1,0 +1,482 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/eventlog"
+)
+
+// lane is one line of calls of a handler: it reads the log of the processor and makes the calls, one at a time. A handler
+// has one lane, or with Delivery.Parallel several, each of which takes the keys that hash to it and skips the others.
+//
+//	parked ──── a change it wants is distributed ───▶ at work ──┐ take a run of changes, make the calls, count them
+//	   ▲                                              │  ▲──────┘
+//	   └───────── everything is read ─────────────────┘
+//
+// A parked lane has no goroutine and no place in the log. A lane at work has one goroutine, which owns step. If the handler
+// ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
+type lane struct {
+	listener *processorListener
+	number   uint64
+	parkedAt int // index in sharedProcessor.mu.parked, guarded by its lock
+	step     step
+
+	mu struct {
+		sync.Mutex
+		state     laneState
+		cursor    eventlog.Cursor[change]
+		first     *change     // what a late handler hears before anything from the log
+		pending   *coalescer  // what was read ahead from the log; only with Coalesce, and until closed
+		folding   bool        // a goroutine reads ahead
+		passed    int64       // how far it has come, on the scale of sharedProcessor.end
+		counted   int64       // the same on the scale of sharedProcessor.bounded
+		sync      syncState   // of its part of the initial list
+		times     callTimes   // of the calls that have returned
+		current   currentWork // what it is at now
+		coalesced uint64      // what pending had merged, when closed
+	}
+}
+
+// laneState is what a lane is doing.
+type laneState uint8
+
+const (
+	laneParked laneState = iota // nothing to do: no goroutine, no place in the log
+	laneAtWork                  // a goroutine works or is about to
+	laneClosed                  // the handler is called no more
+)
+
+// syncState is where a lane is with its initial list.
+type syncState uint8
+
+const (
+	syncPending syncState = iota // some of the list is not delivered, or may still come
+	syncDone                     // all calls have returned
+	syncFailed                   // a call did not return: the handler never counts as synced
+)
+
+// currentWork says what a lane at work is delivering.
+type currentWork struct {
+	calling bool
+	initial bool  // the call belongs to the initial list
+	since   int64 // when the calls began
+	at      int64 // when the oldest of them was distributed
+}
+
+// step is a run of changes that were taken together: changes[next:end], or if many is set that range of it.
+type step struct {
+	changes   []change // without bulk records, in memory that keeps no other changes alive
+	bulk      change   // a bulk record, if many is set
+	next, end int
+	settled   int   // up to where the run is counted
+	calls     int   // not counted yet
+	began     int64 // when the first of these was made
+	initial   bool  // the call that is running belongs to the initial list
+	quick     bool  // the last calls were quick: what follows need not be timed one by one
+	one       [1]change
+}
+
+const (
+	// quickCall is up to where calls are timed by the run, at a cost of one reading of the clock (25-40 ns) for up to
+	// eventlog.SegmentSize calls. Slower ones can afford one each.
+	quickCall = 5 * time.Microsecond
+
+	// yields is how often a lane that has read all lets others run before it parks. With one, a producer that is as
+	// quick as the handlers finds them awake nearly always: parking after each event was measured to cost twice the
+	// CPU at 16 handlers. More than one gives nothing.
+	yields = 1
+
+	// foldAfter is how many calls a handler with Coalesce may be behind before the log is read for it. It bounds what is
+	// not coalesced yet, and makes the goroutine that reads worth its start.
+	foldAfter = 2 * eventlog.SegmentSize
+)
+
+// enter puts a lane that is parked at the end of the log, and has it hear first before what comes. The caller holds the
+// processor's lock, and starts work.
+func (l *lane) enter(first *change) {
+	p := l.listener.processor
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.cursor.Enter(&p.mu.log)
+	l.mu.state = laneAtWork
+	l.mu.passed, l.mu.counted = p.end.Load(), p.bounded.Load()
+	if l.mu.first = first; first != nil {
+		l.mu.passed -= int64(first.size())
+	}
+}
+
+// rest parks the lane if it has read all, and says in which state it is then. The caller holds the processor's lock.
+func (l *lane) rest() laneState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.state == laneAtWork && l.hasReadAllLocked() {
+		l.mu.cursor.Leave(&l.listener.processor.mu.log)
+		l.mu.state = laneParked
+		l.step = step{quick: l.step.quick}
+		l.listener.slow.Store(false)
+		l.checkSyncedLocked()
+	}
+	return l.mu.state
+}
+
+func (l *lane) hasReadAllLocked() bool {
+	return l.mu.first == nil && len(l.mu.cursor.Peek()) == 0 && l.mu.pending.empty()
+}
+
+// abandon drops everything that the lane has still to deliver, for ever. It does not wait for a running call. It tells
+// whether there is a goroutine that will come to rest. The caller holds the processor's lock.
+func (l *lane) abandon() (atWork bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	atWork = l.mu.state == laneAtWork
+	if atWork {
+		l.mu.cursor.Abandon(&l.listener.processor.mu.log)
+	}
+	l.mu.state = laneClosed
+	if l.mu.pending != nil {
+		l.mu.coalesced = l.mu.pending.merged
+	}
+	l.mu.first, l.mu.pending = nil, nil
+	return atWork
+}
+
+// work delivers until there is nothing more.
+func (l *lane) work() {
+	p := l.listener.processor
+	resting := false
+	defer func() {
+		if resting {
+			p.running.Done()
+		} else {
+			go l.work() // the handler has ended this goroutine; its successor takes over its place in running
+		}
+	}()
+	for idle := 0; !resting; {
+		switch {
+		case l.take():
+			idle = 0
+			if !l.deliver() {
+				l.settle()
+				l.listener.pauseAfterPanic()
+			}
+		case idle < yields:
+			idle++
+			runtime.Gosched()
+		default:
+			resting = p.rest(l)
+		}
+	}
+}
+
+// take counts what was delivered, and moves what is next to step. It returns false when there is nothing.
+func (l *lane) take() bool {
+	now := l.listener.processor.now()
+	slow, backlog := l.takeAt(now)
+	if slow > 0 {
+		l.listener.logSlowCall(slow, backlog)
+	}
+	return l.step.next < l.step.end
+}
+
+func (l *lane) takeAt(now int64) (slow time.Duration, backlog int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slow, backlog = l.settleLocked(now)
+	s := &l.step
+	s.began = now
+	if l.mu.state == laneClosed {
+		s.next, s.end = 0, 0
+		return slow, backlog
+	}
+	if !s.more() {
+		if l.listener.coalesces() {
+			l.takePendingLocked()
+		} else {
+			l.takeRunLocked()
+		}
+	}
+	if s.bulk.many != nil {
+		s.end = min(s.next+l.runLimitLocked(), s.bulk.many.len())
+	}
+	if s.next < s.end {
+		l.mu.current = currentWork{calling: true, initial: s.oldest().initial, since: now, at: s.oldest().at}
+	}
+	return slow, backlog
+}
+
+// more tells whether some of what was taken is not delivered.
+func (s *step) more() bool {
+	return s.next < s.end || s.bulk.many != nil && s.next < s.bulk.many.len()
+}
+
+// oldest returns the change that is delivered next, or the bulk record that it belongs to.
+func (s *step) oldest() *change {
+	if s.bulk.many != nil {
+		return &s.bulk
+	}
+	return &s.changes[s.next]
+}
+
+// takeRunLocked takes from the log what may be delivered together.
+func (l *lane) takeRunLocked() {
+	if first := l.mu.first; first != nil {
+		l.mu.first = nil
+		l.setStep(step{bulk: *first})
+		return
+	}
+	ahead := l.mu.cursor.Peek()
+	for len(ahead) > 0 && ahead[0].many != nil && !l.wants(&ahead[0]) {
+		l.mu.passed += int64(ahead[0].size())
+		l.mu.cursor.Skip(1)
+		ahead = l.mu.cursor.Peek()
+	}
+	n := 0
+	for limit := min(len(ahead), l.runLimitLocked()); n < limit && ahead[n].many == nil; n++ {
+	}
+	switch {
+	case len(ahead) == 0:
+		l.setStep(step{})
+	case n == 0:
+		l.setStep(step{bulk: ahead[0]})
+		l.mu.cursor.Skip(1)
+	default:
+		l.setStep(step{changes: ahead[:n:n], end: n})
+		l.mu.cursor.Skip(n)
+	}
+}
+
+// takePendingLocked is takeRunLocked for a lane that coalesces: everything is read, and the oldest record taken.
+func (l *lane) takePendingLocked() {
+	l.foldLocked()
+	if c, ok := l.mu.pending.pop(); ok {
+		l.setStep(step{one: [1]change{c}, end: 1})
+		l.step.changes = l.step.one[:]
+	} else {
+		l.setStep(step{})
+	}
+}
+
+// foldLocked reads everything that is there into pending.
+func (l *lane) foldLocked() {
+	if l.mu.state == laneClosed {
+		return
+	}
+	if first := l.mu.first; first != nil {
+		l.mu.first = nil
+		l.foldOneLocked(first)
+	}
+	for ahead := l.mu.cursor.Peek(); len(ahead) > 0; ahead = l.mu.cursor.Peek() {
+		for i := range ahead {
+			l.foldOneLocked(&ahead[i])
+		}
+		l.mu.cursor.Skip(len(ahead))
+	}
+	l.checkSyncedLocked()
+}
+
+func (l *lane) foldOneLocked(c *change) {
+	l.mu.passed += int64(c.size())
+	switch {
+	case !l.wants(c):
+	case c.many == nil:
+		l.mu.pending.add(*c)
+	default:
+		for i := range c.many.len() {
+			one := c.single(i)
+			if one.key = keyOfChange(&one); l.wants(&one) {
+				l.mu.pending.add(one)
+			}
+		}
+	}
+}
+
+// foldBehind has the log read into pending if the lane has fallen behind, so that the log keeps nothing alive for a handler
+// that is stuck. The caller holds the processor's lock.
+func (l *lane) foldBehind() {
+	if !l.mu.TryLock() {
+		return // somebody reads the log right now, or counts: the next change looks again
+	}
+	defer l.mu.Unlock()
+	p := l.listener.processor
+	if l.mu.state != laneAtWork || l.mu.folding || p.end.Load()-l.mu.passed < foldAfter {
+		return
+	}
+	l.mu.folding = true
+	p.running.Go(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.foldLocked()
+		l.mu.folding = false
+	})
+}
+
+func (l *lane) setStep(next step) {
+	next.began, next.quick = l.step.began, l.step.quick
+	l.step = next
+}
+
+// runLimitLocked is how many changes may be taken at a time. It is one where it matters at once that a call has returned.
+func (l *lane) runLimitLocked() int {
+	bulk := l.step.bulk.many != nil
+	switch {
+	case !l.step.quick, l.listener.boundsLog() && !bulk, l.mu.sync == syncPending && !bulk:
+		return 1
+	default:
+		return eventlog.SegmentSize
+	}
+}
+
+// deliver makes the calls of step and tells whether all have returned. After a panic the rest of step remains.
+func (l *lane) deliver() (returned bool) {
+	defer utilruntime.HandleCrashWithLogger(l.listener.logger)
+	s := &l.step
+	for s.next < s.end && !l.listener.closed.Load() {
+		i := s.next
+		s.next++
+		if s.bulk.many == nil {
+			l.call(&s.changes[i])
+		} else {
+			one := s.bulk.single(i)
+			l.call(&one)
+		}
+	}
+	return true
+}
+
+func (l *lane) call(c *change) {
+	if !l.listener.coalesces() && !l.wants(c) {
+		return
+	}
+	l.step.calls++
+	l.step.initial = c.initial
+	c.deliver(l.listener.handler)
+	l.step.initial = false
+}
+
+// wantsAny tells whether any of the changes is for this lane. It may be wrong to say yes.
+func (l *lane) wantsAny(changes []change) bool {
+	for i := range changes {
+		if changes[i].many != nil && !changes[i].resync || l.wants(&changes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// wants tells whether a change, or for a bulk record some of it, is for this lane.
+func (l *lane) wants(c *change) bool {
+	if c.resync && c.round.excludes(l.listener) {
+		return false
+	}
+	lanes := uint64(len(l.listener.lanes))
+	return lanes == 1 || c.many != nil || maphash.String(laneSeed, keyOfChange(c))%lanes == l.number
+}
+
+var laneSeed = maphash.MakeSeed()
+
+// keyOfChange returns the key of the object of a change that is no bulk record.
+func keyOfChange(c *change) string {
+	if c.key != "" {
+		return c.key
+	}
+	key, err := MetaNamespaceKeyFunc(c.new)
+	if err != nil {
+		utilruntime.HandleError(err) // the store would not have accepted the object
+	}
+	return key
+}
+
+// settle counts what was delivered.
+func (l *lane) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settleLocked(l.listener.processor.now())
+}
+
+// settleLocked counts what was delivered since the last time. If that was a slow call of a handler that is far behind it
+// returns how slow and how far.
+func (l *lane) settleLocked(now int64) (slow time.Duration, backlog int64) {
+	s := &l.step
+	l.mu.current = currentWork{}
+	if s.initial { // the call did not return
+		if l.mu.sync == syncPending {
+			l.mu.sync = syncFailed
+		}
+		s.initial = false
+	}
+	l.countPassedLocked()
+	if s.calls > 0 {
+		took := time.Duration(now - s.began)
+		l.mu.times.add(s.calls, took)
+		s.quick = took/time.Duration(s.calls) < quickCall
+		if took >= slowCall {
+			slow, backlog = took, l.backlogLocked()
+		}
+		s.calls = 0
+	}
+	l.checkSyncedLocked()
+	return slow, backlog
+}
+
+// countPassedLocked moves the lane's place on. With Coalesce that happened when the changes were read.
+func (l *lane) countPassedLocked() {
+	s := &l.step
+	if !l.listener.coalesces() && s.next > s.settled {
+		l.mu.passed += int64(s.next - s.settled)
+		for i := s.settled; s.bulk.many == nil && i < s.next; i++ {
+			if s.changes[i].bounded() {
+				l.mu.counted++
+			}
+		}
+		l.listener.madeRoom()
+	}
+	s.settled = s.next
+}
+
+// backlogLocked is how many calls are outstanding, the running one included.
+func (l *lane) backlogLocked() int64 {
+	if l.mu.state != laneAtWork {
+		return 0
+	}
+	behind := max(0, l.listener.processor.end.Load()-l.mu.passed)
+	if l.listener.coalesces() {
+		behind += int64(l.mu.pending.len())
+		if l.mu.current.calling {
+			behind++
+		}
+	}
+	return behind
+}
+
+// checkSynced finds out whether the initial list is through.
+func (l *lane) checkSynced() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checkSyncedLocked()
+}
+
+func (l *lane) checkSyncedLocked() {
+	if l.mu.sync != syncPending || l.mu.state == laneClosed {
+		return
+	}
+	until := l.listener.processor.syncedAt.Load()
+	if until == unknownPosition {
+		return
+	}
+	if l.mu.state == laneAtWork && l.mu.passed < max(until, l.listener.joinedAt) {
+		return
+	}
+	if l.listener.coalesces() && (l.mu.current.initial || l.mu.pending.initialLeft()) {
+		return
+	}
+	l.mu.sync = syncDone
+	l.listener.laneSynced()
+}
