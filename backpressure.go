@@ -13,22 +13,36 @@ import (
 // Block have room for it. Lists and resyncs do not wait. No lock is held meanwhile.
 type gatedQueue struct {
 	*RealFIFO
-	admit func() // returns when there is room, or no use in waiting
+	processor *sharedProcessor
+	done      <-chan struct{} // closed when there is no use in waiting any more
 }
 
 func (q gatedQueue) Add(obj any) error {
-	q.admit()
+	q.processor.awaitRoom(q.done)
 	return q.RealFIFO.Add(obj)
 }
 
 func (q gatedQueue) Update(obj any) error {
-	q.admit()
+	q.processor.awaitRoom(q.done)
 	return q.RealFIFO.Update(obj)
 }
 
 func (q gatedQueue) Delete(obj any) error {
-	q.admit()
+	q.processor.awaitRoom(q.done)
 	return q.RealFIFO.Delete(obj)
+}
+
+// putBatch lets the records in one by one as long as a handler has asked for Block, so that each can wait.
+func (q gatedQueue) putBatch(records []record, more bool) (refused []refusedRecord) {
+	for len(records) > 0 && q.processor.blockers.Load() > 0 {
+		q.processor.awaitRoom(q.done)
+		refused = append(refused, q.RealFIFO.putBatch(records[:1], false)...)
+		records = records[1:]
+	}
+	if len(records) == 0 {
+		return refused
+	}
+	return append(refused, q.RealFIFO.putBatch(records, more)...)
 }
 
 // awaitRoom returns when no handler with Block has its Max of notifications waiting, or done is closed.

@@ -9,7 +9,7 @@ package cache
 // Invariants: open[key] is in line and its records are all of that key, none for a list; no item is empty; two deletions
 // never stand next to each other; with maxHistory an item has at most that many records.
 type byKey struct {
-	line lane[*keyedItem]
+	line sequence[*keyedItem]
 	open map[string]*keyedItem // to which records of a key are added
 	free []*keyedItem          // empty ones, for reuse
 

@@ -19,21 +19,21 @@ type order interface {
 // keeps what a burst leaves behind small, since there may be thousands of queues in a process.
 const keptRecords = 256
 
-// keptInLane is the same for a lane that is emptied bit by bit: one full PopBatch.
-const keptInLane = popBatchSize
+// keptInSequence is the same for a sequence that is emptied bit by bit: one full PopBatch.
+const keptInSequence = popBatchSize
 
-// lane is a first-in, first-out sequence that reuses its memory.
-type lane[T any] struct {
+// sequence is a first-in, first-out sequence that reuses its memory.
+type sequence[T any] struct {
 	items []T // those before head are zero
 	head  int
 }
 
-func (l *lane[T]) len() int { return len(l.items) - l.head }
+func (l *sequence[T]) len() int { return len(l.items) - l.head }
 
-func (l *lane[T]) at(i int) *T { return &l.items[l.head+i] }
+func (l *sequence[T]) at(i int) *T { return &l.items[l.head+i] }
 
 // push appends one, moving the others to the front of the memory if that makes room for as many as there are.
-func (l *lane[T]) push(item T) {
+func (l *sequence[T]) push(item T) {
 	if len(l.items) == cap(l.items) && l.head > len(l.items)/2 {
 		live := copy(l.items, l.items[l.head:])
 		clear(l.items[live:])
@@ -43,21 +43,21 @@ func (l *lane[T]) push(item T) {
 }
 
 // drop removes the first n.
-func (l *lane[T]) drop(n int) {
+func (l *sequence[T]) drop(n int) {
 	clear(l.items[l.head : l.head+n])
 	l.head += n
 	if l.head < len(l.items) {
 		return
 	}
 	l.items, l.head = l.items[:0], 0
-	if cap(l.items) > keptInLane {
+	if cap(l.items) > keptInSequence {
 		l.items = nil
 	}
 }
 
 // arrivals is the order of arrival: each record is an item.
 type arrivals struct {
-	lane[record]
+	sequence[record]
 	spare []record // an empty buffer, or nil
 }
 

@@ -146,7 +146,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	})
 	queue.direct = s.handleNow
 	s.life.controller = newController(Config{
-		Queue:                        gatedQueue{queue, func() { s.processor.awaitRoom(ctx.Done()) }},
+		Queue:                        gatedQueue{queue, s.processor, ctx.Done()},
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
 		ObjectDescription:            s.config.ObjectDescription,
