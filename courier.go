@@ -28,6 +28,7 @@ type courier struct {
 	number   uint64
 	parkedAt int // index in sharedProcessor.mu.parked, guarded by its lock
 	step     step
+	workFunc func() // work, made once: a go statement with a method allocates
 
 	mu struct {
 		sync.Mutex
@@ -50,8 +51,8 @@ type courierState uint8
 
 const (
 	courierParked courierState = iota // nothing to do: no goroutine, no place in the log
-	courierAtWork                  // a goroutine works or is about to
-	courierClosed                  // the handler is called no more
+	courierAtWork                     // a goroutine works or is about to
+	courierClosed                     // the handler is called no more
 )
 
 // syncState is where a courier is with its initial list.
@@ -156,7 +157,7 @@ func (l *courier) work() {
 		if resting {
 			p.running.Done()
 		} else {
-			go l.work() // the handler has ended this goroutine; its successor takes over its place in running
+			go l.workFunc() // the handler has ended this goroutine; its successor takes over its place in running
 		}
 	}()
 	for idle := 0; !resting; {

@@ -21,9 +21,9 @@ type processorListener struct {
 	upstream  DoneChecker
 	resync    resyncSchedule
 
-	couriers    []*courier // at least one
-	live     int     // couriers that have not ended, guarded by the processor's lock
-	joinedAt int64   // where in the log it was added; set before its couriers see it
+	couriers []*courier // at least one
+	live     int        // couriers that have not ended, guarded by the processor's lock
+	joinedAt int64      // where in the log it was added; set before its couriers see it
 
 	unsynced atomic.Int64  // couriers whose initial list is not through
 	synced   chan struct{} // closed when that is none
@@ -71,6 +71,7 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 	l.unsynced.Store(int64(delivery.Parallel))
 	for number := range delivery.Parallel {
 		c := &courier{listener: l, number: uint64(number)}
+		c.workFunc = c.work
 		if l.coalesces() {
 			c.mu.pending = newCoalescer()
 		}

@@ -102,7 +102,7 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 		} else {
 			l.enter(&change{kind: changeAdd, many: known, initial: true, at: p.now()})
 			p.running.Add(1)
-			go l.work()
+			go l.workFunc()
 		}
 		l.checkSynced()
 	}
@@ -166,7 +166,7 @@ func (p *sharedProcessor) distribute(changes []change) {
 	p.running.Add(len(p.woken))
 	p.mu.Unlock()
 	for i, l := range p.woken {
-		go l.work()
+		go l.workFunc()
 		p.woken[i] = nil
 	}
 }
