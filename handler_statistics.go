@@ -116,8 +116,8 @@ func (t *callTimes) add(calls int, took time.Duration) {
 func (l *processorListener) Statistics() HandlerStatistics {
 	all := HandlerStatistics{Name: l.delivery.Name}
 	now := l.processor.now()
-	for _, lane := range l.lanes {
-		lane.addStatistics(&all, now)
+	for _, c := range l.couriers {
+		c.addStatistics(&all, now)
 	}
 	switch {
 	case l.fault.Load():
@@ -130,10 +130,10 @@ func (l *processorListener) Statistics() HandlerStatistics {
 	return all
 }
 
-func (l *lane) addStatistics(all *HandlerStatistics, now int64) {
+func (l *courier) addStatistics(all *HandlerStatistics, now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.state == laneAtWork {
+	if l.mu.state == courierAtWork {
 		all.State = HandlerRunning
 	}
 	if work := l.mu.current; work.calling {

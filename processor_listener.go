@@ -12,7 +12,7 @@ import (
 )
 
 // processorListener is one registration of a handler. It is the registration handle too. What the handler has still to hear
-// is read from the processor's log by its lanes.
+// is read from the processor's log by its couriers.
 type processorListener struct {
 	processor *sharedProcessor
 	logger    klog.Logger
@@ -21,11 +21,11 @@ type processorListener struct {
 	upstream  DoneChecker
 	resync    resyncSchedule
 
-	lanes    []*lane // at least one
-	live     int     // lanes that have not ended, guarded by the processor's lock
-	joinedAt int64   // where in the log it was added; set before its lanes see it
+	couriers []*courier // at least one
+	live     int        // couriers that have not ended, guarded by the processor's lock
+	joinedAt int64      // where in the log it was added; set before its couriers see it
 
-	unsynced atomic.Int64  // lanes whose initial list is not through
+	unsynced atomic.Int64  // couriers whose initial list is not through
 	synced   chan struct{} // closed when that is none
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
@@ -70,11 +70,12 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 	l.resync.init(config.requested, config.resyncPeriod, config.clock.Now())
 	l.unsynced.Store(int64(delivery.Parallel))
 	for number := range delivery.Parallel {
-		lane := &lane{listener: l, number: uint64(number)}
+		c := &courier{listener: l, number: uint64(number)}
+		c.workFunc = c.work
 		if l.coalesces() {
-			lane.mu.pending = newCoalescer()
+			c.mu.pending = newCoalescer()
 		}
-		l.lanes = append(l.lanes, lane)
+		l.couriers = append(l.couriers, c)
 	}
 	return l, nil
 }
@@ -105,15 +106,15 @@ func (l *processorListener) boundsLog() bool {
 	return l.delivery.Overflow == Block || l.delivery.Overflow == Disconnect
 }
 
-// laneSynced is called once by each lane whose part of the initial list is through.
-func (l *processorListener) laneSynced() {
+// courierSynced is called once by each courier whose part of the initial list is through.
+func (l *processorListener) courierSynced() {
 	if l.unsynced.Add(-1) == 0 {
 		close(l.synced)
 	}
 }
 
-// laneEnded is called once for each lane of a removed listener. The caller holds the processor's lock.
-func (l *processorListener) laneEnded() {
+// courierEnded is called once for each courier of a removed listener. The caller holds the processor's lock.
+func (l *processorListener) courierEnded() {
 	if l.live--; l.live == 0 {
 		close(l.finished)
 	}
@@ -129,19 +130,19 @@ func (l *processorListener) refuse() {
 // behind returns how many notifications the handler has not returned from; with Parallel from the oldest of these on.
 func (l *processorListener) behind() int {
 	most := int64(0)
-	for _, lane := range l.lanes {
-		lane.mu.Lock()
-		if lane.mu.state == laneAtWork {
-			most = max(most, l.processor.bounded.Load()-lane.mu.counted)
+	for _, c := range l.couriers {
+		c.mu.Lock()
+		if c.mu.state == courierAtWork {
+			most = max(most, l.processor.bounded.Load()-c.mu.counted)
 		}
-		lane.mu.Unlock()
+		c.mu.Unlock()
 	}
 	return int(most)
 }
 
 func (l *processorListener) foldBehind() {
-	for _, lane := range l.lanes {
-		lane.foldBehind()
+	for _, c := range l.couriers {
+		c.foldBehind()
 	}
 }
 

@@ -15,19 +15,19 @@ import (
 )
 
 // sharedProcessor fans changes out to the listeners of one informer. It writes each change once, to a log, whatever their
-// number; each listener reads the log by the cursors of its lanes.
+// number; each listener reads the log by the cursors of its couriers.
 //
 //	             distribute
-//	                 │ 1. wakes the parked lanes that want a change     2. appends all changes, once
+//	                 │ 1. wakes the parked couriers that want a change     2. appends all changes, once
 //	                 ▼
 //	log:   ··· ─▶ segment ─▶ segment ─▶ tail
 //	                 ▲            ▲
-//	            lane at work  lane at work      parked: lane, lane, lane (no cursor, no goroutine, no objects)
+//	            courier at work  courier at work      parked: courier, courier, courier (no cursor, no goroutine, no objects)
 //
-// A lane that has read all is parked. So the producer's work is one append, and a wake-up for each parked lane; what lags
+// A courier that has read all is parked. So the producer's work is one append, and a wake-up for each parked courier; what lags
 // behind or has nothing to do costs it nothing.
 //
-// Counted in calls of a handler, end is how far the log is written; each lane counts how far it has come.
+// Counted in calls of a handler, end is how far the log is written; each courier counts how far it has come.
 type sharedProcessor struct {
 	clock   clock.PassiveClock
 	epoch   time.Time      // of change.at and all other times in nanoseconds
@@ -42,7 +42,7 @@ type sharedProcessor struct {
 		sync.Mutex
 		stopped     bool // stop was called
 		log         eventlog.Log[change]
-		parked      []*lane
+		parked      []*courier
 		listeners   map[*processorListener]struct{}
 		tended      []*processorListener // those of listeners that are not Lossless
 		round       resyncRound          // the last look at who is due for a resync
@@ -50,7 +50,7 @@ type sharedProcessor struct {
 	}
 
 	// woken belongs to the goroutine in distribute; it takes turns with mu.parked.
-	woken []*lane
+	woken []*courier
 }
 
 const unknownPosition = -1
@@ -96,13 +96,13 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 		p.blockers.Add(1)
 	}
 	listener.joinedAt = p.end.Load()
-	for _, l := range listener.lanes {
+	for _, l := range listener.couriers {
 		if known.len() == 0 {
 			p.parkLocked(l)
 		} else {
 			l.enter(&change{kind: changeAdd, many: known, initial: true, at: p.now()})
 			p.running.Add(1)
-			go l.work()
+			go l.workFunc()
 		}
 		l.checkSynced()
 	}
@@ -126,10 +126,10 @@ func (p *sharedProcessor) removeLocked(listener *processorListener) {
 	}
 	listener.closed.Store(true)
 	close(listener.closing)
-	for _, l := range listener.lanes {
+	for _, l := range listener.couriers {
 		if !l.abandon() {
 			p.unparkLocked(l)
-			listener.laneEnded()
+			listener.courierEnded()
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (p *sharedProcessor) distribute(changes []change) {
 	p.running.Add(len(p.woken))
 	p.mu.Unlock()
 	for i, l := range p.woken {
-		go l.work()
+		go l.workFunc()
 		p.woken[i] = nil
 	}
 }
@@ -182,7 +182,7 @@ func (p *sharedProcessor) stampLocked(changes []change) {
 	}
 }
 
-// wakeLocked moves the parked lanes that want any of the changes into the log, and lists them in woken.
+// wakeLocked moves the parked couriers that want any of the changes into the log, and lists them in woken.
 func (p *sharedProcessor) wakeLocked(changes []change) {
 	p.woken = p.woken[:0]
 	still := p.mu.parked[:0]
@@ -229,13 +229,13 @@ func (p *sharedProcessor) tendLocked() {
 	}
 }
 
-// parkLocked puts down a lane that has nothing to do.
-func (p *sharedProcessor) parkLocked(l *lane) {
+// parkLocked puts down a courier that has nothing to do.
+func (p *sharedProcessor) parkLocked(l *courier) {
 	l.parkedAt = len(p.mu.parked)
 	p.mu.parked = append(p.mu.parked, l)
 }
 
-func (p *sharedProcessor) unparkLocked(l *lane) {
+func (p *sharedProcessor) unparkLocked(l *courier) {
 	last := len(p.mu.parked) - 1
 	moved := p.mu.parked[last]
 	p.mu.parked[l.parkedAt], moved.parkedAt = moved, l.parkedAt
@@ -243,15 +243,15 @@ func (p *sharedProcessor) unparkLocked(l *lane) {
 	p.mu.parked = p.mu.parked[:last]
 }
 
-// rest ends the work of a lane's goroutine, unless there is more to do: then it returns false.
-func (p *sharedProcessor) rest(l *lane) bool {
+// rest ends the work of a courier's goroutine, unless there is more to do: then it returns false.
+func (p *sharedProcessor) rest(l *courier) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch l.rest() {
-	case laneParked:
+	case courierParked:
 		p.parkLocked(l)
-	case laneClosed:
-		l.listener.laneEnded()
+	case courierClosed:
+		l.listener.courierEnded()
 	default:
 		return false
 	}
@@ -264,7 +264,7 @@ func (p *sharedProcessor) upstreamSynced() {
 	defer p.mu.Unlock()
 	p.syncedAt.Store(p.mu.lastInitial)
 	for listener := range p.mu.listeners {
-		for _, l := range listener.lanes {
+		for _, l := range listener.couriers {
 			l.checkSynced()
 		}
 	}

@@ -14,24 +14,25 @@ import (
 	"github.com/kinformer/cache/internal/eventlog"
 )
 
-// lane is one line of calls of a handler: it reads the log of the processor and makes the calls, one at a time. A handler
-// has one lane, or with Delivery.Parallel several, each of which takes the keys that hash to it and skips the others.
+// courier is one line of calls of a handler: it reads the log of the processor and makes the calls, one at a time. A handler
+// has one courier, or with Delivery.Parallel several, each of which takes the keys that hash to it and skips the others.
 //
 //	parked ──── a change it wants is distributed ───▶ at work ──┐ take a run of changes, make the calls, count them
 //	   ▲                                              │  ▲──────┘
 //	   └───────── everything is read ─────────────────┘
 //
-// A parked lane has no goroutine and no place in the log. A lane at work has one goroutine, which owns step. If the handler
+// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the handler
 // ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
-type lane struct {
+type courier struct {
 	listener *processorListener
 	number   uint64
 	parkedAt int // index in sharedProcessor.mu.parked, guarded by its lock
 	step     step
+	workFunc func() // work, made once: a go statement with a method allocates
 
 	mu struct {
 		sync.Mutex
-		state     laneState
+		state     courierState
 		cursor    eventlog.Cursor[change]
 		first     *change     // what a late handler hears before anything from the log
 		pending   *coalescer  // what was read ahead from the log; only with Coalesce, and until closed
@@ -45,16 +46,16 @@ type lane struct {
 	}
 }
 
-// laneState is what a lane is doing.
-type laneState uint8
+// courierState is what a courier is doing.
+type courierState uint8
 
 const (
-	laneParked laneState = iota // nothing to do: no goroutine, no place in the log
-	laneAtWork                  // a goroutine works or is about to
-	laneClosed                  // the handler is called no more
+	courierParked courierState = iota // nothing to do: no goroutine, no place in the log
+	courierAtWork                     // a goroutine works or is about to
+	courierClosed                     // the handler is called no more
 )
 
-// syncState is where a lane is with its initial list.
+// syncState is where a courier is with its initial list.
 type syncState uint8
 
 const (
@@ -63,7 +64,7 @@ const (
 	syncFailed                   // a call did not return: the handler never counts as synced
 )
 
-// currentWork says what a lane at work is delivering.
+// currentWork says what a courier at work is delivering.
 type currentWork struct {
 	calling bool
 	initial bool  // the call belongs to the initial list
@@ -89,7 +90,7 @@ const (
 	// eventlog.SegmentSize calls. Slower ones can afford one each.
 	quickCall = 5 * time.Microsecond
 
-	// yields is how often a lane that has read all lets others run before it parks. With one, a producer that is as
+	// yields is how often a courier that has read all lets others run before it parks. With one, a producer that is as
 	// quick as the handlers finds them awake nearly always: parking after each event was measured to cost twice the
 	// CPU at 16 handlers. More than one gives nothing.
 	yields = 1
@@ -99,27 +100,27 @@ const (
 	foldAfter = 2 * eventlog.SegmentSize
 )
 
-// enter puts a lane that is parked at the end of the log, and has it hear first before what comes. The caller holds the
+// enter puts a courier that is parked at the end of the log, and has it hear first before what comes. The caller holds the
 // processor's lock, and starts work.
-func (l *lane) enter(first *change) {
+func (l *courier) enter(first *change) {
 	p := l.listener.processor
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.cursor.Enter(&p.mu.log)
-	l.mu.state = laneAtWork
+	l.mu.state = courierAtWork
 	l.mu.passed, l.mu.counted = p.end.Load(), p.bounded.Load()
 	if l.mu.first = first; first != nil {
 		l.mu.passed -= int64(first.size())
 	}
 }
 
-// rest parks the lane if it has read all, and says in which state it is then. The caller holds the processor's lock.
-func (l *lane) rest() laneState {
+// rest parks the courier if it has read all, and says in which state it is then. The caller holds the processor's lock.
+func (l *courier) rest() courierState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.state == laneAtWork && l.hasReadAllLocked() {
+	if l.mu.state == courierAtWork && l.hasReadAllLocked() {
 		l.mu.cursor.Leave(&l.listener.processor.mu.log)
-		l.mu.state = laneParked
+		l.mu.state = courierParked
 		l.step = step{quick: l.step.quick}
 		l.listener.slow.Store(false)
 		l.checkSyncedLocked()
@@ -127,20 +128,20 @@ func (l *lane) rest() laneState {
 	return l.mu.state
 }
 
-func (l *lane) hasReadAllLocked() bool {
+func (l *courier) hasReadAllLocked() bool {
 	return l.mu.first == nil && len(l.mu.cursor.Peek()) == 0 && l.mu.pending.empty()
 }
 
-// abandon drops everything that the lane has still to deliver, for ever. It does not wait for a running call. It tells
+// abandon drops everything that the courier has still to deliver, for ever. It does not wait for a running call. It tells
 // whether there is a goroutine that will come to rest. The caller holds the processor's lock.
-func (l *lane) abandon() (atWork bool) {
+func (l *courier) abandon() (atWork bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	atWork = l.mu.state == laneAtWork
+	atWork = l.mu.state == courierAtWork
 	if atWork {
 		l.mu.cursor.Abandon(&l.listener.processor.mu.log)
 	}
-	l.mu.state = laneClosed
+	l.mu.state = courierClosed
 	if l.mu.pending != nil {
 		l.mu.coalesced = l.mu.pending.merged
 	}
@@ -149,14 +150,14 @@ func (l *lane) abandon() (atWork bool) {
 }
 
 // work delivers until there is nothing more.
-func (l *lane) work() {
+func (l *courier) work() {
 	p := l.listener.processor
 	resting := false
 	defer func() {
 		if resting {
 			p.running.Done()
 		} else {
-			go l.work() // the handler has ended this goroutine; its successor takes over its place in running
+			go l.workFunc() // the handler has ended this goroutine; its successor takes over its place in running
 		}
 	}()
 	for idle := 0; !resting; {
@@ -177,7 +178,7 @@ func (l *lane) work() {
 }
 
 // take counts what was delivered, and moves what is next to step. It returns false when there is nothing.
-func (l *lane) take() bool {
+func (l *courier) take() bool {
 	now := l.listener.processor.now()
 	slow, backlog := l.takeAt(now)
 	if slow > 0 {
@@ -186,13 +187,13 @@ func (l *lane) take() bool {
 	return l.step.next < l.step.end
 }
 
-func (l *lane) takeAt(now int64) (slow time.Duration, backlog int64) {
+func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slow, backlog = l.settleLocked(now)
 	s := &l.step
 	s.began = now
-	if l.mu.state == laneClosed {
+	if l.mu.state == courierClosed {
 		s.next, s.end = 0, 0
 		return slow, backlog
 	}
@@ -226,7 +227,7 @@ func (s *step) oldest() *change {
 }
 
 // takeRunLocked takes from the log what may be delivered together.
-func (l *lane) takeRunLocked() {
+func (l *courier) takeRunLocked() {
 	if first := l.mu.first; first != nil {
 		l.mu.first = nil
 		l.setStep(step{bulk: *first})
@@ -253,8 +254,8 @@ func (l *lane) takeRunLocked() {
 	}
 }
 
-// takePendingLocked is takeRunLocked for a lane that coalesces: everything is read, and the oldest record taken.
-func (l *lane) takePendingLocked() {
+// takePendingLocked is takeRunLocked for a courier that coalesces: everything is read, and the oldest record taken.
+func (l *courier) takePendingLocked() {
 	l.foldLocked()
 	if c, ok := l.mu.pending.pop(); ok {
 		l.setStep(step{one: [1]change{c}, end: 1})
@@ -265,8 +266,8 @@ func (l *lane) takePendingLocked() {
 }
 
 // foldLocked reads everything that is there into pending.
-func (l *lane) foldLocked() {
-	if l.mu.state == laneClosed {
+func (l *courier) foldLocked() {
+	if l.mu.state == courierClosed {
 		return
 	}
 	if first := l.mu.first; first != nil {
@@ -282,7 +283,7 @@ func (l *lane) foldLocked() {
 	l.checkSyncedLocked()
 }
 
-func (l *lane) foldOneLocked(c *change) {
+func (l *courier) foldOneLocked(c *change) {
 	l.mu.passed += int64(c.size())
 	switch {
 	case !l.wants(c):
@@ -298,15 +299,15 @@ func (l *lane) foldOneLocked(c *change) {
 	}
 }
 
-// foldBehind has the log read into pending if the lane has fallen behind, so that the log keeps nothing alive for a handler
+// foldBehind has the log read into pending if the courier has fallen behind, so that the log keeps nothing alive for a handler
 // that is stuck. The caller holds the processor's lock.
-func (l *lane) foldBehind() {
+func (l *courier) foldBehind() {
 	if !l.mu.TryLock() {
 		return // somebody reads the log right now, or counts: the next change looks again
 	}
 	defer l.mu.Unlock()
 	p := l.listener.processor
-	if l.mu.state != laneAtWork || l.mu.folding || p.end.Load()-l.mu.passed < foldAfter {
+	if l.mu.state != courierAtWork || l.mu.folding || p.end.Load()-l.mu.passed < foldAfter {
 		return
 	}
 	l.mu.folding = true
@@ -318,13 +319,13 @@ func (l *lane) foldBehind() {
 	})
 }
 
-func (l *lane) setStep(next step) {
+func (l *courier) setStep(next step) {
 	next.began, next.quick = l.step.began, l.step.quick
 	l.step = next
 }
 
 // runLimitLocked is how many changes may be taken at a time. It is one where it matters at once that a call has returned.
-func (l *lane) runLimitLocked() int {
+func (l *courier) runLimitLocked() int {
 	bulk := l.step.bulk.many != nil
 	switch {
 	case !l.step.quick, l.listener.boundsLog() && !bulk, l.mu.sync == syncPending && !bulk:
@@ -335,7 +336,7 @@ func (l *lane) runLimitLocked() int {
 }
 
 // deliver makes the calls of step and tells whether all have returned. After a panic the rest of step remains.
-func (l *lane) deliver() (returned bool) {
+func (l *courier) deliver() (returned bool) {
 	defer utilruntime.HandleCrashWithLogger(l.listener.logger)
 	s := &l.step
 	for s.next < s.end && !l.listener.closed.Load() {
@@ -351,7 +352,7 @@ func (l *lane) deliver() (returned bool) {
 	return true
 }
 
-func (l *lane) call(c *change) {
+func (l *courier) call(c *change) {
 	if !l.listener.coalesces() && !l.wants(c) {
 		return
 	}
@@ -361,8 +362,8 @@ func (l *lane) call(c *change) {
 	l.step.initial = false
 }
 
-// wantsAny tells whether any of the changes is for this lane. It may be wrong to say yes.
-func (l *lane) wantsAny(changes []change) bool {
+// wantsAny tells whether any of the changes is for this courier. It may be wrong to say yes.
+func (l *courier) wantsAny(changes []change) bool {
 	for i := range changes {
 		if changes[i].many != nil && !changes[i].resync || l.wants(&changes[i]) {
 			return true
@@ -371,16 +372,16 @@ func (l *lane) wantsAny(changes []change) bool {
 	return false
 }
 
-// wants tells whether a change, or for a bulk record some of it, is for this lane.
-func (l *lane) wants(c *change) bool {
+// wants tells whether a change, or for a bulk record some of it, is for this courier.
+func (l *courier) wants(c *change) bool {
 	if c.resync && c.round.excludes(l.listener) {
 		return false
 	}
-	lanes := uint64(len(l.listener.lanes))
-	return lanes == 1 || c.many != nil || maphash.String(laneSeed, keyOfChange(c))%lanes == l.number
+	couriers := uint64(len(l.listener.couriers))
+	return couriers == 1 || c.many != nil || maphash.String(courierSeed, keyOfChange(c))%couriers == l.number
 }
 
-var laneSeed = maphash.MakeSeed()
+var courierSeed = maphash.MakeSeed()
 
 // keyOfChange returns the key of the object of a change that is no bulk record.
 func keyOfChange(c *change) string {
@@ -395,7 +396,7 @@ func keyOfChange(c *change) string {
 }
 
 // settle counts what was delivered.
-func (l *lane) settle() {
+func (l *courier) settle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settleLocked(l.listener.processor.now())
@@ -403,7 +404,7 @@ func (l *lane) settle() {
 
 // settleLocked counts what was delivered since the last time. If that was a slow call of a handler that is far behind it
 // returns how slow and how far.
-func (l *lane) settleLocked(now int64) (slow time.Duration, backlog int64) {
+func (l *courier) settleLocked(now int64) (slow time.Duration, backlog int64) {
 	s := &l.step
 	l.mu.current = currentWork{}
 	if s.initial { // the call did not return
@@ -426,8 +427,8 @@ func (l *lane) settleLocked(now int64) (slow time.Duration, backlog int64) {
 	return slow, backlog
 }
 
-// countPassedLocked moves the lane's place on. With Coalesce that happened when the changes were read.
-func (l *lane) countPassedLocked() {
+// countPassedLocked moves the courier's place on. With Coalesce that happened when the changes were read.
+func (l *courier) countPassedLocked() {
 	s := &l.step
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
@@ -442,8 +443,8 @@ func (l *lane) countPassedLocked() {
 }
 
 // backlogLocked is how many calls are outstanding, the running one included.
-func (l *lane) backlogLocked() int64 {
-	if l.mu.state != laneAtWork {
+func (l *courier) backlogLocked() int64 {
+	if l.mu.state != courierAtWork {
 		return 0
 	}
 	behind := max(0, l.listener.processor.end.Load()-l.mu.passed)
@@ -457,26 +458,26 @@ func (l *lane) backlogLocked() int64 {
 }
 
 // checkSynced finds out whether the initial list is through.
-func (l *lane) checkSynced() {
+func (l *courier) checkSynced() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checkSyncedLocked()
 }
 
-func (l *lane) checkSyncedLocked() {
-	if l.mu.sync != syncPending || l.mu.state == laneClosed {
+func (l *courier) checkSyncedLocked() {
+	if l.mu.sync != syncPending || l.mu.state == courierClosed {
 		return
 	}
 	until := l.listener.processor.syncedAt.Load()
 	if until == unknownPosition {
 		return
 	}
-	if l.mu.state == laneAtWork && l.mu.passed < max(until, l.listener.joinedAt) {
+	if l.mu.state == courierAtWork && l.mu.passed < max(until, l.listener.joinedAt) {
 		return
 	}
 	if l.listener.coalesces() && (l.mu.current.initial || l.mu.pending.initialLeft()) {
 		return
 	}
 	l.mu.sync = syncDone
-	l.listener.laneSynced()
+	l.listener.courierSynced()
 }
