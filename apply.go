@@ -152,6 +152,12 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 	for i, key := range listed.keys {
 		items[key] = listed.objects[i]
 	}
+	fresh := len(items)
+	for _, key := range listed.kept {
+		if cached, exists := a.store.threadSafeMap.Get(key); exists && items[key] == nil {
+			items[key] = cached
+		}
+	}
 	former := a.store.swap(items, rec.version)
 	for key, obj := range former {
 		if _, stays := items[key]; !stays {
@@ -159,7 +165,7 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 			changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
 		}
 	}
-	last := lastPositions(listed.keys, len(items))
+	last := lastPositions(listed.keys, fresh)
 	if len(former) == 0 && last == nil {
 		return a.addAll(changes, listed, isInInitialList)
 	}

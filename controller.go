@@ -21,6 +21,8 @@ type controller struct {
 	config Config
 	clock  clock.Clock
 
+	failures *processFailures
+
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
@@ -32,12 +34,13 @@ type controller struct {
 
 // New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and hands what it pops to
 // config.ProcessBatch, or config.Process where the queue or the configuration knows no batches. The queue may be any
-// implementation. Both functions run in a goroutine of their own, one call at a time; what they fail at is reported to
-// k8s.io/apimachinery/pkg/util/runtime.HandleError and not tried again.
+// implementation. Both functions run in a goroutine of their own, one call at a time, never in that of the reflector; what
+// they fail or panic at is counted (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.HandleError and not
+// tried again. RetryProcess is for those who want that.
 //
 // Run returns when its context ends, the queue is closed and the last call has returned.
 func New(config *Config) Controller {
-	c := newController(*config, nil)
+	c := newController(*config, &processFailures{}, nil)
 	c.take = c.popSingle
 	if queue, ok := config.Queue.(QueueWithBatch); ok && config.ProcessBatch != nil {
 		c.take = func() error { return c.popBatch(queue) }
@@ -45,20 +48,30 @@ func New(config *Config) Controller {
 	return c
 }
 
-func newController(config Config, take func() error) *controller {
-	return &controller{config: config, clock: clock.RealClock{}, take: take}
+func newController(config Config, failures *processFailures, take func() error) *controller {
+	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take}
 }
 
 func (c *controller) popSingle() error {
-	_, err := c.config.Queue.Pop(PopProcessFunc(c.config.Process))
+	_, err := c.config.Queue.Pop(c.process)
 	return err
+}
+
+func (c *controller) process(obj any, isInInitialList bool) error {
+	defer c.failures.panicking(obj)
+	return c.config.Process(obj, isInInitialList)
+}
+
+func (c *controller) processBatch(deltas []Delta, isInInitialList bool) error {
+	defer c.failures.panicking(deltas)
+	return c.config.ProcessBatch(deltas, isInInitialList)
 }
 
 func (c *controller) popBatch(queue QueueWithBatch) error {
 	if !features.FeatureGates().Enabled(features.InOrderInformersBatchProcess) {
 		return c.popSingle()
 	}
-	return queue.PopBatch(c.config.ProcessBatch, PopProcessFunc(c.config.Process))
+	return queue.PopBatch(c.processBatch, c.process)
 }
 
 // Run is RunWithContext for a stop channel.
@@ -118,7 +131,7 @@ func (c *controller) processLoop(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Failed to process changes popped from the queue")
+			c.failures.report(ctx, err)
 		}
 	}
 }

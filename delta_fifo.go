@@ -44,7 +44,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	}
 	f.init(firstOf(opts.Name, "DeltaFIFO"), opts.KeyFunction)
 	f.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.transform = opts.KnownObjects, opts.Transformer
+	f.known, f.transform.function = opts.KnownObjects, opts.Transformer
 	f.waiting, f.admits = f.byKey, f.admitsLocked
 	f.setMetrics(InformerNameAndResource{}, nil)
 	return f
@@ -72,7 +72,7 @@ func queueLogger(given *klog.Logger, name string) klog.Logger {
 func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.keyOf(obj) }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *DeltaFIFO) Transformer() TransformFunc { return f.transform }
+func (f *DeltaFIFO) Transformer() TransformFunc { return f.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
 func (f *DeltaFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
@@ -123,7 +123,7 @@ func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	keys := sets.New(listed.keys...)
+	keys := listed.names()
 	deletions := f.unlistedLocked(keys)
 	for i, key := range listed.keys {
 		f.appendLocked(record{typ: f.replacedType, key: key, version: listed.versions[i], object: listed.objects[i]})

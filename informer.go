@@ -65,7 +65,9 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		handler = ResourceEventHandlerFuncs{}
 	}
 	applier := newApplier(state)
+	failures := &processFailures{}
 	deliver := func(batch []record, isInInitialList bool) error {
+		defer failures.panickingBatch(batch)
 		defer applier.done()
 		for _, c := range applier.apply(batch, isInInitialList) {
 			c.deliverIsolated(handler)
@@ -78,7 +80,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
-	}, func() error { return queue.popAll(deliver) })
+	}, failures, func() error { return queue.popAll(deliver) })
 }
 
 // queueOptions are what an informer's queue needs to know of the informer.
@@ -88,11 +90,12 @@ type queueOptions struct {
 	transform  TransformFunc
 	identifier InformerNameAndResource
 	metrics    InformerMetricsProvider
+	queueConfig
 }
 
 // newInformerQueue returns the queue of our own informers: changes in order of arrival, a Replace as one.
 func newInformerQueue(o queueOptions) *RealFIFO {
-	return NewRealFIFOWithOptions(RealFIFOOptions{
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{
 		Logger:                &o.logger,
 		Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
 		KeyFunction:           MetaNamespaceKeyFunc,
@@ -103,4 +106,6 @@ func newInformerQueue(o queueOptions) *RealFIFO {
 		UnlockWhileProcessing: true,
 		EmitDeltaTypeBookmark: true,
 	})
+	queue.transform.keepCached = o.keepCached
+	return queue
 }

@@ -5,8 +5,6 @@ package cache
 
 import (
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in which they were put.
@@ -49,7 +47,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	f := &RealFIFO{atomic: opts.AtomicEvents}
 	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), opts.KeyFunction)
 	f.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.transform, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
+	f.known, f.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
 	f.bookmarks = opts.EmitDeltaTypeBookmark
 	f.waiting = &f.arrivals
 	f.setMetrics(opts.Identifier, opts.MetricsProvider)
@@ -73,7 +71,7 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *RealFIFO) Transformer() TransformFunc { return f.transform }
+func (f *RealFIFO) Transformer() TransformFunc { return f.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
 func (f *RealFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
@@ -115,7 +113,7 @@ func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error
 
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
 func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
-	keys := sets.New(listed.keys...)
+	keys := listed.names()
 	queued, order := f.lastQueuedLocked()
 	for _, key := range order {
 		if last := queued[key]; !keys.Has(key) && last.typ != Deleted {

@@ -3,6 +3,10 @@
 
 package cache
 
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
 // record is one change on its way from the reflector through the queue to the store. Key and version are read once, where
 // the object enters the queue, and carried from there on.
 type record struct {
@@ -13,12 +17,17 @@ type record struct {
 	list    *replacement
 }
 
-// replacement is the content of a ReplacedAll record: three slices of equal length, owned by the record.
+// replacement is the content of a ReplacedAll record, owned by the record: three slices of equal length, and the keys of
+// listed objects that are to stay as they are in the store.
 type replacement struct {
 	keys     []string
 	versions []string
 	objects  []any
+	kept     []string
 }
+
+// names is the set of the keys that the list has.
+func (r *replacement) names() sets.Set[string] { return sets.New(r.keys...).Insert(r.kept...) }
 
 // delta returns the record in the form that the exported queue API hands out.
 func (r *record) delta() Delta {

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"fmt"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -23,7 +22,7 @@ type recordQueue struct {
 	queueCore
 	logger     klog.Logger
 	known      KeyListerGetter
-	transform  TransformFunc
+	transform  transformer
 	metrics    queueMetrics
 	identifier InformerNameAndResource
 
@@ -124,36 +123,20 @@ func (q *recordQueue) newRecord(typ DeltaType, obj any) (record, error) {
 }
 
 // complete computes the key of the object as received, then transforms it.
-func (q *recordQueue) complete(rec *record) (err error) {
+func (q *recordQueue) complete(rec *record) error {
 	if !rec.keyed() {
 		return nil
 	}
-	again := rec.typ == Updated || rec.typ == Deleted
-	if rec.key, err = q.keys.keyOf(rec.object, again); err != nil {
+	if err := q.readKey(rec); err != nil {
 		return err
 	}
-	rec.object, err = transformed(q.transform, rec.object)
+	return q.transform.pass(rec)
+}
+
+func (q *recordQueue) readKey(rec *record) (err error) {
+	again := rec.typ == Updated || rec.typ == Deleted
+	rec.key, err = q.keys.keyOf(rec.object, again)
 	return err
-}
-
-// transformed returns obj as it is to be queued. Tombstones are passed on as they are. A panic of the function is an error.
-func transformed(transform TransformFunc, obj any) (any, error) {
-	if transform == nil {
-		return obj, nil
-	}
-	if _, isTombstone := obj.(DeletedFinalStateUnknown); isTombstone {
-		return obj, nil
-	}
-	return callTransform(transform, obj)
-}
-
-func callTransform(transform TransformFunc, obj any) (result any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
-		}
-	}()
-	return transform(obj)
 }
 
 // appendLocked queues the records that are worth it.
@@ -247,23 +230,6 @@ func (q *recordQueue) setMetrics(id InformerNameAndResource, provider InformerMe
 	q.identifier, q.metrics = id, newQueueMetrics(id, provider)
 	_, nobody := q.metrics.latency.(noMetric)
 	q.measured = !nobody
-}
-
-// newReplacement reads the keys and versions of a list as received and transforms it.
-func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
-	r := &replacement{
-		keys:     make([]string, len(objects)),
-		versions: make([]string, len(objects)),
-		objects:  make([]any, len(objects)),
-	}
-	for i, obj := range objects {
-		rec, err := q.newRecord(Replaced, obj)
-		if err != nil {
-			return nil, err
-		}
-		r.keys[i], r.versions[i], r.objects[i] = rec.key, rec.version, rec.object
-	}
-	return r, nil
 }
 
 func (q *recordQueue) traceFields() (fields []trace.Field) {

@@ -50,6 +50,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		clock:            clock.RealClock{},
 		mutationDetector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
 		synced:           make(chan struct{}),
+		failures:         &processFailures{hook: config.queue.onProcessError},
 	}
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
@@ -70,6 +71,7 @@ type sharedIndexInformer struct {
 	clock            clock.Clock
 	mutationDetector MutationDetector
 	synced           chan struct{} // closed when the first list is in the store
+	failures         *processFailures
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -138,11 +140,12 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		return nil
 	}
 	queue := newInformerQueue(queueOptions{
-		logger:     klog.FromContext(ctx),
-		objectType: s.objectType,
-		transform:  s.life.transform,
-		identifier: s.config.Identifier,
-		metrics:    s.config.InformerMetricsProvider,
+		logger:      klog.FromContext(ctx),
+		objectType:  s.objectType,
+		transform:   s.life.transform,
+		identifier:  s.config.Identifier,
+		metrics:     s.config.InformerMetricsProvider,
+		queueConfig: s.config.queue,
 	})
 	queue.direct = s.handleNow
 	s.life.controller = newController(Config{
@@ -153,7 +156,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		FullResyncPeriod:             s.life.resyncCheckPeriod,
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
-	}, func() error { return queue.popAll(s.handle) })
+	}, s.failures, func() error { return queue.popAll(s.handle) })
 	s.life.phase = phaseStarted
 	return s.life.controller
 }
@@ -180,6 +183,7 @@ func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (d
 }
 
 func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool) {
+	defer s.failures.panickingBatch(batch)
 	defer s.applier.done()
 	changes := s.applier.apply(batch, isInInitialList)
 	s.watchForMutations(changes)

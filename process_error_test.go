@@ -1,0 +1,117 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted, whatever takes from the queue.
+func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
+	texts, panics := reports(t), quietPanics(t)
+	for name, queue := range map[string]Queue{
+		"RealFIFO":  NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
+		"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{}),
+		"FIFO":      NewFIFO(MetaNamespaceKeyFunc),
+		"foreign":   foreignQueue{NewDeltaFIFOWithOptions(DeltaFIFOOptions{})},
+	} {
+		before, panicsBefore := len(texts()), *panics
+		synctest.Test(t, func(t *testing.T) {
+			server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(sent(added("a", "2")))}
+			seen := []string{}
+			c := New(&Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
+				seen = append(seen, nameOf(obj))
+				if nameOf(obj) == `"ns/a"` {
+					panic("cannot process")
+				}
+				return nil
+			}})
+			runController(t, c)
+			assert.Contains(t, seen, `"ns/a"`, name)
+			stats, ok := QueueStatsOf(c)
+			assert.EqualValues(t, 1, stats.ProcessErrors, name)
+			assert.ErrorContains(t, stats.LastProcessError, `panicked on "ns/a": cannot process`, name)
+			assert.Equal(t, name == "RealFIFO" || name == "DeltaFIFO", ok, name)
+		})
+		assert.Len(t, texts(), before+1, name)
+		assert.Equal(t, panicsBefore+1, *panics, name)
+	}
+}
+
+// foreignQueue is a Queue of which this package knows nothing.
+type foreignQueue struct{ inner Queue }
+
+func (q foreignQueue) Add(obj any) error    { return q.inner.Add(obj) }
+func (q foreignQueue) Update(obj any) error { return q.inner.Update(obj) }
+func (q foreignQueue) Delete(obj any) error { return q.inner.Delete(obj) }
+func (q foreignQueue) Replace(list []any, version string) error {
+	return q.inner.Replace(list, version)
+}
+func (q foreignQueue) Resync() error                           { return q.inner.Resync() }
+func (q foreignQueue) Pop(process PopProcessFunc) (any, error) { return q.inner.Pop(process) }
+func (q foreignQueue) HasSynced() bool                         { return q.inner.HasSynced() }
+func (q foreignQueue) HasSyncedChecker() DoneChecker           { return q.inner.HasSyncedChecker() }
+func (q foreignQueue) Close()                                  { q.inner.Close() }
+
+// TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever goroutine; the informer
+// goes on.
+func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
+	panics := quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		stream := newScriptedWatch(1)
+		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
+		var heard []error
+		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+			s.mutationDetector = &panicsOn{s.mutationDetector, "a@1", "b@2"}
+		}, WithProcessErrorHandler(func(_ context.Context, err error) { heard = append(heard, err) }))
+		defer stop()
+		require.Len(t, heard, 1)
+		assert.ErrorContains(t, heard[0], "a batch of 1")
+		time.Sleep(2 * time.Second) // the pause after a panic
+		stream.events <- added("b", "2")
+		synctest.Wait()
+		require.Len(t, heard, 2)
+		assert.ErrorContains(t, heard[1], `begins with ns/b: cannot take b@2`)
+		stream.events <- added("c", "3")
+		synctest.Wait()
+		assert.Len(t, s.store.List(), 3)
+		stats, _ := QueueStatsOf(s)
+		assert.EqualValues(t, 2, stats.ProcessErrors)
+		assert.Equal(t, 2, *panics)
+	})
+}
+
+// panicsOn is a mutation detector that panics for the named objects.
+type panicsOn struct {
+	MutationDetector
+	first, second string
+}
+
+func (d *panicsOn) AddObject(obj any) {
+	if name := nameAt(obj); name == d.first || name == d.second {
+		panic(fmt.Sprint("cannot take ", name))
+	}
+}
+
+func TestStatsOfOtherThings(t *testing.T) {
+	for name, other := range map[string]any{
+		"nil": nil, "a FIFO": NewFIFO(nil), "not started": NewSharedInformer(nil, &corev1.Pod{}, 0),
+	} {
+		_, ok := QueueStatsOf(other)
+		assert.False(t, ok, name)
+	}
+	q := atomicFIFO()
+	require.NoError(t, q.Add(pod("a", "1")))
+	stats, ok := QueueStatsOf(q)
+	assert.True(t, ok)
+	assert.Equal(t, QueueStats{Depth: 1}, stats)
+}

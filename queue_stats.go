@@ -1,0 +1,59 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+// QueueStats is how a queue, and the controller that empties it, are doing. See QueueStatsOf.
+type QueueStats struct {
+	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being processed is not counted.
+	Depth int
+
+	// Untransformed is the number of objects whose newest version the transform function refused, so that an older one, or
+	// none, is cached. Anything but 0 means that the cache does not show what the server has.
+	Untransformed int
+	// TransformErrors counts the calls of the transform function that failed or panicked, LastTransformError is the last.
+	TransformErrors    uint64
+	LastTransformError error
+
+	// ProcessErrors counts the items and batches that the process function failed or panicked on, LastProcessError is the
+	// last. They are 0 and nil for a queue on its own.
+	ProcessErrors    uint64
+	LastProcessError error
+}
+
+// QueueStatsOf returns the statistics of a RealFIFO, a DeltaFIFO, a Controller of New or NewInformer*, or a shared informer
+// of this package, at any time and from any goroutine. It reports false for anything else, for a controller whose Queue is
+// foreign, and for an informer that was not started.
+func QueueStatsOf(queueOrController any) (QueueStats, bool) {
+	if counted, ok := queueOrController.(interface{ queueStats() (QueueStats, bool) }); ok {
+		return counted.queueStats()
+	}
+	return QueueStats{}, false
+}
+
+func (q *recordQueue) queueStats() (QueueStats, bool) {
+	stats := QueueStats{}
+	q.transform.addTo(&stats)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	stats.Depth = q.waiting.len()
+	return stats, true
+}
+
+func (c *controller) queueStats() (QueueStats, bool) {
+	stats, ok := QueueStatsOf(c.config.Queue)
+	c.failures.addTo(&stats)
+	return stats, ok
+}
+
+func (s *sharedIndexInformer) queueStats() (QueueStats, bool) {
+	s.life.Lock()
+	c := s.life.controller
+	s.life.Unlock()
+	if c == nil {
+		return QueueStats{}, false
+	}
+	return c.queueStats()
+}
+
+func (v controllerView) queueStats() (QueueStats, bool) { return v.informer.queueStats() }

@@ -1,0 +1,114 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"sync"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// transformer runs the transform function of a queue, exactly once for each object that is received, deletions of a watch
+// included. Tombstones and what a resync brings back were never received.
+//
+// An object that cannot be transformed leaves the cached version where it is. The transformer remembers which objects are
+// behind for that reason, until a later version of them passes, a Replace comes without them, or they are deleted.
+type transformer struct {
+	function   TransformFunc // may be nil
+	keepCached bool          // a Replace goes on without the objects that cannot be transformed, else it fails
+
+	mu struct {
+		sync.Mutex
+		behind map[string]struct{}
+		failed uint64 // calls
+		last   error
+	}
+}
+
+// pass makes of a record as received the one to queue.
+func (t *transformer) pass(rec *record) (err error) {
+	if t.function == nil {
+		return nil
+	}
+	if _, isTombstone := rec.object.(DeletedFinalStateUnknown); !isTombstone {
+		rec.object, err = callTransform(t.function, rec.object)
+	}
+	t.note(rec.key, err)
+	return err
+}
+
+// callTransform turns a panic of the function into an error.
+func callTransform(transform TransformFunc, obj any) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
+		}
+	}()
+	return transform(obj)
+}
+
+func (t *transformer) note(key string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		delete(t.mu.behind, key)
+		return
+	}
+	if t.mu.behind == nil {
+		t.mu.behind = map[string]struct{}{}
+	}
+	t.mu.behind[key] = struct{}{}
+	t.mu.failed++
+	t.mu.last = err
+}
+
+// replaced notes that a Replace has succeeded for all but the given keys.
+func (t *transformer) replaced(except []string) {
+	if t.function == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.mu.behind)
+	for _, key := range except {
+		t.mu.behind[key] = struct{}{}
+	}
+}
+
+func (t *transformer) addTo(stats *QueueStats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stats.Untransformed = len(t.mu.behind)
+	stats.TransformErrors = t.mu.failed
+	stats.LastTransformError = t.mu.last
+}
+
+// newReplacement reads the keys and versions of a list as received and transforms it.
+func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
+	r := &replacement{
+		keys:     make([]string, 0, len(objects)),
+		versions: make([]string, 0, len(objects)),
+		objects:  make([]any, 0, len(objects)),
+	}
+	for _, obj := range objects {
+		rec := record{typ: Replaced, object: obj}
+		rec.version, _ = objectVersion(obj)
+		if err := q.readKey(&rec); err != nil {
+			return nil, err
+		}
+		err := q.transform.pass(&rec)
+		switch {
+		case err == nil:
+			r.keys, r.versions, r.objects = append(r.keys, rec.key), append(r.versions, rec.version), append(r.objects, rec.object)
+		case q.transform.keepCached:
+			utilruntime.HandleErrorWithLogger(q.logger, err, "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			r.kept = append(r.kept, rec.key)
+		default:
+			return nil, err
+		}
+	}
+	q.transform.replaced(r.kept)
+	return r, nil
+}

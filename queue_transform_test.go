@@ -1,0 +1,202 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// transformCounts counts how often each received object, told by name and version, passes the transform function. Objects with
+// the label v=bad cannot be transformed.
+type transformCounts map[string]int
+
+var errTransform = errors.New("cannot transform")
+
+func (c transformCounts) transform(obj any) (any, error) {
+	c[nameAt(obj)]++
+	if obj.(*corev1.Pod).Labels["v"] == "bad" {
+		return nil, errTransform
+	}
+	return obj, nil
+}
+
+// badPod is a pod that cannot be transformed.
+func badPod(name, version string) *corev1.Pod {
+	p := podAt(name, version)
+	p.Labels = map[string]string{"v": "bad"}
+	return p
+}
+
+// informerOn runs an informer on a scripted server in a bubble until the returned function is called.
+func informerOn(t *testing.T, server *fakeServer, setUp func(*sharedIndexInformer), options ...Option) (s *sharedIndexInformer, stop func()) {
+	s = InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, Indexers{}).(*sharedIndexInformer)
+	setUp(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { s.RunWithContext(ctx); close(done) }()
+	synctest.Wait()
+	return s, func() { cancel(); <-done }
+}
+
+// TestTransformOnceForEachObjectReceived: by list, watch-list and watch; deletions of the watch too, resyncs and tombstones
+// of a second list not.
+func TestTransformOnceForEachObjectReceived(t *testing.T) {
+	for name, server := range map[string]func() *fakeServer{
+		"list": func() *fakeServer {
+			return &fakeServer{noStream: true, list: listOf(podList("2", podAt("a", "1"), podAt("b", "2")))}
+		},
+		"watch-list": func() *fakeServer { return &fakeServer{list: listOf(podList("9"))} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			counts, server := transformCounts{}, server()
+			initial := sent()
+			if !server.noStream {
+				initial = sent(added("a", "1"), added("b", "2"), endMark("2"))
+			}
+			server.watch = watches(append(initial, modified("a", "3"), deleted("b", "4"), bookmark("5"), failedWith(errExpired)),
+				sent(endMark("9")))
+			_, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(counts.transform)) })
+			defer stop()
+			time.Sleep(10*time.Second + time.Minute)
+			synctest.Wait()
+			want := transformCounts{"a@1": 1, "b@2": 1, "a@3": 1, "b@4": 1}
+			if server.noStream {
+				want["a@1"], want["b@2"] = 2, 2 // received again
+			}
+			assert.Equal(t, want, counts, name)
+		})
+	}
+}
+
+// TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind until a version passes.
+func TestTransformErrorOfAWatchEvent(t *testing.T) {
+	texts := reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		stream := newScriptedWatch(1)
+		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
+		s, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(transformCounts{}.transform)) })
+		defer stop()
+		stream.events <- watch.Event{Type: watch.Modified, Object: badPod("a", "2")}
+		synctest.Wait()
+		assert.Equal(t, "a@1", nameAt(s.store.List()[0]))
+		stats, ok := QueueStatsOf(s)
+		assert.True(t, ok)
+		assert.Equal(t, 1, stats.Untransformed)
+		assert.EqualValues(t, 1, stats.TransformErrors)
+		assert.ErrorIs(t, stats.LastTransformError, errTransform)
+		require.Len(t, texts(), 1)
+		stream.events <- modified("a", "3")
+		synctest.Wait()
+		assert.Equal(t, "a@3", nameAt(s.store.List()[0]))
+		stats, _ = QueueStatsOf(s.GetController())
+		assert.Zero(t, stats.Untransformed)
+		assert.EqualValues(t, 1, stats.TransformErrors)
+	})
+}
+
+// TestTransformErrorOfAReplace fails the list, which the reflector tries again, and hands the error to its hook.
+func TestTransformErrorOfAReplace(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		lists := []*corev1.PodList{podList("1", podAt("a", "1"), badPod("b", "1")), podList("2", podAt("a", "2"), podAt("b", "2"))}
+		server := &fakeServer{noStream: true, watch: watches()}
+		server.list = listInTurn(lists)
+		var seen handled
+		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+			require.NoError(t, s.SetTransform(transformCounts{}.transform))
+			require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.handle))
+		})
+		defer stop()
+		assert.False(t, s.HasSynced())
+		assert.Empty(t, s.store.List())
+		require.Len(t, seen.errors(), 1)
+		assert.ErrorIs(t, seen.errors()[0], errTransform)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.True(t, s.HasSynced())
+		assert.Len(t, s.store.List(), 2)
+		stats, _ := QueueStatsOf(s)
+		assert.Zero(t, stats.Untransformed)
+	})
+}
+
+// TestCachedOnTransformError: a list brings all objects but the one that fails, which stays as it was.
+func TestCachedOnTransformError(t *testing.T) {
+	texts := reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		stream := newScriptedWatch(1)
+		server := &fakeServer{noStream: true, watch: watches(stream)}
+		server.list = listInTurn([]*corev1.PodList{
+			podList("1", podAt("a", "1"), podAt("b", "1"), podAt("c", "1")),
+			podList("5", badPod("a", "5"), podAt("b", "5"), badPod("new", "5")),
+		})
+		handler := &journal{}
+		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+			require.NoError(t, s.SetTransform(transformCounts{}.transform))
+			_, err := s.AddEventHandler(handler)
+			require.NoError(t, err)
+		}, WithCachedOnTransformError())
+		defer stop()
+		handler.take()
+		stream.events <- failedWith(errExpired)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"delete unknown(c)", "update b b"}, handler.take())
+		held := []string{}
+		for _, obj := range s.store.List() {
+			held = append(held, nameAt(obj))
+		}
+		assert.ElementsMatch(t, []string{"a@1", "b@5"}, held)
+		stats, _ := QueueStatsOf(s)
+		assert.Equal(t, 2, stats.Untransformed)
+		assert.Len(t, texts(), 2)
+	})
+}
+
+// TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot be transformed is listed
+// all the same.
+func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
+	reports(t)
+	known := knownItems{"a": {"a", 1}, "gone": {"gone", 1}}
+	failing := func(obj any) (any, error) {
+		if obj.(item).key == "a" {
+			return nil, errTransform
+		}
+		return obj, nil
+	}
+	real, delta := NewRealFIFO(itemKey, known, failing), NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
+	real.transform.keepCached, delta.transform.keepCached = true, true
+	for name, q := range map[string]interface {
+		Queue
+		popAll(processFunc) error
+	}{"RealFIFO": real, "DeltaFIFO": delta} {
+		require.NoError(t, q.Replace([]any{item{"a", 2}, item{"b", 2}}, "2"), name)
+		var keys []string
+		require.NoError(t, q.popAll(func(batch []record, _ bool) error {
+			for i := range batch {
+				keys = append(keys, batch[i].key)
+			}
+			return nil
+		}))
+		assert.ElementsMatch(t, []string{"gone", "b"}, keys, name)
+	}
+}
+
+// listInTurn answers with one list after the other, then with the last one.
+func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		return lists[min(n, len(lists))-1], nil
+	}
+}
