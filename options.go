@@ -15,6 +15,7 @@ type Option func(*informerConfig)
 // informerConfig is all that a shared informer can be told at its construction. Its zero value is client-go's behaviour.
 type informerConfig struct {
 	SharedIndexInformerOptions
+	reflector reflectorTuning
 }
 
 // InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers have the given options. It

@@ -50,6 +50,8 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		clock:            clock.RealClock{},
 		mutationDetector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
 		synced:           make(chan struct{}),
+		report:           newReflectorReport(),
+		fresh:            &freshness{},
 	}
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
@@ -70,6 +72,8 @@ type sharedIndexInformer struct {
 	clock            clock.Clock
 	mutationDetector MutationDetector
 	synced           chan struct{} // closed when the first list is in the store
+	report           *reflectorReport
+	fresh            *freshness
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -105,7 +109,7 @@ func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext follows the server until ctx ends. It returns when no handler is running any more: what the handlers had
+// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no handler is running any more: what the handlers had
 // still to hear is dropped. It works once; a second call only logs.
 func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -145,7 +149,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		identifier: s.config.Identifier,
 		metrics:    s.config.InformerMetricsProvider,
 	})
-	s.life.controller = newController(Config{
+	c := newController(Config{
 		Queue:                        queue,
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
@@ -154,8 +158,9 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, func() error { return queue.popAll(s.handle) })
-	s.life.phase = phaseStarted
-	return s.life.controller
+	c.report, c.tuning = s.report, s.config.reflector
+	s.life.controller, s.life.phase = c, phaseStarted
+	return c
 }
 
 // handle brings a batch into the store and then to the handlers.
@@ -163,6 +168,7 @@ func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	changes := s.applier.apply(batch, isInInitialList)
+	s.fresh.note(batch)
 	for i := range changes {
 		if changes[i].new != nil {
 			s.mutationDetector.AddObject(changes[i].new)
