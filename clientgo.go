@@ -140,23 +140,6 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	return clientgo.WaitFor(klog.NewContext(ctx, logger), what, checkers...)
 }
 
-// WaitForCacheSync asks all of cacheSyncs every 100 ms and returns true once all say yes in the same round, false
-// if stopCh is closed before. WaitFor reacts at once.
-func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	return clientgo.WaitForCacheSync(stopCh, cacheSyncs...)
-}
-
-// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the waiting controller.
-func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	return clientgo.WaitForNamedCacheSync(controllerName, stopCh, cacheSyncs...)
-}
-
-// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and after that goes
-// to the logger of ctx.
-func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	return clientgo.WaitForNamedCacheSyncWithContext(ctx, cacheSyncs...)
-}
-
 // The typed views: handlers, informers and indexers that name the object's type, over the untyped ones.
 type (
 	// Object is what the typed views ask of an object: a name, a namespace and comparability, which tells a

@@ -26,6 +26,11 @@ type controller struct {
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
+	tuning reflectorTuning
+	report *reflectorReport
+	store  *store     // where take brings it, nil if that is the user's business
+	fresh  *freshness // of store, nil with it
+
 	mu struct {
 		sync.RWMutex
 		reflector *reflector // nil before Run
@@ -49,7 +54,7 @@ func New(config *Config) Controller {
 }
 
 func newController(config Config, failures *processFailures, take func() error) *controller {
-	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take}
+	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take, report: newReflectorReport()}
 }
 
 func (c *controller) popSingle() error {
@@ -79,16 +84,21 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 	c.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext runs until ctx ends. It must be called once.
+// RunWithContext runs until ctx ends, or the error policy stops the reflector. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	r := c.start(ctx)
 	var group wait.Group
 	group.Start(func() {
 		<-ctx.Done()
 		c.config.Queue.Close()
 	})
-	group.StartWithContext(ctx, r.run)
+	group.StartWithContext(ctx, func(ctx context.Context) {
+		defer cancel()
+		r.run(ctx)
+	})
 	wait.UntilWithContext(ctx, c.processLoop, time.Second)
 	group.Wait() // not deferred: a panic on its way out must not wait for ctx
 }
@@ -107,6 +117,8 @@ func (c *controller) start(ctx context.Context) *reflector {
 		watchErrorHandler: watchErrorHandlerOf(&c.config),
 		clock:             c.clock,
 		logger:            &logger,
+		tuning:            c.tuning,
+		report:            c.report,
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,6 +34,12 @@
 // Objects are shared between the store, all handlers and all readers: never change one. KUBE_CACHE_MUTATION_DETECTOR=true
 // in the environment has informers look out for that, at a cost.
 //
+// # When something is wrong
+//
+// StatusOf says what an informer does, since when it has not heard of the server, and what its last error was. WaitForSync
+// waits like WaitFor and returns the errors of the informers that have not synced. WaitForVersion waits until the store has
+// come to a version, as to that of an own write. An ErrorPolicy (WithErrorPolicy) decides which errors are worth a retry.
+//
 // # The way of an event
 //
 //	API server

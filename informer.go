@@ -64,23 +64,27 @@ func newInformer(options InformerOptions) (*store, Controller) {
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
-	applier := newApplier(state)
+	applier, fresh := newApplier(state), &freshness{}
 	failures := &processFailures{}
 	deliver := func(batch []record, isInInitialList bool) error {
 		defer failures.panickingBatch(batch)
 		defer applier.done()
-		for _, c := range applier.apply(batch, isInInitialList) {
+		changes := applier.apply(batch, isInInitialList)
+		fresh.note(batch)
+		for _, c := range changes {
 			c.deliverIsolated(handler)
 		}
 		return nil
 	}
-	return state, newController(Config{
+	c := newController(Config{
 		Queue:            queue,
 		ListerWatcher:    options.ListerWatcher,
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return queue.popAll(deliver) })
+	c.store, c.fresh = state, fresh
+	return state, c
 }
 
 // queueOptions are what an informer's queue needs to know of the informer.

@@ -15,7 +15,8 @@ type Option func(*informerConfig)
 // informerConfig is all that a shared informer can be told at its construction. Its zero value is client-go's behaviour.
 type informerConfig struct {
 	SharedIndexInformerOptions
-	queue queueConfig
+	queue     queueConfig
+	reflector reflectorTuning
 }
 
 // InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers have the given options. It

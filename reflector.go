@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -49,6 +50,10 @@ type reflectorConfig struct {
 	logger *klog.Logger
 	// watchErrorHandler hears of each error that ends a round; nil: DefaultWatchErrorHandler.
 	watchErrorHandler WatchErrorHandlerWithContext
+	// tuning is what client-go has no name for.
+	tuning reflectorTuning
+	// report is where the reflector tells what it does; nil: one that nobody reads.
+	report *reflectorReport
 }
 
 // reflector keeps a store equal, eventually, to a collection on the server: it takes the whole state by a list or a
@@ -74,13 +79,17 @@ type reflector struct {
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
 	delay     wait.DelayFunc
-	opening   reflectorPhase // how a round begins: streaming or listing
+	opening   reflectorPhase // how a round begins: streaming or listing; but see begin
 
 	position position
 	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
 	// that server has no watch cache, and paging costs it nothing.
 	paging bool
-	id     identity
+	// listUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
+	listUntil time.Time
+	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
+	bookmarked bool
+	id         identity
 }
 
 // newReflector makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is decided
@@ -96,13 +105,21 @@ func newReflector(cfg reflectorConfig) *reflector {
 		opening:         openingPhase(cfg),
 	}
 	r.batches, _ = cfg.store.(batchStore)
+	r.report.attach(cfg.clock)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r
 }
 
-// openingPhase is streaming if the gate is on and the ListerWatcher does not deny it, else listing.
+// openingPhase is what the config asks for; left to choose, streaming if the gate is on and the ListerWatcher does not
+// deny it, else listing.
 func openingPhase(cfg reflectorConfig) reflectorPhase {
+	switch cfg.tuning.mode {
+	case ListModeList:
+		return listing
+	case ListModeWatchList:
+		return streaming
+	}
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) {
 		return listing
 	}
@@ -115,13 +132,18 @@ func openingPhase(cfg reflectorConfig) reflectorPhase {
 	return streaming
 }
 
-// run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does. Rounds that end are
+// run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or until the error policy
+// stops it. Rounds that end are
 // followed by another one after a backoff; errors go to the watch-error handler.
 func (r *reflector) run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.V(3).Info("Starting reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
 	m := newMachine(r)
 	m.roundOver = m.scheduleRound
+	defer r.report.end()
+	if r.tuning.jitter > 0 {
+		m.phase = m.restAfterRound(rand.N(r.tuning.jitter))
+	}
 	defer m.close()
 	for m.phase != stopped {
 		m.stepOrCrash(ctx)
@@ -150,6 +172,30 @@ func (r *reflector) listAndWatch(ctx context.Context) error {
 // store may still be busy with that version.
 func (r *reflector) lastSyncResourceVersion() string {
 	return r.position.version()
+}
+
+// begin is the phase in which a round begins now.
+func (r *reflector) begin() reflectorPhase {
+	if r.opening == streaming && r.clock.Now().Before(r.listUntil) {
+		return listing
+	}
+	return r.opening
+}
+
+// preferLists remembers that watch-lists do not come to their end, unless they are what the user wants.
+func (r *reflector) preferLists() {
+	if r.tuning.mode == ListModeAuto {
+		r.listUntil = r.clock.Now().Add(listPreference)
+		r.report.preferLists(r.listUntil)
+	}
+}
+
+// refuse records whether the server refused the position.
+func (r *reflector) refuse(refused bool) {
+	if r.position.refused != refused {
+		r.position.refused = refused
+		r.report.refusal(refused)
+	}
 }
 
 // position is where the reflector stands in the history of the collection.

@@ -20,8 +20,10 @@ var (
 	errStopped = errors.New("reflector: stopped")
 	// errClosed tells that the server closed a watch without giving a reason, which is how each watch ends.
 	errClosed = errors.New("watch closed")
-	// errSilent tells that a watch-list stream sent nothing for streamSilenceLimit.
+	// errSilent tells that a watch-list stream sent nothing for too long.
 	errSilent = errors.New("watch-list stream is silent")
+	// errIdle tells that a watch sent nothing for too long.
+	errIdle = errors.New("watch is silent")
 	// errNoAnswer tells that a request ended its goroutine instead of returning.
 	errNoAnswer = errors.New("the ListerWatcher did not return")
 	// errNoStream tells that a watch returned neither a stream nor an error.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 )
 
 // watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
@@ -35,7 +33,7 @@ func (c watchChange) endsInitialEvents() bool {
 
 // follow hands the changes of s to take until take returns true; then it returns nil and s is still open. Otherwise
 // the error tells why it ended: errStopped, errClosed, errSilent, a *resyncError, a *VeryShortWatchError, or what the
-// server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever.
+// server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever, as does one that says so; its error is errSilent or errIdle.
 func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
 	for {
 		select {
@@ -50,6 +48,7 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 				return err
 			}
 		case event, open := <-s.events:
+			m.r.report.event(m.r.clock.Now())
 			done, err := m.drain(ctx, s, event, open, take)
 			if done || err != nil {
 				return err
@@ -111,42 +110,4 @@ func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 	default:
 		return gvk, false
 	}
-}
-
-// silence watches over a watch-list stream that waits for its end mark.
-type silence struct {
-	r     *reflector
-	timer clock.Timer
-	seen  int           // stream.received at the last look
-	quiet time.Duration // since when it did not change, in whole steps
-}
-
-func (r *reflector) newSilence() *silence {
-	return &silence{r: r, timer: r.clock.NewTimer(streamSilenceStep)}
-}
-
-// C delivers when it is time for a look. It is nil for a nil silence.
-func (s *silence) C() <-chan time.Time {
-	if s == nil {
-		return nil
-	}
-	return s.timer.C()
-}
-
-func (s *silence) stop() { s.timer.Stop() }
-
-// check takes a look: it logs a step without events, and returns errSilent when the limit is reached.
-func (s *silence) check(ctx context.Context, of *stream) error {
-	s.timer = s.r.clock.NewTimer(streamSilenceStep)
-	if of.received != s.seen {
-		s.seen, s.quiet = of.received, 0
-		return nil
-	}
-	s.quiet += streamSilenceStep
-	if s.quiet >= streamSilenceLimit {
-		return errSilent
-	}
-	klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", s.r.name,
-		"type", s.r.typeDescription, "events", of.received, "silentFor", s.quiet)
-	return nil
 }

@@ -19,6 +19,11 @@ import (
 
 // list is the phase listing: fetch the whole collection, publish it, go on to watching.
 func (m *machine) list(ctx context.Context) reflectorPhase {
+	done, err := m.takeTurn(ctx)
+	if err != nil {
+		return m.interrupted(ctx, err)
+	}
+	defer done()
 	started := m.r.clock.Now()
 	list, err := m.fetch(ctx)
 	if errors.Is(err, errStopped) {
@@ -29,6 +34,7 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 	}
 	m.r.logSlow(ctx, "LIST", started)
 	if err != nil {
+		m.r.report.failed(err)
 		return m.endRound(ctx, err)
 	}
 	return m.beginWatching(ctx)
@@ -42,7 +48,7 @@ func (m *machine) fetch(ctx context.Context) (runtime.Object, error) {
 	pages := r.pager(asked)
 	got, err := m.fetchAt(ctx, pages, asked)
 	if isRefused(err) {
-		r.position.refused = true
+		r.refuse(true)
 		got, err = m.fetchAt(ctx, pages, r.position.forList())
 	}
 	if err == nil {
@@ -54,7 +60,7 @@ func (m *machine) fetch(ctx context.Context) (runtime.Object, error) {
 	if asked == "0" && got.paged {
 		r.paging = true
 	}
-	r.position.refused = false
+	r.refuse(false)
 	return got.list, nil
 }
 
@@ -90,6 +96,7 @@ func (r *reflector) pager(version string) *pager.ListPager {
 }
 
 func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	r.report.lists.Add(1)
 	page, err := r.lists.ListWithContext(ctx, options)
 	if err == nil && isNil(page) {
 		return nil, errNoList

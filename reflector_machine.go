@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -72,7 +73,7 @@ type pause struct {
 }
 
 func newMachine(r *reflector) *machine {
-	return &machine{r: r, phase: r.opening, resync: resyncTimer{r: r}}
+	return &machine{r: r, phase: r.begin(), resync: resyncTimer{r: r}}
 }
 
 // step does the work of the present phase and goes to the next one. It returns at once when ctx ends.
@@ -80,6 +81,7 @@ func (m *machine) step(ctx context.Context) {
 	if ctx.Err() != nil {
 		m.phase = stopped
 	}
+	m.r.report.enter(m.phase)
 	switch m.phase {
 	case listing:
 		m.phase = m.list(ctx)
@@ -100,7 +102,7 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 	defer func() {
 		if !returned {
 			m.close()
-			m.phase = m.restAfterRound()
+			m.phase = m.restAfterRound(m.r.delay())
 		}
 	}()
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -119,19 +121,57 @@ func (m *machine) scheduleRound(ctx context.Context, err error) reflectorPhase {
 	if err != nil {
 		m.r.watchErrorHandler(ctx, m.r.card(), err)
 	}
-	return m.restAfterRound()
+	length, goOn := m.delayAfter(ctx, err)
+	if !goOn {
+		return stopped
+	}
+	return m.restAfterRound(length)
 }
 
-// restAfterRound leads to another round after the backoff, on real time as in client-go: whoever steps a fake clock
+// delayAfter asks the error policy, if there is an error, how long to wait until the next attempt; goOn is false if there
+// is to be none. A longer delay that the server asks for goes before the backoff.
+func (m *machine) delayAfter(ctx context.Context, err error) (length time.Duration, goOn bool) {
+	r := m.r
+	if err != nil && r.tuning.policy != nil {
+		switch decision := r.tuning.policy(ctx, err, r.report.attempts()); {
+		case decision.Stop:
+			klog.FromContext(ctx).Info("Warning: stopped by the error policy", "reflector", r.name, "type", r.typeDescription, "err", err)
+			r.report.giveUp(err)
+			return 0, false
+		case decision.After > 0:
+			return decision.After, true
+		}
+	}
+	suggested, _ := apierrors.SuggestsClientDelay(err)
+	return max(r.delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), true
+}
+
+// takeTurn waits for a slot to take over the whole state in. The caller gives it back by done.
+func (m *machine) takeTurn(ctx context.Context) (done func(), err error) {
+	slots := m.r.tuning.slots
+	if slots == nil {
+		return func() {}, nil
+	}
+	if _, err := await(ctx, m, slots.free); err != nil {
+		return nil, err
+	}
+	return slots.release, nil
+}
+
+// restAfterRound leads to another round after length, on real time as in client-go: whoever steps a fake clock
 // for resyncs does not wait for rounds with it.
-func (m *machine) restAfterRound() reflectorPhase {
-	m.pause = pause{clock: clock.RealClock{}, length: m.r.delay(), resume: m.r.opening}
+func (m *machine) restAfterRound(length time.Duration) reflectorPhase {
+	m.pause = pause{clock: clock.RealClock{}, length: length, resume: m.r.begin()}
 	return backingOff
 }
 
 // retryLater leads back to the phase resume after the backoff, within the round.
-func (m *machine) retryLater(resume reflectorPhase) reflectorPhase {
-	m.pause = pause{clock: m.r.clock, length: m.r.delay(), resume: resume}
+func (m *machine) retryLater(ctx context.Context, resume reflectorPhase, err error) reflectorPhase {
+	length, goOn := m.delayAfter(ctx, err)
+	if !goOn {
+		return stopped
+	}
+	m.pause = pause{clock: m.r.clock, length: length, resume: resume}
 	return backingOff
 }
 

@@ -42,10 +42,16 @@ const (
 	// streamStrikes is how many watch-list streams in a row may end without their end mark until a round falls back to
 	// LIST: one is an accident, three are a proxy or a server that cannot stream.
 	streamStrikes = 3
+	// listPreference is how long LIST replaces watch-lists after that: long enough to spare a server that cannot stream the
+	// attempts of each round, short enough to notice that it was upgraded.
+	listPreference = 10 * time.Minute
 	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step without an event is
-	// logged, and streamSilenceLimit without one ends the stream.
+	// logged, and streamSilenceLimit without one ends the stream, unless an option says otherwise.
 	streamSilenceStep  = 10 * time.Second
 	streamSilenceLimit = 2 * time.Minute
+
+	// maxRetryAfter bounds what a server's Retry-After is good for: a wrong one must not cost hours.
+	maxRetryAfter = 5 * time.Minute
 
 	// slowList is the duration from which fetching and storing the whole state is worth a line in the log.
 	slowList = 10 * time.Second
@@ -61,6 +67,12 @@ func (c reflectorConfig) withDefaults() reflectorConfig {
 	if c.typeDescription == "" {
 		c.typeDescription = describeType(c.expectedType)
 	}
+	if c.tuning.backoff != nil {
+		c.backoff = c.tuning.backoff
+	}
+	if c.tuning.pageSize != 0 {
+		c.pageSize = c.tuning.pageSize
+	}
 	if c.backoff == nil {
 		c.backoff = defaultBackoff()
 	}
@@ -73,6 +85,9 @@ func (c reflectorConfig) withDefaults() reflectorConfig {
 	}
 	if c.watchErrorHandler == nil {
 		c.watchErrorHandler = DefaultWatchErrorHandler
+	}
+	if c.report == nil {
+		c.report = newReflectorReport()
 	}
 	return c
 }

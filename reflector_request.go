@@ -125,6 +125,7 @@ func (m *machine) open(ctx context.Context, options metav1.ListOptions) (s *stre
 	}()
 	since := m.r.clock.Now() // before the request: some proxies hold back the headers until the first event
 	return request(ctx, m, func(ctx context.Context) (*stream, error) {
+		m.r.report.watches.Add(1)
 		w, err := m.r.lists.WatchWithContext(ctx, options)
 		if err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ func TestRig(t *testing.T) {
 		var delays, asked int
 		var handler handled
 		store := &storeLog{}
-		server := &fakeServer{noStream: true, list: listOf(podList("12")), watch: watches(errTooManyRequests, errForbidden)}
+		server := &fakeServer{noStream: true, list: listOf(podList("12")), watch: watches(errRefused, errForbidden)}
 		r := rig.NewReflector(&fakeServer{noStream: true}, &v1.Pod{}, store, ReflectorOptions{Name: "n", ResyncPeriod: time.Second})
 		r.SetListerWatcher(server)
 		r.SetLastSyncResourceVersion("11")

@@ -20,6 +20,11 @@ import (
 // streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what was collected, and go
 // on to watching with the same stream.
 func (m *machine) streamList(ctx context.Context) reflectorPhase {
+	done, err := m.takeTurn(ctx)
+	if err != nil {
+		return m.interrupted(ctx, err)
+	}
+	defer done()
 	started, asked := m.r.clock.Now(), m.r.position.forStream()
 	s, err := m.open(ctx, m.r.streamOptions(asked))
 	if err != nil {
@@ -31,7 +36,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 		m.dropStream()
 		return m.streamFailed(ctx, asked, err)
 	}
-	m.r.position.refused = false
+	m.r.refuse(false)
 	m.compareWithList(ctx, staged)
 	if err := m.r.store.Replace(staged.take(), staged.version); err != nil {
 		m.dropStream()
@@ -40,6 +45,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	m.r.position.advance(staged.version)
 	m.r.logSlow(ctx, "watch-list", started)
 	m.stream.handOver(m.r.clock.Now())
+	m.r.report.succeeded()
 	return m.beginWatching(ctx)
 }
 
@@ -58,7 +64,7 @@ func (r *reflector) streamOptions(version string) metav1.ListOptions {
 
 // collect fills staged from the open stream up to the end mark, which also gives the version.
 func (m *machine) collect(ctx context.Context, staged *staging) error {
-	quiet := m.r.newSilence()
+	quiet := m.r.streamSilence()
 	defer quiet.stop()
 	return m.follow(ctx, m.stream, quiet, func(ctx context.Context, c watchChange) bool {
 		if err := staged.apply(c); err != nil {
@@ -73,14 +79,16 @@ func (m *machine) collect(ctx context.Context, staged *staging) error {
 func (m *machine) streamFailed(ctx context.Context, asked string, err error) reflectorPhase {
 	r := m.r
 	logger := klog.FromContext(ctx)
-	switch {
-	case errors.Is(err, errStopped):
+	if errors.Is(err, errStopped) {
 		return stopped
+	}
+	r.report.failed(err)
+	switch {
 	case isBusy(err):
 		logger.V(2).Info("Watch-list failed, backing off", "reflector", r.name, "type", r.typeDescription, "err", err)
-		return m.retryLater(streaming)
+		return m.retryLater(ctx, streaming, err)
 	case isRefused(err) && asked != "":
-		r.position.refused = true
+		r.refuse(true)
 		return streaming
 	case errors.Is(err, errClosed):
 		m.strikes++
@@ -89,8 +97,9 @@ func (m *machine) streamFailed(ctx context.Context, asked string, err error) ref
 			return streaming
 		}
 	}
-	r.position.refused = r.position.refused || isRefused(err)
+	r.refuse(r.position.refused || isRefused(err))
 	if errors.Is(err, errClosed) || errors.Is(err, errSilent) {
+		r.preferLists()
 		logger.Info("Warning: watch-list never comes to its end, falling back to LIST", "reflector", r.name, "type", r.typeDescription, "err", err)
 	} else {
 		logger.V(4).Info("No state by watch-list, falling back to LIST", "reflector", r.name, "type", r.typeDescription, "err", err)

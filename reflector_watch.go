@@ -23,8 +23,11 @@ func (m *machine) watch(ctx context.Context) reflectorPhase {
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		m.stream = s
+		m.r.report.succeeded()
 	}
-	err := m.follow(ctx, m.stream, nil, m.apply)
+	quiet := m.r.idleWatchdog()
+	defer quiet.stop()
+	err := m.follow(ctx, m.stream, quiet, m.apply)
 	m.r.logWatchEnd(ctx, m.stream, err)
 	m.dropStream()
 	return m.watchEnded(ctx, err)
@@ -42,12 +45,14 @@ func (r *reflector) watchOptions() metav1.ListOptions {
 // else another round, and its caller hears of the error.
 func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase {
 	var resync *resyncError
-	switch {
-	case errors.Is(err, errStopped), errors.As(err, &resync):
+	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return m.interrupted(ctx, err)
+	}
+	m.r.report.failed(err)
+	switch {
 	case isBusy(err):
 		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
-		return m.retryLater(watching)
+		return m.retryLater(ctx, watching, err)
 	default:
 		return m.endRound(ctx, err)
 	}
@@ -64,11 +69,18 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 		return stopped
 	case errors.Is(err, errClosed):
 		return watching
+	case errors.Is(err, errIdle):
+		logger.Info("Warning: the watch is silent, opening it anew", "reflector", m.r.name, "type", m.r.typeDescription)
+		m.r.report.silent()
+		return watching
+	}
+	m.r.report.failed(err)
+	switch {
 	case isExpired(err):
 		logger.V(4).Info("Watch expired", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
 	case apierrors.IsTooManyRequests(err):
 		logger.V(2).Info("Watch returned 429, backing off", "reflector", m.r.name, "type", m.r.typeDescription)
-		return m.retryLater(watching)
+		return m.retryLater(ctx, watching, err)
 	case isInternalError(err) && m.retry.ShouldRetry():
 		logger.V(2).Info("Watching again after an internal error", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
 		return watching
@@ -88,6 +100,9 @@ func (m *machine) apply(ctx context.Context, c watchChange) bool {
 		}
 	} else if c.kind != watch.Bookmark || m.r.bookmarks != nil {
 		m.collected.add(c, version)
+	}
+	if c.kind == watch.Bookmark {
+		m.r.bookmarked = true
 	}
 	if c.kind != watch.Added {
 		m.stream.ordered = true // the synthetic events, if any, are over

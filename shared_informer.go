@@ -51,6 +51,8 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		mutationDetector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
+		report:           newReflectorReport(),
+		fresh:            &freshness{},
 	}
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
@@ -72,6 +74,8 @@ type sharedIndexInformer struct {
 	mutationDetector MutationDetector
 	synced           chan struct{} // closed when the first list is in the store
 	failures         *processFailures
+	report           *reflectorReport
+	fresh            *freshness
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -107,7 +111,7 @@ func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext follows the server until ctx ends. It returns when no handler is running any more: what the handlers had
+// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no handler is running any more: what the handlers had
 // still to hear is dropped. It works once; a second call only logs.
 func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -148,7 +152,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		queueConfig: s.config.queue,
 	})
 	queue.direct = s.handleNow
-	s.life.controller = newController(Config{
+	c := newController(Config{
 		Queue:                        gatedQueue{queue, s.processor, ctx.Done()},
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
@@ -157,8 +161,9 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.handle) })
-	s.life.phase = phaseStarted
-	return s.life.controller
+	c.report, c.tuning = s.report, s.config.reflector
+	s.life.controller, s.life.phase = c, phaseStarted
+	return c
 }
 
 // handle brings a batch into the store and then to the handlers.
@@ -186,6 +191,7 @@ func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool)
 	defer s.failures.panickingBatch(batch)
 	defer s.applier.done()
 	changes := s.applier.apply(batch, isInInitialList)
+	s.fresh.note(batch)
 	s.watchForMutations(changes)
 	s.processor.distribute(changes)
 }

@@ -1,0 +1,136 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// waitsFor starts WaitForVersion and returns a look at how it ended, nil before.
+func waitsFor(t *testing.T, informer Controller, rv string) (ended func() *error) {
+	var result *error
+	go func() {
+		err := WaitForVersion(t.Context(), informer, rv)
+		result = &err
+	}()
+	return func() *error {
+		synctest.Wait()
+		return result
+	}
+}
+
+// TestWaitForVersion: each way by which the store can come to a version ends the wait, and no other.
+func TestWaitForVersion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		listed  string
+		events  []watch.Event
+		reached bool
+	}{
+		"listed":                          {"7", nil, true},
+		"listed newer":                    {"10", nil, true},
+		"listed older":                    {"6", nil, false},
+		"an event":                        {"5", []watch.Event{added("a", "7")}, true},
+		"a later event":                   {"5", []watch.Event{modified("a", "8")}, true},
+		"an earlier event":                {"5", []watch.Event{modified("a", "6")}, false},
+		"a deletion":                      {"5", []watch.Event{deleted("a", "7")}, true},
+		"a bookmark":                      {"5", []watch.Event{bookmark("7")}, true},
+		"synthetic events":                {"", []watch.Event{added("a", "9")}, false},
+		"synthetic events at 0":           {"0", []watch.Event{added("a", "9")}, false},
+		"synthetic events and a bookmark": {"", []watch.Event{added("a", "9"), bookmark("9")}, true},
+		"synthetic events and a change":   {"", []watch.Event{added("a", "9"), modified("a", "10")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newScriptedWatch(0)
+				server := &fakeServer{noStream: true, list: listOf(podList(tc.listed)), watch: watches(w)}
+				store, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
+				ended := waitsFor(t, simple, "7")
+				require.Nil(t, ended())
+				stop := running(t, simple)
+				for _, event := range tc.events {
+					w.events <- event
+				}
+				result := ended()
+				assert.Equal(t, tc.reached, result != nil)
+				if tc.reached {
+					require.NoError(t, *result)
+				}
+				require.NotNil(t, store)
+				stop()
+				if !tc.reached {
+					assert.ErrorIs(t, *ended(), errNotReached)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitForVersionStream: what a watch-list has brought counts when its end mark has come.
+func TestWaitForVersionStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScriptedWatch(0)
+		informer := informerOf(&fakeServer{watch: watches(w)}, WithListMode(ListModeWatchList))
+		defer running(t, informer)()
+		ended := waitsFor(t, informer, "7")
+		w.events <- added("a", "7")
+		w.events <- added("b", "8")
+		require.Nil(t, ended())
+		w.events <- endMark("8")
+		require.NotNil(t, ended())
+		require.NoError(t, *ended())
+	})
+}
+
+// TestWaitForVersionErrors: all the other ends of a wait.
+func TestWaitForVersionErrors(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listsThen(podList("abc"), errForbidden), watch: watches()}
+		informer := informerOf(server)
+		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
+			require.ErrorIs(t, WaitForVersion(t.Context(), informer, malformed), ErrNotComparable)
+		}
+		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, Indexers{})
+		require.ErrorIs(t, WaitForVersion(t.Context(), foreign, "7"), ErrNotSupported)
+		users := New(&Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
+		require.ErrorIs(t, WaitForVersion(t.Context(), users, "7"), ErrNotSupported)
+
+		defer running(t, informer)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		err := WaitForVersion(ctx, informer, "7")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errForbidden)
+		assert.Contains(t, err.Error(), "backing off (list)")
+
+		require.ErrorIs(t, WaitForVersion(t.Context(), informer, "7"), ErrNotComparable, "the server's versions are no numbers")
+	})
+}
+
+// TestWaitForVersionAfterRewind: a server that was set back does not leave the informer claiming a version it lost.
+func TestWaitForVersionAfterRewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, watch: watches(sent(failedWith(errExpired)))}
+		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			return podList([]string{"9", "3"}[min(n, 2)-1]), nil
+		}
+		informer := informerOf(server)
+		defer running(t, informer)()
+		require.NoError(t, WaitForVersion(t.Context(), informer, "9"))
+		time.Sleep(2 * time.Second)
+		require.Nil(t, waitsFor(t, informer, "4")())
+		require.NoError(t, WaitForVersion(t.Context(), informer, "3"))
+	})
+}

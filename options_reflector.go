@@ -1,0 +1,103 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// ListMode is how an informer takes over the whole state.
+type ListMode string
+
+const (
+	// ListModeAuto: by watch-list if the feature gate WatchListClient is on and the client does not deny it, else by LIST.
+	// Watch-lists that do not come to their end mark, three in a row or one that is silent, lead to LIST for 10 minutes.
+	ListModeAuto ListMode = ""
+	// ListModeList: by LIST.
+	ListModeList ListMode = "list"
+	// ListModeWatchList: by watch-list, whatever the gate and the client say. Where it does not come to its end mark, or
+	// fails, LIST is used, but only for that round.
+	ListModeWatchList ListMode = "watch-list"
+)
+
+// reflectorTuning are the properties of a reflector that client-go has no name for, or no way to set for an informer. The
+// zero value is client-go's behaviour.
+type reflectorTuning struct {
+	policy   ErrorPolicy // nil: always retry
+	mode     ListMode
+	silence  time.Duration // 0: streamSilenceLimit
+	idle     time.Duration // 0: a watch may be silent for ever
+	backoff  *wait.Backoff // nil: the default
+	pageSize int64         // 0: client-go's rules
+	jitter   time.Duration // 0: no pause before the first request
+	slots    *ListSlots    // nil: no cap
+}
+
+// WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
+// default is to try again with backoff, for ever. See StopOnForbidden and WaitForResource.
+func WithErrorPolicy(policy ErrorPolicy) Option {
+	return func(c *informerConfig) { c.reflector.policy = policy }
+}
+
+// WithListMode sets how the informer takes over the whole state. The default is ListModeAuto.
+func WithListMode(mode ListMode) Option {
+	return func(c *informerConfig) { c.reflector.mode = mode }
+}
+
+// WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it up and uses LIST. The
+// default, also for 0, is 2 minutes.
+func WithStreamSilence(limit time.Duration) Option {
+	return func(c *informerConfig) { c.reflector.silence = limit }
+}
+
+// WithIdleTimeout has the informer open its watch anew, from where it is, when neither an event nor a bookmark came for at
+// least limit and at most one and a half times that: a connection that a middlebox has dropped looks like a quiet one. It
+// begins to look after the first bookmark, because servers that send bookmarks send one each minute: limit should be
+// several minutes. Time in which the informer itself was held up does not count. The default, 0, is never.
+func WithIdleTimeout(limit time.Duration) Option {
+	return func(c *informerConfig) { c.reflector.idle = limit }
+}
+
+// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew. The default grows from
+// 0.8 s to 30 s, and is jittered up to the double. A longer Retry-After of the server goes first, up to 5 minutes.
+func WithBackoff(backoff wait.Backoff) Option {
+	return func(c *informerConfig) { c.reflector.backoff = &backoff }
+}
+
+// WithPageSize has the informer list in pages of that many objects, which keeps the peak of its memory low but takes lists
+// from the server's cache to its storage, which is much dearer for the server. The default, 0, asks for pages only where
+// the server ignores that or has no cache.
+func WithPageSize(objects int64) Option {
+	return func(c *informerConfig) { c.reflector.pageSize = objects }
+}
+
+// WithStartJitter has the informer wait for a random part of span before its first request, so that the informers of a
+// fleet that starts do not all list at once. The default, 0, is no wait.
+func WithStartJitter(span time.Duration) Option {
+	return func(c *informerConfig) { c.reflector.jitter = span }
+}
+
+// ListSlots caps how many informers take over the whole state at the same time: of those with the same ListSlots at most
+// that many list or stream, which bounds the peak of the memory. The others wait for their turn.
+type ListSlots struct{ free chan struct{} }
+
+// NewListSlots returns slots for n informers at the same time; 1 if n is less.
+func NewListSlots(n int) *ListSlots {
+	s := &ListSlots{free: make(chan struct{}, max(n, 1))}
+	for range cap(s.free) {
+		s.release()
+	}
+	return s
+}
+
+// release gives a slot back that was received from free.
+func (s *ListSlots) release() { s.free <- struct{}{} }
+
+// WithListSlots has the informer wait for one of the slots before it lists, or streams the whole state. A program that
+// gives the same to all its informers has a cap for the process. The default, nil, is no cap.
+func WithListSlots(slots *ListSlots) Option {
+	return func(c *informerConfig) { c.reflector.slots = slots }
+}

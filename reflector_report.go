@@ -1,0 +1,133 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// reflectorReport is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
+// the reflector is, so that an informer that was not started has one too.
+type reflectorReport struct {
+	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
+	lists   atomic.Int64  // LIST requests, each page one
+	watches atomic.Int64  // watch requests, watch-lists included
+	ended   chan struct{} // closed when run has returned
+
+	mu struct {
+		sync.Mutex
+		clock     clock.Clock
+		phase     Phase
+		mode      ListMode
+		err       error // the last one, kept when requests succeed again
+		errAt     time.Time
+		failures  int       // since the last success
+		refused   bool      // the server did not know the position
+		stopped   bool      // by the error policy
+		listUntil time.Time // until then LIST replaces watch-lists
+		silentAt  time.Time // when the idle watchdog last gave up a watch
+	}
+}
+
+func newReflectorReport() *reflectorReport {
+	p := &reflectorReport{ended: make(chan struct{})}
+	p.mu.clock, p.mu.phase = clock.RealClock{}, PhaseNew
+	return p
+}
+
+// attach is called by the reflector that the report is about.
+func (p *reflectorReport) attach(c clock.Clock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.clock = c
+}
+
+func (p *reflectorReport) enter(phase reflectorPhase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.phase = phase.exported()
+	switch phase {
+	case listing:
+		p.mu.mode = ListModeList
+	case streaming:
+		p.mu.mode = ListModeWatchList
+	}
+}
+
+// event notes that the server was heard of at now.
+func (p *reflectorReport) event(now time.Time) { p.heard.Store(now.UnixNano()) }
+
+// failed notes a request, or the following of a watch, that ended with err.
+func (p *reflectorReport) failed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.err, p.mu.errAt = err, p.mu.clock.Now()
+	p.mu.failures++
+}
+
+// succeeded notes that a watch is open, on a published state.
+func (p *reflectorReport) succeeded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.failures = 0
+}
+
+func (p *reflectorReport) refusal(refused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.refused = refused
+}
+
+// preferLists notes that LIST replaces watch-lists up to until.
+func (p *reflectorReport) preferLists(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.listUntil = until
+}
+
+// silent notes that the idle watchdog gave up a watch.
+func (p *reflectorReport) silent() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.silentAt = p.mu.clock.Now()
+}
+
+// giveUp notes that the error policy stopped the reflector because of err.
+func (p *reflectorReport) giveUp(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.err, p.mu.stopped = err, true
+}
+
+// attempts returns how many errors there were since the last success.
+func (p *reflectorReport) attempts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.failures
+}
+
+// end notes that run has returned.
+func (p *reflectorReport) end() {
+	p.enter(stopped)
+	close(p.ended)
+}
+
+func (p reflectorPhase) exported() Phase {
+	switch p {
+	case listing:
+		return PhaseListing
+	case streaming:
+		return PhaseStreaming
+	case watching:
+		return PhaseWatching
+	case backingOff:
+		return PhaseBackingOff
+	default:
+		return PhaseStopped
+	}
+}

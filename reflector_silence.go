@@ -1,0 +1,92 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look that comes late tells that
+// the reflector itself was held up, by its store or with the whole process; then it begins anew, as it does after an event.
+type silence struct {
+	clock clock.Clock
+	step  time.Duration
+	limit time.Duration
+	armed func() bool                                                // nil: always
+	still func(ctx context.Context, of *stream, quiet time.Duration) // a step passed without events; nil: nothing to do
+	err   error
+
+	timer clock.Timer
+	due   time.Time     // when the timer rings
+	seen  int           // stream.received at the last look
+	quiet time.Duration // since when it did not change, in whole steps
+}
+
+// streamSilence watches over a watch-list stream that waits for its end mark.
+func (r *reflector) streamSilence() *silence {
+	limit := r.tuning.silence
+	if limit <= 0 {
+		limit = streamSilenceLimit
+	}
+	s := &silence{clock: r.clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
+	s.still = func(ctx context.Context, of *stream, quiet time.Duration) {
+		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", r.name,
+			"type", r.typeDescription, "events", of.received, "silentFor", quiet)
+	}
+	s.arm()
+	return s
+}
+
+// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
+// the second one had the reflector's full attention.
+func (r *reflector) idleWatchdog() *silence {
+	limit := r.tuning.idle
+	if limit <= 0 {
+		return nil
+	}
+	s := &silence{clock: r.clock, step: limit / 2, limit: limit, armed: func() bool { return r.bookmarked }, err: errIdle}
+	s.arm()
+	return s
+}
+
+func (s *silence) arm() {
+	s.due = s.clock.Now().Add(s.step)
+	s.timer = s.clock.NewTimer(s.step)
+}
+
+// C delivers when it is time for a look. It is nil for a nil silence.
+func (s *silence) C() <-chan time.Time {
+	if s == nil {
+		return nil
+	}
+	return s.timer.C()
+}
+
+func (s *silence) stop() {
+	if s != nil {
+		s.timer.Stop()
+	}
+}
+
+// check takes a look. It returns err when the limit is reached.
+func (s *silence) check(ctx context.Context, of *stream) error {
+	late := s.clock.Now().Sub(s.due) > s.step/4
+	s.arm()
+	if of.received != s.seen || late || s.armed != nil && !s.armed() {
+		s.seen, s.quiet = of.received, 0
+		return nil
+	}
+	s.quiet += s.step
+	if s.quiet >= s.limit {
+		return s.err
+	}
+	if s.still != nil {
+		s.still(ctx, of, s.quiet)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is what an informer is doing and how well it goes, at the moment of the call that returned it. It is a copy.
+type Status struct {
+	// Phase is what the informer's reflector does.
+	Phase Phase
+	// Mode is how the state is, or was last, taken over: by LIST or by a watch-list stream. ListModeAuto before the first
+	// request.
+	Mode ListMode
+	// ResourceVersion is where the next watch would start; the store may still be busy with it. "" before the first list.
+	ResourceVersion string
+	// Synced tells whether the first list is in the store.
+	Synced bool
+	// LastError is the last error of a request or a watch, nil if there was none. It stays when requests succeed again:
+	// Attempts tells. Errors that are part of a working connection, as the end of a watch, do not count.
+	LastError error
+	// LastErrorAt is when LastError came; zero if there was none.
+	LastErrorAt time.Time
+	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last established.
+	Attempts int
+	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was ago. Zero and 0 before
+	// the first. Servers send a bookmark each minute or so, even if nothing changes.
+	LastEvent    time.Time
+	LastEventAge time.Duration
+	// Objects counts the objects in the store; 0 for a Controller of New, whose store is not known here.
+	Objects int
+	// Lists counts the LIST requests so far, each page one; Watches the watch requests, watch-lists included.
+	Lists, Watches int64
+	// Degraded says in words what is not as it should be; empty if all is well.
+	Degraded []string
+}
+
+// Phase is what a reflector does at a moment.
+type Phase string
+
+const (
+	// PhaseNew: it was not started.
+	PhaseNew Phase = "new"
+	// PhaseListing: a LIST is in flight, or waits for its turn.
+	PhaseListing Phase = "listing"
+	// PhaseStreaming: a watch-list stream is on its way to its end mark.
+	PhaseStreaming Phase = "streaming"
+	// PhaseWatching: a watch is being opened or followed.
+	PhaseWatching Phase = "watching"
+	// PhaseBackingOff: nothing is in flight, the next request is due later.
+	PhaseBackingOff Phase = "backing off"
+	// PhaseStopped: its context ended, or an ErrorPolicy stopped it.
+	PhaseStopped Phase = "stopped"
+)
+
+// ErrNotSupported tells that an informer is not one of this package, so that what was asked of it is not known.
+var ErrNotSupported = errors.New("not supported: not an informer of this package")
+
+// StatusOf returns the status of an informer or controller of this package, a wrapper included that passes GetController
+// on to it. The error is ErrNotSupported for others. It may be called at any time, and holds up nobody.
+func StatusOf(informer Controller) (Status, error) {
+	own := inspect(informer)
+	if own == nil {
+		return Status{}, ErrNotSupported
+	}
+	status := own.report.status()
+	status.ResourceVersion = informer.LastSyncResourceVersion()
+	status.Synced = informer.HasSynced()
+	if own.store != nil {
+		status.Objects = own.store.count()
+	}
+	return status, nil
+}
+
+// inspection is how the functions that report about informers see one.
+type inspection struct {
+	report *reflectorReport
+	store  *store     // nil if it is not ours
+	fresh  *freshness // nil if store is
+}
+
+// inspect returns nil for what is not of this package.
+func inspect(informer Controller) *inspection {
+	switch own := informer.(type) {
+	case *sharedIndexInformer:
+		return &inspection{report: own.report, store: own.store, fresh: own.fresh}
+	case controllerView:
+		return inspect(own.informer)
+	case *controller:
+		return &inspection{report: own.report, store: own.store, fresh: own.fresh}
+	case interface{ GetController() Controller }:
+		return inspect(own.GetController())
+	default:
+		return nil
+	}
+}
+
+// status fills what the reflector knows.
+func (p *reflectorReport) status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{
+		Phase: p.mu.phase, Mode: p.mu.mode,
+		LastError: p.mu.err, LastErrorAt: p.mu.errAt, Attempts: p.mu.failures,
+		Lists: p.lists.Load(), Watches: p.watches.Load(),
+	}
+	now := p.mu.clock.Now()
+	if heard := p.heard.Load(); heard != 0 {
+		s.LastEvent = time.Unix(0, heard)
+		s.LastEventAge = now.Sub(s.LastEvent)
+	}
+	s.Degraded = p.degradedLocked(now)
+	return s
+}
+
+func (p *reflectorReport) degradedLocked(now time.Time) []string {
+	m, reasons := &p.mu, []string(nil)
+	if m.stopped {
+		reasons = append(reasons, "stopped by its error policy")
+	}
+	if m.failures > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d errors since the last success", m.failures))
+	}
+	if m.refused {
+		reasons = append(reasons, "the server does not know the last resourceVersion")
+	}
+	if m.listUntil.After(now) {
+		reasons = append(reasons, "LIST instead of watch-list until "+m.listUntil.Format(time.RFC3339))
+	}
+	if !m.silentAt.IsZero() && m.silentAt.UnixNano() > p.heard.Load() {
+		reasons = append(reasons, "the watch was silent and was opened anew")
+	}
+	return slices.Clip(reasons)
+}
+
+// String returns the status in one line, without objects.
+func (s Status) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", s.Phase)
+	if s.Mode != ListModeAuto {
+		fmt.Fprintf(&b, " (%s)", s.Mode)
+	}
+	fmt.Fprintf(&b, " at version %q, %d objects, %d lists, %d watches", s.ResourceVersion, s.Objects, s.Lists, s.Watches)
+	if !s.LastEvent.IsZero() {
+		fmt.Fprintf(&b, ", last event %s ago", s.LastEventAge.Round(time.Millisecond))
+	}
+	if len(s.Degraded) > 0 {
+		fmt.Fprintf(&b, "; %s", strings.Join(s.Degraded, ", "))
+	}
+	if s.Attempts > 0 {
+		fmt.Fprintf(&b, "; last error: %v", s.LastError)
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// errStoppedUnsynced tells that an informer stopped before its first list was in the store.
+var errStoppedUnsynced = errors.New("stopped before it had synced")
+
+// WaitForSync waits until the first list of each informer is in its store. It does not poll.
+//
+// It returns nil, or, when ctx ends or one of the informers has stopped without having synced, an error that joins the
+// cause of that with, for each informer that has not synced, its name and its last error: 403, 401, a missing resource, a
+// refused connection. errors.Is, errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers of
+// other packages only the names are known. That an informer has synced says nothing of its handlers: ask their
+// registrations, which WaitFor takes.
+func WaitForSync(ctx context.Context, informers ...Controller) error {
+	waiting, stopWaiting := context.WithCancel(ctx)
+	defer stopWaiting()
+	results := make(chan error, len(informers))
+	for _, informer := range informers {
+		go func() { results <- awaitSynced(waiting, informer) }()
+	}
+	var ended error
+	for range informers {
+		if err := <-results; err != nil && ended == nil {
+			ended = err
+			stopWaiting()
+		}
+	}
+	if ended == nil {
+		return nil
+	}
+	causes := []error{ended}
+	for _, informer := range informers {
+		if !informer.HasSynced() {
+			causes = append(causes, whyUnsynced(informer))
+		}
+	}
+	if len(causes) == 1 {
+		return nil // the last one synced after all
+	}
+	return errors.Join(causes...)
+}
+
+// awaitSynced returns nil once informer has synced, else why it does not wait any longer.
+func awaitSynced(ctx context.Context, informer Controller) error {
+	synced := informer.HasSyncedChecker().Done()
+	var ended <-chan struct{} // nil: never
+	if own := inspect(informer); own != nil {
+		ended = own.report.ended
+	}
+	var err error
+	select {
+	case <-synced:
+	case <-ended:
+		err = errStoppedUnsynced
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	select {
+	case <-synced:
+		return nil
+	default:
+		return err
+	}
+}
+
+func whyUnsynced(informer Controller) error {
+	name := informer.HasSyncedChecker().Name()
+	status, err := StatusOf(informer)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s has not synced", name)
+	case status.Attempts > 0:
+		return fmt.Errorf("%s has not synced (%s): %w", name, status.Phase, status.LastError)
+	default:
+		return fmt.Errorf("%s has not synced (%s)", name, status.Phase)
+	}
+}
+
+// The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most tests sync at once, and
+// client-go's value in the end.
+const (
+	firstSyncPoll = time.Millisecond
+	lastSyncPoll  = 100 * time.Millisecond
+)
+
+// WaitForCacheSync asks all of cacheSyncs, again and again, and returns true once all say yes in the same round, false if
+// stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor reacts at once, WaitForSync also says why.
+func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
+	for pause := firstSyncPoll; !allSynced(cacheSyncs); pause = min(2*pause, lastSyncPoll) {
+		timer := time.NewTimer(pause)
+		select {
+		case <-stopCh:
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+	}
+	return true
+}
+
+func allSynced(cacheSyncs []InformerSynced) bool {
+	for _, synced := range cacheSyncs {
+		if !synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the waiting controller.
+func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
+	ctx := klog.NewContext(context.Background(), klog.LoggerWithValues(klog.Background(), "controller", controllerName))
+	return waitLogged(ctx, stopCh, cacheSyncs)
+}
+
+// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and after that goes to the
+// logger of ctx.
+func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
+	return waitLogged(ctx, ctx.Done(), cacheSyncs)
+}
+
+func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced) bool {
+	logger := klog.FromContext(ctx)
+	logger.Info("Waiting for the caches to sync")
+	if !WaitForCacheSync(stopCh, cacheSyncs...) {
+		utilruntime.HandleErrorWithContext(ctx, nil, "The caches have not synced")
+		return false
+	}
+	logger.Info("The caches have synced")
+	return true
+}
