@@ -46,6 +46,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	f.logger = queueLogger(opts.Logger, f.name)
 	f.known, f.transform.function = opts.KnownObjects, opts.Transformer
 	f.waiting, f.admits = f.byKey, f.admitsLocked
+	f.early = true // as in client-go: the process function of the last item sees HasSynced
 	f.setMetrics(InformerNameAndResource{}, nil)
 	return f
 }

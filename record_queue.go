@@ -28,6 +28,7 @@ type recordQueue struct {
 
 	bookmarks bool // keep them; else they are dropped
 	unlocked  bool // process without holding mu
+	early     bool // HasSynced counts items when they are taken, not when they are processed
 	waiting   order
 	measured  bool                                 // somebody looks at metrics.latency
 	admits    func(typ DeltaType, key string) bool // whether a record is worth its place, asked under the lock; nil: always
@@ -195,7 +196,11 @@ func (q *recordQueue) pop(title string, count func() int, process processFunc) e
 // workLocked has a batch of that many items processed, without the lock if the queue allows that.
 func (q *recordQueue) workLocked(batch []record, items int, process processFunc) error {
 	isInInitialList := !q.HasSynced()
-	defer q.throughLocked(items)
+	if q.early {
+		q.throughLocked(items)
+	} else {
+		defer q.throughLocked(items)
+	}
 	if q.unlocked {
 		q.mu.busy = true
 		q.mu.Unlock()
