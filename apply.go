@@ -3,7 +3,12 @@
 
 package cache
 
-import "slices"
+import (
+	"iter"
+	"slices"
+
+	"github.com/kinformer/cache/internal/table"
+)
 
 // applier brings the store of an informer up to date, batch by batch, and says what that means to handlers. It has one
 // user at a time: the consumer of the informer's queue.
@@ -71,19 +76,19 @@ func keyedRun(batch []record) int {
 func (a *applier) commit(changes []change, run []record, isInInitialList bool) []change {
 	operations := slices.Grow(a.operations[:0], len(run))
 	for i := range run {
-		op := operation{key: run[i].key}
-		if run[i].typ != Deleted {
-			op.object = run[i].object
+		op := operation{Key: run[i].key, Object: run[i].object}
+		if run[i].typ == Deleted {
+			op.Object, op.Delete = nil, true
 		}
 		operations = append(operations, op)
 	}
-	replaced := a.store.commit(operations, func(held string) string { return versionAfterRun(held, run) })
-	clear(operations)
-	a.operations = operations
+	a.store.commit(operations, func(held string) string { return versionAfterRun(held, run) })
 	changes = slices.Grow(changes, len(run))
 	for i := range run {
-		changes = append(changes, a.changeFor(&run[i], replaced[i], isInInitialList))
+		changes = append(changes, a.changeFor(&run[i], operations[i].Old, isInInitialList))
 	}
+	clear(operations)
+	a.operations = operations
 	return changes
 }
 
@@ -148,34 +153,40 @@ func (a *applier) noteVersion(key, version string, stored any) {
 // order; an object that is listed twice counts once, in its last state.
 func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
 	listed := rec.list
-	items := make(map[string]any, len(listed.keys))
-	for i, key := range listed.keys {
-		items[key] = listed.objects[i]
-	}
-	fresh := len(items)
-	for _, key := range listed.kept {
-		if cached, exists := a.store.threadSafeMap.Get(key); exists && items[key] == nil {
-			items[key] = cached
-		}
-	}
-	former := a.store.swap(items, rec.version)
-	for key, obj := range former {
-		if _, stays := items[key]; !stays {
+	former := a.store.Snapshot()
+	defer former.Close()
+	a.store.replaceAll(withKept(listed, former), len(listed.keys)+len(listed.kept), rec.version)
+
+	for key, obj := range former.All() {
+		if _, stays := a.store.threadSafeMap.Get(key); !stays {
 			delete(a.received, key)
 			changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
 		}
 	}
-	last := lastPositions(listed.keys, fresh)
-	if len(former) == 0 && last == nil {
+	last := a.lastPositions(listed)
+	if former.Len() == 0 && last == nil {
 		return a.addAll(changes, listed, isInInitialList)
 	}
 	for i, key := range listed.keys {
 		if last == nil || last[key] == i {
 			one := record{typ: ReplacedAll, key: key, version: listed.versions[i], object: listed.objects[i]}
-			changes = append(changes, a.changeFor(&one, former[key], isInInitialList))
+			old, _ := former.Get(key)
+			changes = append(changes, a.changeFor(&one, old, isInInitialList))
 		}
 	}
 	return changes
+}
+
+// withKept yields the list, and before it the cached objects that stay because their listed state cannot be had.
+func withKept(listed *replacement, former *table.Snapshot) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, key := range listed.kept {
+			if cached, exists := former.Get(key); exists && !yield(key, cached) {
+				return
+			}
+		}
+		zipped(listed.keys, listed.objects)(yield)
+	}
 }
 
 // addAll is replaceAll into an empty store: one bulk record.
@@ -189,13 +200,13 @@ func (a *applier) addAll(changes []change, listed *replacement, isInInitialList 
 	return append(changes, change{kind: changeAdd, many: newSnapshot(listed.objects), initial: isInInitialList})
 }
 
-// lastPositions tells where each key stands last; nil when none stands twice.
-func lastPositions(keys []string, distinct int) map[string]int {
-	if len(keys) == distinct {
+// lastPositions tells where each key stands last in the list that the store holds now; nil when none stands twice.
+func (a *applier) lastPositions(listed *replacement) map[string]int {
+	if len(listed.kept) == 0 && a.store.Len() == len(listed.keys) {
 		return nil
 	}
-	last := make(map[string]int, distinct)
-	for i, key := range keys {
+	last := make(map[string]int, len(listed.keys))
+	for i, key := range listed.keys {
 		last[key] = i
 	}
 	return last

@@ -40,7 +40,7 @@ func WaitForVersion(ctx context.Context, informer Controller, rv string) error {
 	defer own.fresh.waiting.Add(-1)
 	for {
 		changed := own.fresh.next() // before the look, so that no change falls between look and wait
-		if reached, err := own.fresh.reached(own.store.applied(), rv); reached || err != nil {
+		if reached, err := own.fresh.reached(own.store.RV(), rv); reached || err != nil {
 			return err
 		}
 		select {
@@ -121,18 +121,4 @@ func (f *freshness) reached(applied, rv string) (bool, error) {
 		return false, fmt.Errorf("%w: the informer is at %q", ErrNotComparable, applied)
 	}
 	return order >= 0, nil
-}
-
-// applied returns the version of the store's content, whatever the feature gates say.
-func (m *threadSafeMap) applied() string {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return m.state.version
-}
-
-// count returns how many objects are stored.
-func (m *threadSafeMap) count() int {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return len(m.state.items)
 }

@@ -7,98 +7,59 @@ import (
 	"fmt"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // Indices is a parameter type of NewThreadSafeStore, there so that client-go's calls compile. A store keeps its indices
 // to itself: what is given is left untouched, and nothing can be read from it.
-type Indices map[string]*index
+type Indices map[string]index
 
-// index is one secondary index of a store.
-//
-// Invariants: key is in postings[v] exactly when v is in byKey[key]; no posting is empty; byKey holds no empty slice.
-type index struct {
-	name     string
-	valuesOf IndexFunc
-	byKey    map[string][]string
-	postings map[string]sets.Set[string]
+// index is what nobody can put into an Indices.
+type index struct{}
+
+// IndexFailure tells that an index function returned an error or panicked for an object. The object is stored all the
+// same, and is in that index under no value. Without OnIndexFailure it is reported to
+// k8s.io/apimachinery/pkg/util/runtime.HandleError, by key, not by content.
+type IndexFailure struct {
+	Index  string      // the name of the index
+	Key    string      // the key of the object
+	Object interface{} // the object, shared with the store
+	Err    error       // what the function returned, or an error that says it panicked
 }
 
-func newIndex(name string, valuesOf IndexFunc) *index {
-	return &index{name: name, valuesOf: valuesOf, byKey: map[string][]string{}, postings: map[string]sets.Set[string]{}}
+// OnIndexFailure has hook called for each failure of an index function, after the write and with no lock held, in the
+// goroutine of the writer. In an informer that delays everything behind it.
+func OnIndexFailure(hook func(IndexFailure)) StoreOption {
+	return func(s *store) { s.onFailure = hook }
 }
 
-// values asks the user's function for the values of obj. An error or a panic of that function is reported, and means that
-// the object is not in this index: the store keeps it all the same.
-func (ix *index) values(key string, obj any) []string {
-	values, err := callIndexFunc(ix.valuesOf, obj)
-	if err != nil {
-		utilruntime.HandleError(fmt.Errorf("index %q leaves out the object with key %q: %w", ix.name, key, err))
-		return nil
-	}
-	return values
+// WithIndexPanics has a write panic for an object whose index function fails, as client-go does. The write is complete by
+// then, and no lock is held; the object is in the store and not in the index. A hook of OnIndexFailure is called before.
+func WithIndexPanics() StoreOption {
+	return func(s *store) { s.panics = true }
 }
 
-func callIndexFunc(valuesOf IndexFunc, obj any) (values []string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			values, err = nil, fmt.Errorf("index function panicked: %v", r)
-		}
-	}()
-	return valuesOf(obj)
-}
-
-// put makes values the ones that key is found under. The index owns the slice from here on.
-func (ix *index) put(key string, values []string) {
-	old := ix.byKey[key]
-	if len(old) == 1 && len(values) == 1 && old[0] == values[0] {
-		return
+// indexFailed is called by the table for each failure.
+func (m *threadSafeMap) indexFailed(f table.IndexFailure) {
+	err := fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
+	switch {
+	case m.onFailure != nil:
+		m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
+	case !m.panics:
+		utilruntime.HandleError(err)
 	}
-	for _, value := range old {
-		ix.drop(value, key)
-	}
-	for _, value := range values {
-		posting := ix.postings[value]
-		if posting == nil {
-			posting = sets.Set[string]{}
-			ix.postings[value] = posting
-		}
-		posting.Insert(key)
-	}
-	if len(values) == 0 {
-		delete(ix.byKey, key)
-	} else {
-		ix.byKey[key] = values
+	if m.panics {
+		panic(err)
 	}
 }
 
-func (ix *index) drop(value, key string) {
-	posting := ix.postings[value]
-	posting.Delete(key)
-	if len(posting) == 0 {
-		delete(ix.postings, value)
+// IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false
+// for stores of other packages.
+func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
+	own, ok := s.(*store)
+	if !ok {
+		return nil, false
 	}
-}
-
-// keys returns the keys under any of the values, each once. The set belongs to the index when there is one value.
-func (ix *index) keys(values []string) sets.Set[string] {
-	if len(values) == 1 {
-		return ix.postings[values[0]]
-	}
-	union := sets.Set[string]{}
-	for _, value := range values {
-		for key := range ix.postings[value] {
-			union.Insert(key)
-		}
-	}
-	return union
-}
-
-// filled returns a new index with the same function over the given objects.
-func (ix *index) filled(items map[string]any) *index {
-	fresh := newIndex(ix.name, ix.valuesOf)
-	for key, obj := range items {
-		fresh.put(key, ix.values(key, obj))
-	}
-	return fresh
+	return own.Table.IndexFailures(), true
 }

@@ -73,7 +73,7 @@ func StatusOf(informer Controller) (Status, error) {
 	status.ResourceVersion = informer.LastSyncResourceVersion()
 	status.Synced = informer.HasSynced()
 	if own.store != nil {
-		status.Objects = own.store.count()
+		status.Objects = own.store.Len()
 	}
 	return status, nil
 }

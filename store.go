@@ -6,6 +6,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // store is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
@@ -133,16 +134,26 @@ func (s *store) GetByKey(key string) (item interface{}, exists bool, err error) 
 // Replace makes list the whole content of the store, seen by readers all at once. Of objects with the same key the last
 // one counts. An object without a key, or that cannot be transformed, fails the call and leaves the store as it was.
 func (s *store) Replace(list []interface{}, resourceVersion string) error {
-	items := make(map[string]any, len(list))
-	for _, obj := range list {
-		key, stored, err := s.admit(obj)
-		if err != nil {
+	keys, objects := make([]string, len(list)), make([]any, len(list))
+	for i, obj := range list {
+		var err error
+		if keys[i], objects[i], err = s.admit(obj); err != nil {
 			return err
 		}
-		items[key] = stored
 	}
-	s.threadSafeMap.Replace(items, resourceVersion)
+	s.replaceAll(zipped(keys, objects), len(keys), resourceVersion)
 	return nil
+}
+
+// zipped yields keys and objects in pairs.
+func zipped(keys []string, objects []any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for i, key := range keys {
+			if !yield(key, objects[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Transaction applies those of the transactions whose object has a key, seen by readers all at once, without the

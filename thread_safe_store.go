@@ -4,32 +4,23 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
-	"slices"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
-// threadSafeMap holds the objects and their indices. It implements ThreadSafeStoreWithTransaction.
-//
-// A write call holds writer from beginning to end: it computes what needs the user's index functions first and only then
-// takes state for a short time. So no user function ever runs under a lock that readers take, and a Replace or an
-// AddIndexers builds its indices aside while reads go on. Lock order: writer, then state.
+// threadSafeMap holds the objects and their indices in a table, whose readers never wait. It implements
+// ThreadSafeStoreWithTransaction.
 type threadSafeMap struct {
-	writer sync.Mutex
-
-	// state may be read by whoever holds either of the two locks, and changes only under both.
-	state struct {
-		sync.RWMutex
-		items   map[string]any
-		indices map[string]*index
-		version string
-	}
-
-	versionMetric GaugeMetric
+	*table.Table
+	versionMetric GaugeMetric // nil: nobody looks at it
+	onFailure     func(IndexFailure)
+	panics        bool // an index function that fails panics in the writer
 }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
@@ -42,103 +33,53 @@ type ThreadSafeStoreOption = func(*threadSafeMap)
 // means the one that SetInformerMetricsProvider left.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
-		m.versionMetric = newVersionMetric(identifier, provider)
+		m.versionMetric = nil
+		if metric := newVersionMetric(identifier, provider); metric != (noMetric{}) {
+			m.versionMetric = metric
+		}
 	}
 }
 
 // NewThreadSafeStore returns an empty store with the given indexers, safe for use by any number of goroutines. The store
 // copies indexers; indices is ignored. Objects are shared with the callers: what was put in must not be changed afterwards.
 //
-// An index function that fails or panics costs nothing but the object's place in that index; the failure is reported to
-// k8s.io/apimachinery/pkg/util/runtime.HandleError. (client-go panics, with its lock held.)
+// No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a Transaction, a Replace
+// or an AddIndexers. A goroutine that has seen a state never sees an older one. A write waits for other writes only.
+//
+// An index function that fails or panics costs nothing but the object's place in that index; see IndexFailure.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	return newThreadSafeMap(indexers, opts...)
 }
 
 func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadSafeMap {
-	m := &threadSafeMap{versionMetric: noMetric{}}
-	m.state.items = map[string]any{}
-	m.state.indices = make(map[string]*index, len(indexers))
-	for name, valuesOf := range indexers {
-		m.state.indices[name] = newIndex(name, valuesOf)
-	}
+	m := &threadSafeMap{}
 	for _, opt := range opts {
 		opt(m)
 	}
+	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailure: m.indexFailed})
 	return m
 }
 
-// operation is one step of a transaction: object nil means delete.
-type operation struct {
-	key    string
-	object any
-}
+// operation is one step of a commit. The table fills in what the operation replaced.
+type operation = table.Op
 
 // commit applies the operations in order, seen by readers all at once, and moves the store's resourceVersion on by
-// advance. It returns the object that each operation replaced, nil for none.
-func (m *threadSafeMap) commit(operations []operation, advance func(held string) string) []any {
-	m.writer.Lock()
-	defer m.writer.Unlock()
-	values := m.indexValues(operations)
-
-	replaced := make([]any, len(operations))
-	m.state.Lock()
-	defer m.state.Unlock()
-	for i, op := range operations {
-		replaced[i] = m.state.items[op.key]
-		if op.object == nil {
-			delete(m.state.items, op.key)
-		} else {
-			m.state.items[op.key] = op.object
-		}
-	}
-	for name, perOperation := range values {
-		for i, op := range operations {
-			m.state.indices[name].put(op.key, perOperation[i])
-		}
-	}
-	m.moveVersion(advance(m.state.version))
-	return replaced
+// advance.
+func (m *threadSafeMap) commit(operations []operation, advance func(held string) string) {
+	m.Apply(operations, advance)
+	m.publishVersion()
 }
 
-// indexValues computes, per index, the values of each operation's object. The caller holds writer.
-func (m *threadSafeMap) indexValues(operations []operation) map[string][][]string {
-	all := make(map[string][][]string, len(m.state.indices))
-	for name, ix := range m.state.indices {
-		perOperation := make([][]string, len(operations))
-		for i, op := range operations {
-			if op.object != nil {
-				perOperation[i] = ix.values(op.key, op.object)
-			}
-		}
-		all[name] = perOperation
-	}
-	return all
+// replaceAll makes the n objects the whole content of the store, at once for every reader; of those with the same key the
+// last one counts.
+func (m *threadSafeMap) replaceAll(objects iter.Seq2[string, any], n int, version string) {
+	m.Table.Replace(objects, n, version)
+	m.publishVersion()
 }
 
-// swap makes items the whole content of the store, at once for every reader, and returns the former content, which then
-// belongs to the caller. The store owns items from here on.
-func (m *threadSafeMap) swap(items map[string]any, version string) map[string]any {
-	m.writer.Lock()
-	defer m.writer.Unlock()
-	fresh := make(map[string]*index, len(m.state.indices))
-	for name, ix := range m.state.indices {
-		fresh[name] = ix.filled(items)
-	}
-
-	m.state.Lock()
-	defer m.state.Unlock()
-	former := m.state.items
-	m.state.items, m.state.indices = items, fresh
-	m.moveVersion(version)
-	return former
-}
-
-// moveVersion sets the store's resourceVersion. The caller holds both locks.
-func (m *threadSafeMap) moveVersion(version string) {
-	if version != m.state.version {
-		m.state.version = version
-		publishVersion(m.versionMetric, version)
+func (m *threadSafeMap) publishVersion() {
+	if m.versionMetric != nil {
+		publishVersion(m.versionMetric, m.RV())
 	}
 }
 
@@ -147,7 +88,7 @@ func (m *threadSafeMap) Add(key string, obj interface{}) { m.Update(key, obj) }
 
 // Update stores obj under key, replacing what is there.
 func (m *threadSafeMap) Update(key string, obj interface{}) {
-	m.commit([]operation{{key, obj}}, func(held string) string { return versionAfter(held, obj) })
+	m.commit([]operation{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Delete removes what is stored under key, if anything. The store's resourceVersion stays.
@@ -155,7 +96,7 @@ func (m *threadSafeMap) Delete(key string) { m.DeleteWithObject(key, nil) }
 
 // DeleteWithObject is Delete, with the resourceVersion of the deletion taken from obj.
 func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
-	m.commit([]operation{{key: key}}, func(held string) string { return versionAfter(held, obj) })
+	m.commit([]operation{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Transaction applies all transactions in order; no reader sees only some of them. One of a type that is none of the
@@ -165,9 +106,9 @@ func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) 
 	for _, txn := range transactions {
 		switch txn.Type {
 		case TransactionTypeAdd, TransactionTypeUpdate:
-			operations = append(operations, operation{txn.Key, txn.Object})
+			operations = append(operations, operation{Key: txn.Key, Object: txn.Object})
 		case TransactionTypeDelete:
-			operations = append(operations, operation{key: txn.Key})
+			operations = append(operations, operation{Key: txn.Key, Delete: true})
 		}
 	}
 	m.commit(operations, func(held string) string {
@@ -186,9 +127,9 @@ func versionAfter(held string, obj any) string {
 	return held
 }
 
-// Replace makes items the whole content of the store, which owns the map from here on.
+// Replace makes items the whole content of the store.
 func (m *threadSafeMap) Replace(items map[string]interface{}, resourceVersion string) {
-	m.swap(items, resourceVersion)
+	m.replaceAll(maps.All(items), len(items), resourceVersion)
 }
 
 // Bookmark sets the store's resourceVersion, unless it is older than the one held.
@@ -196,134 +137,87 @@ func (m *threadSafeMap) Bookmark(rv string) {
 	m.commit(nil, func(held string) string { return laterVersion(held, rv) })
 }
 
-// Get returns what is stored under key.
-func (m *threadSafeMap) Get(key string) (item interface{}, exists bool) {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	item, exists = m.state.items[key]
-	return item, exists
-}
-
-// List returns the stored objects in no particular order. The slice belongs to the caller.
-func (m *threadSafeMap) List() []interface{} {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return slices.AppendSeq(make([]any, 0, len(m.state.items)), maps.Values(m.state.items))
-}
-
-// ListKeys returns the keys in no particular order. The slice belongs to the caller.
-func (m *threadSafeMap) ListKeys() []string {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return slices.AppendSeq(make([]string, 0, len(m.state.items)), maps.Keys(m.state.items))
-}
+// List returns the stored objects in no particular order. The slice belongs to the caller and is never nil.
+func (m *threadSafeMap) List() []interface{} { return m.ListInto(make([]any, 0, m.Len())) }
 
 // LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the gate AtomicFIFO is off.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	if !features.FeatureGates().Enabled(features.AtomicFIFO) {
 		return ""
 	}
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return m.state.version
+	return m.RV()
 }
 
 // Resync does nothing: there is nothing behind the store to catch up with.
 func (m *threadSafeMap) Resync() error { return nil }
 
-// Index returns the stored objects that share a value of the index with obj, each once.
-func (m *threadSafeMap) Index(indexName string, obj interface{}) ([]interface{}, error) {
-	m.state.RLock()
-	ix := m.state.indices[indexName]
-	m.state.RUnlock()
-	if ix == nil {
-		return nil, errNoIndex(indexName)
-	}
-	values, err := callIndexFunc(ix.valuesOf, obj)
-	if err != nil {
-		return nil, err
-	}
-	m.state.RLock()
-	defer m.state.RUnlock()
-	return m.collect(m.state.indices[indexName].keys(values)), nil
+// Index returns the stored objects that share a value of the index with obj, each once. The index function runs in this
+// goroutine; that it fails or panics is the error.
+func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			objects, err = nil, fmt.Errorf("index %q: function panicked: %v", indexName, p)
+		}
+	}()
+	objects, err = m.Table.Index(indexName, obj)
+	return objects, indexError(indexName, err)
 }
 
 // ByIndex returns the objects whose values in the index contain indexedValue.
 func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	ix := m.state.indices[indexName]
-	if ix == nil {
-		return nil, errNoIndex(indexName)
-	}
-	return m.collect(ix.postings[indexedValue]), nil
-}
-
-// collect returns the objects stored under keys. The caller holds a lock.
-func (m *threadSafeMap) collect(keys sets.Set[string]) []any {
-	objects := make([]any, 0, len(keys))
-	for key := range keys {
-		objects = append(objects, m.state.items[key])
-	}
-	return objects
+	objects, err := m.Table.ByIndex(indexName, indexedValue)
+	return objects, indexError(indexName, err)
 }
 
 // IndexKeys returns the keys of what ByIndex returns, sorted.
 func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	ix := m.state.indices[indexName]
-	if ix == nil {
-		return nil, errNoIndex(indexName)
+	keys, err := m.Table.IndexKeys(indexName, indexedValue)
+	if keys == nil && err == nil {
+		keys = []string{}
 	}
-	return sets.List(ix.postings[indexedValue]), nil
+	return keys, indexError(indexName, err)
 }
 
 // ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
 func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	ix := m.state.indices[name]
-	if ix == nil {
+	values, err := m.IndexValues(name)
+	if err != nil {
 		return []string{}
 	}
-	return slices.AppendSeq(make([]string, 0, len(ix.postings)), maps.Keys(ix.postings))
+	return values
 }
 
-func errNoIndex(name string) error { return fmt.Errorf("index %q does not exist", name) }
+// indexError names the index that does not exist. Other errors are passed on.
+func indexError(name string, err error) error {
+	if errors.Is(err, table.ErrNoIndex) {
+		return fmt.Errorf("index %q does not exist", name)
+	}
+	return err
+}
 
 // GetIndexers returns a copy of the store's indexers.
 func (m *threadSafeMap) GetIndexers() Indexers {
-	m.state.RLock()
-	defer m.state.RUnlock()
-	indexers := make(Indexers, len(m.state.indices))
-	for name, ix := range m.state.indices {
-		indexers[name] = ix.valuesOf
+	functions := m.Table.Indexers()
+	indexers := make(Indexers, len(functions))
+	for name, valuesOf := range functions {
+		indexers[name] = valuesOf
 	}
 	return indexers
 }
 
-// AddIndexers adds indices over what is stored and all that follows. All names must be new, else nothing is added.
+// AddIndexers adds indices over what is stored and all that follows. All names must be new, else nothing is added. Reads go
+// on meanwhile, without the new indices until they are complete.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
-	m.writer.Lock()
-	defer m.writer.Unlock()
-	var known []string
-	for name := range newIndexers {
-		if _, exists := m.state.indices[name]; exists {
-			known = append(known, name)
-		}
+	if err := m.Table.AddIndexers(asFuncs(newIndexers)); err != nil {
+		return fmt.Errorf("indexer conflict: %w", err)
 	}
-	if len(known) > 0 {
-		slices.Sort(known)
-		return fmt.Errorf("indexer conflict: %v", known)
-	}
-	all := maps.Clone(m.state.indices)
-	for name, valuesOf := range newIndexers {
-		all[name] = newIndex(name, valuesOf).filled(m.state.items)
-	}
-
-	m.state.Lock()
-	defer m.state.Unlock()
-	m.state.indices = all
 	return nil
+}
+
+func asFuncs(indexers Indexers) map[string]table.IndexFunc {
+	functions := make(map[string]table.IndexFunc, len(indexers))
+	for name, valuesOf := range indexers {
+		functions[name] = valuesOf
+	}
+	return functions
 }

@@ -1,0 +1,188 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+const (
+	groupLen = 7
+
+	// Eight bytes at once: seven tags, and the overflow count in the highest.
+	lowBits     = 0x0001010101010101
+	highBits    = 0x0080808080808080
+	overflowOne = 1 << 56
+	overflowMax = 0xFF
+
+	// A table grows by half when more than 6/7 of its slots are in use: 10.7 to
+	// 16 bytes an entry, and 1.2 groups for a hit at the fullest.
+	fullNum, fullDen = 6, 7
+)
+
+// group is one cache line of a hash table: a tag and a pointer for each of its
+// entries. A tag is 0 for a free slot, else 0x80 and seven bits of the hash.
+//
+// The overflow count says how many entries have this group on their way and
+// live further on; a search ends at the first group where it is 0. So an entry
+// goes without a trace. A count that has reached overflowMax stays there until
+// the table is rebuilt.
+type group[T any] struct {
+	ctrl atomic.Uint64
+	refs [groupLen]atomic.Pointer[T]
+}
+
+// hashtab finds entries by a 64-bit hash. One writer, readers without a lock;
+// the caller compares the keys. The zero value is not usable: see reserve.
+//
+// A reader that meets a table in change sees each slot as it was or as it is;
+// an entry that is there all the while is found, because it never moves but
+// into a new array.
+type hashtab[T any] struct {
+	groups atomic.Pointer[[]group[T]]
+
+	// What follows is the writer's. ids has the id of each slot.
+	ids  []uint32
+	live int
+}
+
+// reserve makes room for n entries in an empty table.
+func (t *hashtab[T]) reserve(n int) {
+	groups := make([]group[T], n*fullDen/(fullNum*groupLen)+1)
+	t.ids = make([]uint32, len(groups)*groupLen)
+	t.groups.Store(&groups)
+}
+
+// home is the group where the search for a hash begins.
+func home(hash uint64, groups int) int {
+	return int(hash >> 32 * uint64(groups) >> 32)
+}
+
+// match returns a bit for each tag that equals the hash's, and perhaps for some
+// that do not: the keys decide.
+func match(ctrl, hash uint64) uint64 {
+	x := ctrl ^ tag(hash)*lowBits
+	return (x - lowBits) & ^x & highBits
+}
+
+func tag(hash uint64) uint64 { return hash&0x7F | 0x80 }
+
+// first is the slot of the lowest bit of a match.
+func first(match uint64) int { return bits.TrailingZeros64(match) >> 3 }
+
+// full tells that a group has no free slot.
+func full(ctrl uint64) bool { return ctrl&highBits == highBits }
+
+// search walks the entries that may have a hash.
+type search[T any] struct {
+	groups []group[T]
+	hash   uint64
+	// bits are the candidates left in group i, left the groups after it.
+	bits, ctrl uint64
+	i, left    int
+}
+
+func (t *hashtab[T]) search(hash uint64) search[T] {
+	groups := *t.groups.Load()
+	i := home(hash, len(groups))
+	ctrl := groups[i].ctrl.Load()
+	return search[T]{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
+}
+
+// next returns the next candidate and its slot; nil after the last one. It
+// looks at each group once at most, so it ends whatever the writer does.
+func (s *search[T]) next() (*T, int) {
+	for {
+		for s.bits != 0 {
+			j := first(s.bits)
+			s.bits &= s.bits - 1
+			if e := s.groups[s.i].refs[j].Load(); e != nil {
+				return e, s.i*groupLen + j
+			}
+		}
+		if s.left--; s.ctrl < overflowOne || s.left == 0 {
+			return nil, 0
+		}
+		if s.i++; s.i == len(s.groups) {
+			s.i = 0
+		}
+		s.ctrl = s.groups[s.i].ctrl.Load()
+		s.bits = match(s.ctrl, s.hash)
+	}
+}
+
+// insert adds an entry that is not in the table. hashOf is asked for the hash
+// of the others if the table has to grow.
+func (t *hashtab[T]) insert(hash uint64, e *T, id uint32, hashOf func(*T) uint64) {
+	groups := *t.groups.Load()
+	if slots := len(groups) * groupLen; (t.live+1)*fullDen > slots*fullNum {
+		t.rebuild(len(groups)+len(groups)/2+1, hashOf)
+	}
+	t.place(hash, e, id)
+	t.live++
+}
+
+// place stores an entry in the first free slot on its way, and counts it as
+// overflow on the groups before that.
+func (t *hashtab[T]) place(hash uint64, e *T, id uint32) {
+	groups := *t.groups.Load()
+	i := home(hash, len(groups))
+	for ; full(groups[i].ctrl.Load()); i = (i + 1) % len(groups) {
+		groups[i].overflow(+1)
+	}
+	g := &groups[i]
+	ctrl := g.ctrl.Load()
+	j := first(^ctrl & highBits)
+	t.ids[i*groupLen+j] = id
+	g.refs[j].Store(e)
+	g.ctrl.Store(ctrl | tag(hash)<<(8*j))
+}
+
+func (g *group[T]) overflow(by int) {
+	ctrl := g.ctrl.Load()
+	switch {
+	case ctrl>>56 == overflowMax:
+	case by > 0:
+		g.ctrl.Store(ctrl + overflowOne)
+	default:
+		g.ctrl.Store(ctrl - overflowOne)
+	}
+}
+
+// rebuild moves the entries into a new array and publishes it. Readers of the
+// old one keep a state that was right when they loaded it.
+func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) {
+	old, ids := *t.groups.Load(), t.ids
+	fresh := hashtab[T]{ids: make([]uint32, n*groupLen)}
+	groups := make([]group[T], n)
+	fresh.groups.Store(&groups)
+	for i := range old {
+		for j := range old[i].refs {
+			if e := old[i].refs[j].Load(); e != nil {
+				fresh.place(hashOf(e), e, ids[i*groupLen+j])
+			}
+		}
+	}
+	t.ids = fresh.ids
+	t.groups.Store(&groups)
+}
+
+// set replaces the entry in a slot by another one with the same key.
+func (t *hashtab[T]) set(slot int, e *T) {
+	(*t.groups.Load())[slot/groupLen].refs[slot%groupLen].Store(e)
+}
+
+// remove takes the entry out of a slot.
+func (t *hashtab[T]) remove(hash uint64, slot int) {
+	groups := *t.groups.Load()
+	at, j := slot/groupLen, slot%groupLen
+	g := &groups[at]
+	g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
+	g.refs[j].Store(nil)
+	for i := home(hash, len(groups)); i != at; i = (i + 1) % len(groups) {
+		groups[i].overflow(-1)
+	}
+	t.live--
+}

@@ -1,0 +1,218 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync/atomic"
+)
+
+// IndexFunc computes the values under which an object is found in an index.
+// It may be called by writers and by readers, never under a lock that a read
+// needs. It may read the table and must not write to it.
+type IndexFunc = func(obj any) ([]string, error)
+
+// indexer is a named function with its count of failures. It outlives the
+// postings, which a Replace builds anew.
+type indexer struct {
+	name     string
+	fn       IndexFunc
+	failures atomic.Uint64
+}
+
+// index holds the postings of one indexer.
+//
+//	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
+//	object id ──▶ refs ──▶ (posting id, position)       writer only
+//	posting id ──▶ posts ──▶ posting
+type index struct {
+	*indexer
+	// born is the generation that made the index: older states lack it.
+	born uint64
+	seed maphash.Seed
+
+	values hashtab[posting]
+	posts  slab[atomic.Pointer[posting]]
+
+	// What follows is the writer's.
+
+	// refs has for each object id the place of its only value.
+	refs slab[ref]
+	// many has the places of the objects with several values, in the order of
+	// the values; their element of refs is refMany.
+	many map[uint32][]ref
+	log  *changes
+}
+
+// ref is the place of one object in one posting: the posting's id + 1, and the
+// position of the object's id there.
+type ref struct{ post, pos uint32 }
+
+var (
+	refNone = ref{}
+	refMany = ref{post: 0xFFFFFFFF}
+)
+
+// newIndex makes an empty index for about n objects.
+func newIndex(x *indexer, seed maphash.Seed, born uint64, n int, log *changes) *index {
+	ix := &index{indexer: x, born: born, seed: seed, log: log}
+	ix.values.reserve(0)
+	ix.refs.reserve(n)
+	return ix
+}
+
+func (ix *index) hash(value string) uint64 { return maphash.String(ix.seed, value) }
+func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
+func (ix *index) post(r ref) *posting      { return ix.posts.at(r.post - 1).Load() }
+
+// find returns the posting of a value, or nil. Any goroutine.
+func (ix *index) find(value string) *posting {
+	p, _ := ix.locate(ix.hash(value), value)
+	return p
+}
+
+func (ix *index) locate(hash uint64, value string) (p *posting, slot int) {
+	for s := ix.values.search(hash); ; {
+		p, slot := s.next()
+		if p == nil || p.value == value {
+			return p, slot
+		}
+	}
+}
+
+// assign files an object under these values and under no others. Values that
+// it has already cost a comparison and touch no posting.
+func (ix *index) assign(gen uint64, id uint32, values []string) {
+	ix.refs.cover(id)
+	r := ix.refs.at(id)
+	switch {
+	case *r == refMany || len(values) > 1:
+		ix.assignMany(gen, id, values)
+	case len(values) == 0:
+		if *r != refNone {
+			ix.leave(gen, *r)
+			*r = refNone
+		}
+	case *r == refNone:
+		*r = ix.enter(gen, id, values[0])
+	case ix.post(*r).value != values[0]:
+		ix.leave(gen, *r)
+		*r = ix.enter(gen, id, values[0])
+	}
+}
+
+// assignMany is assign where the old or the new values are several: it merges
+// two sorted lists.
+func (ix *index) assignMany(gen uint64, id uint32, values []string) {
+	old := ix.places(id)
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	refs := make([]ref, 0, len(values))
+	for len(old) > 0 || len(values) > 0 {
+		switch order := ix.order(old, values); {
+		case order < 0:
+			ix.leave(gen, old[0])
+			old = old[1:]
+		case order > 0:
+			refs = append(refs, ix.enter(gen, id, values[0]))
+			values = values[1:]
+		default:
+			refs = append(refs, old[0])
+			old, values = old[1:], values[1:]
+		}
+	}
+	ix.keep(id, refs)
+}
+
+// order tells which of two sorted lists has the smaller first value.
+func (ix *index) order(old []ref, values []string) int {
+	switch {
+	case len(old) == 0:
+		return 1
+	case len(values) == 0:
+		return -1
+	}
+	if v := ix.post(old[0]).value; v < values[0] {
+		return -1
+	} else if v > values[0] {
+		return 1
+	}
+	return 0
+}
+
+// places returns the object's places in the order of their values.
+func (ix *index) places(id uint32) []ref {
+	switch r := *ix.refs.at(id); r {
+	case refNone:
+		return nil
+	case refMany:
+		return ix.many[id]
+	default:
+		return []ref{r}
+	}
+}
+
+// keep records the object's places.
+func (ix *index) keep(id uint32, refs []ref) {
+	r := ix.refs.at(id)
+	if len(refs) > 1 {
+		if ix.many == nil {
+			ix.many = make(map[uint32][]ref)
+		}
+		ix.many[id], *r = refs, refMany
+		return
+	}
+	if *r == refMany {
+		delete(ix.many, id)
+	}
+	*r = refNone
+	if len(refs) == 1 {
+		*r = refs[0]
+	}
+}
+
+// enter adds the object to the posting of a value, which it makes if needed.
+func (ix *index) enter(gen uint64, id uint32, value string) ref {
+	hash := ix.hash(value)
+	p, _ := ix.locate(hash, value)
+	if p == nil {
+		p = &posting{value: value, index: ix, id: ix.posts.take()}
+		ix.posts.at(p.id).Store(p)
+		ix.values.insert(hash, p, p.id, ix.hashOf)
+	}
+	return ref{post: p.id + 1, pos: p.add(gen, id)}
+}
+
+// leave takes an object out of one posting. The member that takes its place
+// gets a new position.
+func (ix *index) leave(gen uint64, r ref) {
+	p := ix.post(r)
+	moved, ok := p.remove(gen, r.pos)
+	if !ok {
+		return
+	}
+	m := ix.refs.at(moved)
+	if *m != refMany {
+		m.pos = r.pos
+		return
+	}
+	for i := range ix.many[moved] {
+		if ix.many[moved][i].post == r.post {
+			ix.many[moved][i].pos = r.pos
+		}
+	}
+}
+
+// settle shortens a posting whose members are gone for everybody, or drops it.
+// A posting that was dropped before stays dropped.
+func (ix *index) settle(p *posting) {
+	p.trim()
+	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
+		hash := ix.hashOf(p)
+		_, at := ix.locate(hash, p.value)
+		ix.values.remove(hash, at)
+		slot.Store(nil)
+		ix.posts.give(p.id)
+	}
+}

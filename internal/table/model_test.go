@@ -1,0 +1,460 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// item is an object that says itself where it wants to be found.
+type item struct {
+	key    string
+	serial int
+	values map[string][]string
+	// broken names the indexes whose function fails on this object, and how.
+	broken map[string]string
+}
+
+var errBroken = errors.New("broken object")
+
+// itemIndex is the IndexFunc of one index over items.
+func itemIndex(name string) IndexFunc {
+	return func(obj any) ([]string, error) {
+		it := obj.(*item)
+		switch it.broken[name] {
+		case "error":
+			return []string{"wrong"}, errBroken
+		case "panic":
+			panic(errBroken)
+		}
+		return it.values[name], nil
+	}
+}
+
+// modelState is a table too simple to be wrong.
+type modelState struct {
+	rv      string
+	objects map[string]*item
+	indexes []string
+}
+
+func (m *modelState) clone() *modelState {
+	return &modelState{rv: m.rv, objects: maps.Clone(m.objects), indexes: slices.Clone(m.indexes)}
+}
+
+func (m *modelState) find(index, value string) []string {
+	keys := []string{}
+	for key, it := range m.objects {
+		if it.broken[index] == "" && slices.Contains(it.values[index], value) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (m *modelState) values(index string) []string {
+	set := map[string]bool{}
+	for _, it := range m.objects {
+		if it.broken[index] == "" {
+			for _, v := range it.values[index] {
+				set[v] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// reader is what tables and snapshots have in common.
+type reader interface {
+	RV() string
+	Len() int
+	Get(key string) (any, bool)
+	List() []any
+	ListKeys() []string
+	ByIndex(index, value string) ([]any, error)
+	IndexKeys(index, value string) ([]string, error)
+	Count(index, value string) (int, error)
+	IndexValues(index string) ([]string, error)
+	All() iter.Seq2[string, any]
+	ByIndexSeq(index, value string) (iter.Seq2[string, any], error)
+}
+
+var (
+	_ reader = (*Table)(nil)
+	_ reader = (*Snapshot)(nil)
+)
+
+const modelKeys = 300
+
+var (
+	modelIndexes = []string{"first", "second", "third"}
+	modelValues  = []string{"", "a", "b", "c", "d"}
+)
+
+func modelKey(i int) string { return "key-" + strconv.Itoa(i) }
+
+// requireSame compares every answer that r can give with the model.
+func requireSame(t require.TestingT, m *modelState, r reader) {
+	require.Equal(t, m.rv, r.RV())
+	require.Equal(t, len(m.objects), r.Len())
+	require.ElementsMatch(t, slices.Collect(maps.Keys(m.objects)), r.ListKeys())
+	require.Equal(t, serials(slices.Collect(maps.Values(m.objects))), serialsOf(r.List()))
+	for i := range modelKeys {
+		obj, ok := r.Get(modelKey(i))
+		want, has := m.objects[modelKey(i)]
+		require.Equal(t, has, ok)
+		if has {
+			require.Same(t, want, obj)
+		}
+	}
+	all := map[string]*item{}
+	for key, obj := range r.All() {
+		require.NotContains(t, all, key)
+		all[key] = obj.(*item)
+	}
+	require.Equal(t, len(m.objects), len(all))
+	for key, it := range all {
+		require.Same(t, m.objects[key], it)
+	}
+	for _, index := range modelIndexes {
+		requireSameIndex(t, m, r, index)
+	}
+}
+
+func requireSameIndex(t require.TestingT, m *modelState, r reader, index string) {
+	if !slices.Contains(m.indexes, index) {
+		_, err := r.ByIndex(index, "a")
+		require.ErrorIs(t, err, ErrNoIndex)
+		_, err = r.IndexValues(index)
+		require.ErrorIs(t, err, ErrNoIndex)
+		_, err = r.ByIndexSeq(index, "a")
+		require.ErrorIs(t, err, ErrNoIndex)
+		return
+	}
+	values, err := r.IndexValues(index)
+	require.NoError(t, err)
+	require.ElementsMatch(t, m.values(index), values)
+	for _, value := range append(modelValues, "wrong") {
+		want := m.find(index, value)
+		keys, err := r.IndexKeys(index, value)
+		require.NoError(t, err)
+		require.Equal(t, want, append([]string{}, keys...))
+		n, err := r.Count(index, value)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+		objs, err := r.ByIndex(index, value)
+		require.NoError(t, err)
+		wanted := make([]*item, len(want))
+		for i, key := range want {
+			wanted[i] = m.objects[key]
+		}
+		require.Equal(t, serials(wanted), serialsOf(objs))
+		seq, err := r.ByIndexSeq(index, value)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, slices.Collect(firstOf(seq)))
+	}
+}
+
+func firstOf(seq iter.Seq2[string, any]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range seq {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func serials(items []*item) []int {
+	out := make([]int, len(items))
+	for i, it := range items {
+		out[i] = it.serial
+	}
+	slices.Sort(out)
+	return out
+}
+
+func serialsOf(objs []any) []int {
+	items := make([]*item, len(objs))
+	for i, o := range objs {
+		items[i] = o.(*item)
+	}
+	return serials(items)
+}
+
+// machine drives a table and the model with the same random calls.
+type machine struct {
+	table    *Table
+	model    *modelState
+	serial   int
+	failures []IndexFailure
+	expected int
+	held     []heldSnapshot
+}
+
+type heldSnapshot struct {
+	snapshot *Snapshot
+	model    *modelState
+}
+
+func (x *machine) item(t *rapid.T, key string) *item {
+	x.serial++
+	it := &item{key: key, serial: x.serial, values: map[string][]string{}, broken: map[string]string{}}
+	for _, index := range modelIndexes {
+		it.values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 3).Draw(t, index)
+		if rapid.IntRange(0, 9).Draw(t, "break "+index) == 0 {
+			it.broken[index] = rapid.SampledFrom([]string{"error", "panic"}).Draw(t, "how")
+		}
+	}
+	return it
+}
+
+// expect counts the failures that filing an object in these indexes gives.
+func (x *machine) expect(it *item, indexes []string) {
+	for _, index := range indexes {
+		if it.broken[index] != "" {
+			x.expected++
+		}
+	}
+}
+
+func (x *machine) op(t *rapid.T, keys int) Op {
+	key := modelKey(rapid.IntRange(0, keys).Draw(t, "key"))
+	if rapid.IntRange(0, 2).Draw(t, "kind") == 0 {
+		delete(x.model.objects, key)
+		return Op{Key: key, Delete: true}
+	}
+	it := x.item(t, key)
+	x.expect(it, x.model.indexes)
+	x.model.objects[key] = it
+	return Op{Key: key, Object: it}
+}
+
+// Transaction applies a few operations, some of them on the same key.
+func (x *machine) Transaction(t *rapid.T) {
+	before := maps.Clone(x.model.objects)
+	ops := make([]Op, rapid.IntRange(0, 5).Draw(t, "ops"))
+	for i := range ops {
+		ops[i] = x.op(t, 8)
+	}
+	x.apply(t, ops, before)
+}
+
+func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
+	var stamp Stamp
+	if rapid.Bool().Draw(t, "stamped") {
+		old := x.model.rv
+		x.model.rv = strconv.Itoa(x.serial)
+		stamp = func(current string) string {
+			require.Equal(t, old, current)
+			return x.model.rv
+		}
+	}
+	x.table.Apply(ops, stamp)
+	for _, op := range ops {
+		old, had := before[op.Key]
+		require.Equal(t, had, op.Had)
+		if had {
+			require.Same(t, old, op.Old)
+		}
+		delete(before, op.Key)
+		if !op.Delete {
+			before[op.Key] = op.Object.(*item)
+		}
+	}
+}
+
+// Bulk puts or deletes a long run of keys, so that postings have many leaves.
+func (x *machine) Bulk(t *rapid.T) {
+	before := maps.Clone(x.model.objects)
+	from := rapid.IntRange(0, modelKeys).Draw(t, "from")
+	to := rapid.IntRange(from, modelKeys).Draw(t, "to")
+	drop := rapid.Bool().Draw(t, "delete")
+	values := map[string][]string{}
+	for _, index := range modelIndexes {
+		values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 2).Draw(t, index)
+	}
+	ops := []Op{}
+	for i := from; i < to; i++ {
+		key := modelKey(i)
+		if drop {
+			delete(x.model.objects, key)
+			ops = append(ops, Op{Key: key, Delete: true})
+			continue
+		}
+		x.serial++
+		it := &item{key: key, serial: x.serial, values: values}
+		x.model.objects[key] = it
+		ops = append(ops, Op{Key: key, Object: it})
+	}
+	x.apply(t, ops, before)
+}
+
+// Replace puts a new population, with one key twice.
+func (x *machine) Replace(t *rapid.T) {
+	n := rapid.IntRange(0, 20).Draw(t, "n")
+	x.serial++
+	x.model.rv = strconv.Itoa(x.serial)
+	x.model.objects = map[string]*item{}
+	type pair struct {
+		key string
+		it  *item
+	}
+	var pairs []pair
+	for range n {
+		key := modelKey(rapid.IntRange(0, modelKeys-1).Draw(t, "key"))
+		it := x.item(t, key)
+		x.expect(it, x.model.indexes)
+		x.model.objects[key] = it
+		pairs = append(pairs, pair{key, it})
+	}
+	x.table.Replace(func(yield func(string, any) bool) {
+		for _, p := range pairs {
+			if !yield(p.key, p.it) {
+				return
+			}
+		}
+	}, n, x.model.rv)
+}
+
+// AddIndexers adds an index, or fails on one that is there.
+func (x *machine) AddIndexers(t *rapid.T) {
+	name := rapid.SampledFrom(modelIndexes).Draw(t, "index")
+	err := x.table.AddIndexers(map[string]IndexFunc{name: itemIndex(name)})
+	if slices.Contains(x.model.indexes, name) {
+		require.ErrorIs(t, err, ErrIndexExists)
+		return
+	}
+	require.NoError(t, err)
+	x.model.indexes = append(x.model.indexes, name)
+	for _, it := range x.model.objects {
+		x.expect(it, []string{name})
+	}
+}
+
+// Hold takes a snapshot and keeps it across writes.
+func (x *machine) Hold(t *rapid.T) {
+	if len(x.held) < 4 {
+		x.held = append(x.held, heldSnapshot{x.table.Snapshot(), x.model.clone()})
+	}
+}
+
+// Release closes one of the snapshots.
+func (x *machine) Release(t *rapid.T) {
+	if len(x.held) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(x.held)-1).Draw(t, "which")
+	x.held[i].snapshot.Close()
+	x.held = slices.Delete(x.held, i, i+1)
+}
+
+// Union compares Index, which unites postings.
+func (x *machine) Union(t *rapid.T) {
+	it := x.item(t, "probe")
+	index := rapid.SampledFrom(modelIndexes).Draw(t, "index")
+	if it.broken[index] == "panic" {
+		return
+	}
+	objs, err := x.table.Index(index, it)
+	switch {
+	case !slices.Contains(x.model.indexes, index):
+		require.ErrorIs(t, err, ErrNoIndex)
+	case it.broken[index] != "":
+		require.ErrorIs(t, err, errBroken)
+	default:
+		require.NoError(t, err)
+		want := map[string]*item{}
+		for _, value := range it.values[index] {
+			for _, key := range x.model.find(index, value) {
+				want[key] = x.model.objects[key]
+			}
+		}
+		require.Equal(t, serials(slices.Collect(maps.Values(want))), serialsOf(objs))
+	}
+}
+
+func (x *machine) Check(t *rapid.T) {
+	x.table.w.Lock()
+	err := x.table.verify()
+	x.table.w.Unlock()
+	require.NoError(t, err)
+	requireSame(t, x.model, x.table)
+	for _, h := range x.held {
+		requireSame(t, h.model, h.snapshot)
+	}
+	require.Len(t, x.failures, x.expected)
+	var counted uint64
+	for _, n := range x.table.IndexFailures() {
+		counted += n
+	}
+	require.Equal(t, uint64(x.expected), counted)
+	require.ElementsMatch(t, x.model.indexes, slices.Collect(maps.Keys(x.table.Indexers())))
+	require.Equal(t, len(x.held), x.table.Snapshots().Open)
+	if len(x.held) == 0 {
+		requireNothingKept(t, x.table)
+	}
+}
+
+// requireNothingKept waits for a janitor that may still be at work.
+func requireNothingKept(t require.TestingT, table *Table) {
+	for tidying(table) {
+		runtime.Gosched()
+	}
+	require.Zero(t, table.Snapshots().Kept)
+}
+
+func tidying(table *Table) bool {
+	table.w.Lock()
+	defer table.w.Unlock()
+	return table.janitor.Load() ||
+		slices.ContainsFunc(table.bodies(), func(c *core) bool { return len(c.limbo.queue) > 0 })
+}
+
+func newMachine(t *rapid.T, indexes int) *machine {
+	x := &machine{model: &modelState{objects: map[string]*item{}}}
+	indexers := map[string]IndexFunc{}
+	for _, name := range modelIndexes[:indexes] {
+		indexers[name] = itemIndex(name)
+		x.model.indexes = append(x.model.indexes, name)
+	}
+	x.table = New(indexers, Options{OnIndexFailure: func(f IndexFailure) {
+		require.ErrorIs(t, f.Err, errBroken, fmt.Sprint(f))
+		x.failures = append(x.failures, f)
+	}})
+	return x
+}
+
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newMachine(t, rapid.IntRange(0, 2).Draw(t, "indexes"))
+		t.Repeat(map[string]func(*rapid.T){
+			"transaction":  x.Transaction,
+			"transaction2": x.Transaction,
+			"transaction3": x.Transaction,
+			"bulk":         x.Bulk,
+			"replace":      x.Replace,
+			"addIndexers":  x.AddIndexers,
+			"hold":         x.Hold,
+			"release":      x.Release,
+			"union":        x.Union,
+			"":             x.Check,
+		})
+		for _, h := range x.held {
+			h.snapshot.Close()
+		}
+		requireNothingKept(t, x.table)
+	})
+}

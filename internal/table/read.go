@@ -1,0 +1,213 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import "slices"
+
+// Get returns the object under a key. It takes no lock, no pin and never
+// retries.
+func (t *Table) Get(key string) (obj any, ok bool) {
+	c := t.core.Load()
+	return c.read(c.find(key))
+}
+
+// GetBytes is Get for a key in a buffer; it does not allocate.
+func (t *Table) GetBytes(key []byte) (obj any, ok bool) {
+	c := t.core.Load()
+	return c.read(c.findBytes(key))
+}
+
+// read returns the newest published object of a record.
+func (c *core) read(head *version[record]) (obj any, ok bool) {
+	v := head.current(&c.published)
+	if v == nil || v.val.dead() {
+		return nil, false
+	}
+	return v.val.obj, true
+}
+
+// Len returns the number of objects.
+func (t *Table) Len() int { return t.meta().n }
+
+// RV returns the resource version of the newest state.
+func (t *Table) RV() string { return t.meta().rv }
+
+func (t *Table) meta() meta {
+	c := t.core.Load()
+	return c.meta.head.Load().current(&c.published).val
+}
+
+// List returns all objects, in no order, in a slice of the caller's own.
+func (t *Table) List() []any { return t.ListInto(nil) }
+
+// ListInto appends all objects to dst, whose memory it uses if it suffices.
+func (t *Table) ListInto(dst []any) []any {
+	v, p := t.pin()
+	defer t.leave(p)
+	return v.objects(slices.Grow(dst, v.core.size()))
+}
+
+// ListKeys returns all keys, in no order.
+func (t *Table) ListKeys() []string {
+	v, p := t.pin()
+	defer t.leave(p)
+	return v.keys()
+}
+
+// size is a hint: the number of objects of the newest state.
+func (c *core) size() int { return c.meta.head.Load().current(&c.published).val.n }
+
+// ByIndex returns the objects with a value in an index, in no order.
+func (t *Table) ByIndex(index, value string) ([]any, error) {
+	v := t.glance()
+	if objs, ok, err := v.byIndex(index, value); ok {
+		return objs, err
+	}
+	v, p := t.pin()
+	defer t.leave(p)
+	objs, _, err := v.byIndex(index, value)
+	return objs, err
+}
+
+// IndexKeys returns the keys of the objects with a value in an index, sorted.
+func (t *Table) IndexKeys(index, value string) ([]string, error) {
+	v := t.glance()
+	if keys, ok, err := v.indexKeys(index, value); ok {
+		return keys, err
+	}
+	v, p := t.pin()
+	defer t.leave(p)
+	keys, _, err := v.indexKeys(index, value)
+	return keys, err
+}
+
+// Count returns the number of objects with a value in an index.
+func (t *Table) Count(index, value string) (int, error) {
+	v := t.glance()
+	if n, ok, err := v.indexCount(index, value); ok {
+		return n, err
+	}
+	v, p := t.pin()
+	defer t.leave(p)
+	n, _, err := v.indexCount(index, value)
+	return n, err
+}
+
+// Index returns the objects that share a value with obj in an index, each
+// once. The index function runs in the caller's goroutine and its error is
+// returned; obj need not be in the table.
+func (t *Table) Index(index string, obj any) ([]any, error) {
+	ix, err := t.glance().index(index)
+	if err != nil {
+		return nil, err
+	}
+	values, err := ix.fn(obj)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 1 {
+		return t.ByIndex(index, values[0])
+	}
+	v, p := t.pin()
+	defer t.leave(p)
+	return v.union(index, values)
+}
+
+// IndexValues returns the values in use in an index, in no order.
+func (t *Table) IndexValues(index string) ([]string, error) {
+	v, p := t.pin()
+	defer t.leave(p)
+	return v.indexValues(index)
+}
+
+// The methods below are shared by the table and its snapshots. Those that
+// return ok may be called on a glance.
+
+func (v view) byIndex(name, value string) (objs []any, ok bool, err error) {
+	p, err := v.posting(name, value)
+	if err != nil || p == nil {
+		return []any{}, true, err
+	}
+	objs, ok = v.members(p, nil)
+	if objs == nil {
+		objs = []any{}
+	}
+	return objs, ok, nil
+}
+
+func (v view) indexKeys(name, value string) (keys []string, ok bool, err error) {
+	p, err := v.posting(name, value)
+	if err != nil || p == nil {
+		return nil, true, err
+	}
+	ok = v.each(p, func(_ uint32, r *record) { keys = append(keys, r.key) })
+	slices.Sort(keys)
+	return keys, ok, nil
+}
+
+func (v view) indexCount(name, value string) (n int, ok bool, err error) {
+	p, err := v.posting(name, value)
+	if err != nil || p == nil {
+		return 0, true, err
+	}
+	n, ok = v.count(p)
+	return n, ok, nil
+}
+
+// posting returns the posting of a value, nil if there is none.
+func (v view) posting(name, value string) (*posting, error) {
+	ix, err := v.index(name)
+	if err != nil {
+		return nil, err
+	}
+	return ix.find(value), nil
+}
+
+// union returns the objects that have any of the values. Pinned views only.
+func (v view) union(name string, values []string) ([]any, error) {
+	ix, err := v.index(name)
+	if err != nil {
+		return nil, err
+	}
+	objs, seen := []any{}, make(map[uint32]struct{})
+	for _, value := range values {
+		p := ix.find(value)
+		if p == nil {
+			continue
+		}
+		v.each(p, func(id uint32, r *record) {
+			if _, dup := seen[id]; !dup {
+				seen[id] = struct{}{}
+				objs = append(objs, r.obj)
+			}
+		})
+	}
+	return objs, nil
+}
+
+// indexValues returns the values with members. Pinned views only.
+func (v view) indexValues(name string) ([]string, error) {
+	ix, err := v.index(name)
+	if err != nil {
+		return nil, err
+	}
+	values := []string{}
+	for _, chunk := range ix.posts.chunks() {
+		for i := range chunk {
+			if p := chunk[i].Load(); p != nil && v.inhabited(p) {
+				values = append(values, p.value)
+			}
+		}
+	}
+	return values, nil
+}
+
+// keys returns all keys. Pinned views only.
+func (v view) keys() []string {
+	keys := make([]string, 0, v.core.size())
+	for r := range v.records {
+		keys = append(keys, r.key)
+	}
+	return keys
+}

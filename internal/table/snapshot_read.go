@@ -1,0 +1,158 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"iter"
+	"slices"
+)
+
+// RV returns the resource version of the state.
+func (s *Snapshot) RV() string { return s.meta.rv }
+
+// Len returns the number of objects.
+func (s *Snapshot) Len() int { return s.meta.n }
+
+// Get returns the object under a key.
+func (s *Snapshot) Get(key string) (obj any, ok bool) {
+	if !s.use() {
+		return nil, false
+	}
+	defer s.unuse()
+	return s.view.get(key)
+}
+
+// List returns all objects, in no order, in a slice of the caller's own.
+func (s *Snapshot) List() []any { return s.ListInto(nil) }
+
+// ListInto appends all objects to dst, whose memory it uses if it suffices.
+func (s *Snapshot) ListInto(dst []any) []any {
+	if !s.use() {
+		return dst
+	}
+	defer s.unuse()
+	return s.view.objects(slices.Grow(dst, s.meta.n))
+}
+
+// ListKeys returns all keys, in no order.
+func (s *Snapshot) ListKeys() []string {
+	if !s.use() {
+		return nil
+	}
+	defer s.unuse()
+	return s.view.keys()
+}
+
+// ByIndex returns the objects with a value in an index, in no order.
+func (s *Snapshot) ByIndex(index, value string) ([]any, error) {
+	if !s.use() {
+		return nil, ErrClosed
+	}
+	defer s.unuse()
+	objs, _, err := s.view.byIndex(index, value)
+	return objs, err
+}
+
+// IndexKeys returns the keys of the objects with a value in an index, sorted.
+func (s *Snapshot) IndexKeys(index, value string) ([]string, error) {
+	if !s.use() {
+		return nil, ErrClosed
+	}
+	defer s.unuse()
+	keys, _, err := s.view.indexKeys(index, value)
+	return keys, err
+}
+
+// Count returns the number of objects with a value in an index.
+func (s *Snapshot) Count(index, value string) (int, error) {
+	if !s.use() {
+		return 0, ErrClosed
+	}
+	defer s.unuse()
+	n, _, err := s.view.indexCount(index, value)
+	return n, err
+}
+
+// IndexValues returns the values in use in an index, in no order.
+func (s *Snapshot) IndexValues(index string) ([]string, error) {
+	if !s.use() {
+		return nil, ErrClosed
+	}
+	defer s.unuse()
+	return s.view.indexValues(index)
+}
+
+// All yields every key and object, in no order and without copying. The body
+// of the loop may do anything, also close the snapshot: the loop then goes on.
+func (s *Snapshot) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if !s.use() {
+			return
+		}
+		defer s.unuse()
+		for r := range s.view.records {
+			if !yield(r.key, r.obj) {
+				return
+			}
+		}
+	}
+}
+
+// ByIndexSeq yields the key and object of each member, as All does.
+func (s *Snapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
+	if _, err := s.view.index(index); err != nil {
+		return nil, err
+	}
+	return func(yield func(string, any) bool) {
+		if !s.use() {
+			return
+		}
+		defer s.unuse()
+		s.view.walk(index, value, yield)
+	}, nil
+}
+
+// walk yields the members of a posting. Pinned views only.
+func (v view) walk(index, value string, yield func(string, any) bool) {
+	p, err := v.posting(index, value)
+	if err != nil || p == nil {
+		return
+	}
+	v.leaves(p, func(ids []uint32) bool {
+		for _, id := range ids {
+			r := v.core.records.at(id).at(v.gen)
+			if !yield(r.val.key, r.val.obj) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// All yields every key and object of the state at the beginning of the loop,
+// without copying. The loop counts as an open snapshot until it ends.
+func (t *Table) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		s := t.open()
+		defer s.Close()
+		s.All()(yield)
+	}
+}
+
+// ByIndexSeq yields the key and object of each member of a posting, as All
+// does. An index that does not exist now is an error; one that does exists in
+// every later state.
+func (t *Table) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
+	if _, err := t.glance().index(index); err != nil {
+		return nil, err
+	}
+	return func(yield func(string, any) bool) {
+		s := t.open()
+		defer s.Close()
+		if s.use() {
+			defer s.unuse()
+			s.view.walk(index, value, yield)
+		}
+	}, nil
+}

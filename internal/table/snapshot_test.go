@@ -1,0 +1,272 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func put(table *Table, key string, obj any) { table.Apply([]Op{{Key: key, Object: obj}}, nil) }
+
+func del(table *Table, key string) { table.Apply([]Op{{Key: key, Delete: true}}, nil) }
+
+func newValueTable() *Table {
+	return New(map[string]IndexFunc{"value": func(obj any) ([]string, error) {
+		return []string{obj.(*half).value}, nil
+	}}, Options{})
+}
+
+// TestSnapshotKeepsWhatItSeesAndNothingMore counts the versions kept.
+func TestSnapshotKeepsWhatItSeesAndNothingMore(t *testing.T) {
+	table := newValueTable()
+	for i := range 10 {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+	}
+	first := table.Snapshot()
+	for i := range 1000 {
+		put(table, "0", &half{value: "v", count: i})
+	}
+	require.Equal(t, 1, table.Snapshots().Kept, "one old version of one object")
+	for i := range 100 {
+		put(table, "new", &half{value: "w", count: i})
+		del(table, "new")
+	}
+	require.Equal(t, 1, table.Snapshots().Kept, "what came and went after the snapshot")
+	second := table.Snapshot()
+	put(table, "0", &half{value: "v"})
+	require.Equal(t, 2, table.Snapshots().Kept, "one version for each snapshot")
+	third := table.Snapshot()
+	fourth := table.Snapshot()
+	del(table, "1")
+	require.Equal(t, 4, table.Snapshots().Kept, "the deleted object and its leaf, once for all who see them")
+	first.Close()
+	require.Equal(t, 3, table.Snapshots().Kept)
+	second.Close()
+	require.Equal(t, 2, table.Snapshots().Kept)
+	third.Close()
+	require.Equal(t, 2, table.Snapshots().Kept, "the fourth sees the same state")
+	fourth.Close()
+	require.Zero(t, table.Snapshots().Kept)
+	require.NoError(t, table.verify())
+}
+
+// TestSnapshotOutlivesReplace: versions kept in a former body go as well, when
+// the one snapshot that needs them is closed and another one stays.
+func TestSnapshotOutlivesReplace(t *testing.T) {
+	table := newValueTable()
+	put(table, "k", &half{count: 1})
+	first := table.Snapshot()
+	put(table, "k", &half{count: 2})
+	second := table.Snapshot()
+	table.Replace(maps.All(map[string]any{"l": &half{count: 3}}), 1, "3")
+	require.Equal(t, 1, table.Snapshots().Kept)
+	require.Len(t, table.w.frozen, 1)
+	obj, ok := first.Get("k")
+	require.True(t, ok)
+	require.Equal(t, 1, obj.(*half).count)
+	first.Close()
+	require.Zero(t, table.Snapshots().Kept)
+	require.Empty(t, table.w.frozen)
+	obj, ok = second.Get("k")
+	require.True(t, ok)
+	require.Equal(t, 2, obj.(*half).count)
+	second.Close()
+}
+
+// TestCloseWhileAWriterIsBusy: Close does not wait, and what it could not tidy
+// up is tidied up when the writer is done, although no write follows.
+func TestCloseWhileAWriterIsBusy(t *testing.T) {
+	table := newValueTable()
+	objs := map[string]any{}
+	for i := range 1000 {
+		objs[strconv.Itoa(i)] = &half{value: "v"}
+	}
+	table.Replace(maps.All(objs), len(objs), "1")
+	s := table.Snapshot()
+	for key := range objs {
+		del(table, key)
+	}
+	require.Greater(t, table.Snapshots().Kept, 1000)
+	table.w.Lock()
+	s.Close()
+	table.w.Unlock()
+	requireNothingKept(t, table)
+	put(table, "a", &half{})
+	require.Equal(t, 1, table.core.Load().records.held())
+}
+
+func TestSnapshotAfterClose(t *testing.T) {
+	table := newValueTable()
+	put(table, "k", &half{value: "v"})
+	s := table.Snapshot()
+	s.Close()
+	s.Close()
+	_, ok := s.Get("k")
+	require.False(t, ok)
+	require.Empty(t, s.List())
+	require.Empty(t, s.ListKeys())
+	require.Empty(t, maps.Collect(s.All()))
+	_, err := s.ByIndex("value", "v")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.IndexKeys("value", "v")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.Count("value", "v")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.IndexValues("value")
+	require.ErrorIs(t, err, ErrClosed)
+	seq, err := s.ByIndexSeq("value", "v")
+	require.NoError(t, err)
+	require.Empty(t, maps.Collect(seq))
+	require.Zero(t, table.Snapshots().Open)
+}
+
+// TestCloseInsideALoop: the loop keeps what it needs until it ends.
+func TestCloseInsideALoop(t *testing.T) {
+	table := newValueTable()
+	for i := range 300 {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+	}
+	s := table.Snapshot()
+	seen := map[string]bool{}
+	for key := range s.All() {
+		if len(seen) == 0 {
+			s.Close()
+			table.Replace(func(func(string, any) bool) {}, 0, "")
+		}
+		seen[key] = true
+		del(table, key)
+	}
+	require.Len(t, seen, 300)
+	require.Zero(t, table.Snapshots().Open)
+	requireNothingKept(t, table)
+}
+
+// TestTableLoopsSeeOneState: writes in the body of a loop do not reach it, and
+// breaking out lets go of the state.
+func TestTableLoopsSeeOneState(t *testing.T) {
+	table := newValueTable()
+	for i := range 300 {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+	}
+	seq, err := table.ByIndexSeq("value", "v")
+	require.NoError(t, err)
+	n := 0
+	for key := range seq {
+		del(table, key)
+		put(table, "new-"+key, &half{value: "v"})
+		n++
+		require.Equal(t, 1, table.Snapshots().Open)
+	}
+	require.Equal(t, 300, n)
+	for range table.All() {
+		break
+	}
+	require.Zero(t, table.Snapshots().Open)
+	requireNothingKept(t, table)
+}
+
+func TestSnapshotStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newValueTable()
+		require.True(t, table.Snapshots().Oldest.IsZero())
+		first := time.Now()
+		a := table.Snapshot()
+		<-time.After(time.Minute)
+		second := time.Now()
+		b := table.Snapshot()
+		stats := table.Snapshots()
+		require.Equal(t, 2, stats.Open)
+		require.True(t, stats.Oldest.Equal(first))
+		a.Close()
+		require.True(t, table.Snapshots().Oldest.Equal(second))
+		b.Close()
+		require.Zero(t, table.Snapshots().Open)
+	})
+}
+
+// TestForgottenSnapshot is closed by the garbage collector, and counted.
+func TestForgottenSnapshot(t *testing.T) {
+	table := newValueTable()
+	put(table, "k", &half{})
+	func() { require.Equal(t, 1, table.Snapshot().Len()) }()
+	put(table, "k", &half{})
+	require.Equal(t, 1, table.Snapshots().Kept)
+	for table.Snapshots().Forgotten == 0 {
+		runtime.GC()
+	}
+	requireNothingKept(t, table)
+	require.Zero(t, table.Snapshots().Open)
+	require.Equal(t, uint64(1), table.Snapshots().Forgotten)
+}
+
+// TestSnapshotCloseRaces closes a snapshot while others read it: each read is
+// whole or refused, and the pin is left exactly once.
+func TestSnapshotCloseRaces(t *testing.T) {
+	table := newValueTable()
+	for i := range 200 {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+	}
+	for range 50 {
+		s := table.Snapshot()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if n := len(s.List()); n != 0 && n != 200 {
+					t.Errorf("%d objects", n)
+				}
+				s.Close()
+			})
+		}
+		wg.Go(func() {
+			for i := range 200 {
+				put(table, strconv.Itoa(i), &half{value: "v"})
+			}
+		})
+		wg.Wait()
+	}
+	requireNothingKept(t, table)
+	require.Zero(t, table.Snapshots().Open)
+}
+
+// TestShrink: a table that has lost most of its objects gives their memory
+// back, and open snapshots do not notice.
+func TestShrink(t *testing.T) {
+	table := newValueTable()
+	objs := map[string]any{}
+	for i := range 4000 {
+		objs[strconv.Itoa(i)] = &half{pair: i, value: "v" + strconv.Itoa(i%7)}
+	}
+	table.Replace(maps.All(objs), len(objs), "1")
+	s := table.Snapshot()
+	for i := range 3990 {
+		del(table, strconv.Itoa(i))
+	}
+	require.Equal(t, 4000, len(s.List()))
+	require.Equal(t, 10, table.Len())
+	s.Close()
+	requireNothingKept(t, table)
+	put(table, "a", &half{value: "v1"})
+	require.LessOrEqual(t, int(table.core.Load().records.next), 2*slabLen)
+	require.ElementsMatch(t, append(slices.Collect(func(yield func(string) bool) {
+		for i := 3990; i < 4000; i++ {
+			yield(strconv.Itoa(i))
+		}
+	}), "a"), table.ListKeys())
+	n, err := table.Count("value", "v1")
+	require.NoError(t, err)
+	keys, err := table.IndexKeys("value", "v1")
+	require.NoError(t, err)
+	require.Len(t, keys, n)
+	require.NoError(t, table.verify())
+	require.Equal(t, "1", table.RV())
+}

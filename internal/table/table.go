@@ -1,0 +1,267 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+var (
+	// ErrNoIndex says that no index has the name that was asked for.
+	ErrNoIndex = errors.New("index does not exist")
+	// ErrIndexExists says that an indexer was added under a name in use.
+	ErrIndexExists = errors.New("indexer exists already")
+	// ErrClosed says that a snapshot was read after its Close.
+	ErrClosed = errors.New("snapshot is closed")
+)
+
+// Options tune a table. The zero value works.
+type Options struct {
+	// OnIndexFailure is called for each object that could not be filed in an
+	// index, after the batch is published and with no lock held, in the
+	// writer's goroutine. If it panics, the panic reaches the writer's caller
+	// and the table is unharmed. nil: failures are only counted.
+	OnIndexFailure func(IndexFailure)
+}
+
+// IndexFailure tells that an IndexFunc returned an error or panicked. The
+// object is stored all the same, outside of that index.
+type IndexFailure struct {
+	Index, Key string
+	Object     any
+	// Err is what the function returned, or a *PanicError.
+	Err error
+}
+
+// PanicError is the panic of an IndexFunc.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("index function panicked: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Op is one change of a transaction.
+type Op struct {
+	Key    string
+	Object any
+	// Delete removes Key; Object is then not looked at.
+	Delete bool
+
+	// Old and Had are filled in: what the key held just before this change.
+	Old any
+	Had bool
+}
+
+// Stamp computes the table's next resource version from the current one. It
+// runs with writers locked out and must not use the table.
+type Stamp = func(current string) (next string)
+
+// Table is an indexed set of objects: one writer at a time, readers that never
+// wait. See the package documentation for the guarantees. Create it with New.
+type Table struct {
+	core atomic.Pointer[core]
+	pins pins
+
+	// kept counts the versions in limbo, forgotten the lost snapshots. janitor
+	// is set while a goroutine is about to tidy.
+	kept      atomic.Int64
+	forgotten atomic.Uint64
+	janitor   atomic.Bool
+
+	seed    maphash.Seed
+	options Options
+
+	w struct {
+		sync.Mutex
+		// frozen are former bodies in which versions are still kept.
+		frozen []*core
+		gens   []uint64
+		// unchecked counts the writes since the last check.
+		unchecked int
+		values    []indexValues
+	}
+}
+
+// New makes an empty table. The map is copied.
+func New(indexers map[string]IndexFunc, options Options) *Table {
+	t := &Table{seed: maphash.MakeSeed(), options: options}
+	c := newCore(t.seed, newIndexers(indexers), 1, 0)
+	c.publish(1, "")
+	t.core.Store(c)
+	return t
+}
+
+// newIndexers orders the indexers by name, so that their functions always run
+// in the same order.
+func newIndexers(m map[string]IndexFunc) []*indexer {
+	xs := make([]*indexer, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		xs = append(xs, &indexer{name: name, fn: m[name]})
+	}
+	return xs
+}
+
+// Apply makes the changes in order, as one state: no reader ever sees a part
+// of them. If stamp is not nil it gives the state its resource version.
+func (t *Table) Apply(ops []Op, stamp Stamp) {
+	t.report(t.apply(ops, stamp))
+}
+
+// apply runs all user code before the first change: if that panics or exits
+// the goroutine, the deferred unlock leaves the table as it was.
+func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
+	t.w.Lock()
+	defer t.w.Unlock()
+	c := t.core.Load()
+	ixs := *c.indexes.Load()
+	rv := c.meta.head.Load().val.rv
+	if stamp != nil {
+		rv = stamp(rv)
+	}
+	values, failures := t.compute(ixs, ops)
+	gen := c.published.Load() + 1
+	for i := range ops {
+		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
+	}
+	clear(values)
+	c.publish(gen, rv)
+	t.settle(len(ops))
+	if c.sparse() {
+		t.swap(compact(c))
+	}
+	return failures
+}
+
+// apply makes one change in the draft gen.
+func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
+	var id uint32
+	if op.Delete {
+		if id, op.Old, op.Had = c.drop(gen, op.Key); !op.Had {
+			return
+		}
+		for _, ix := range ixs {
+			ix.assign(gen, id, nil)
+		}
+		return
+	}
+	id, op.Old, op.Had = c.put(gen, op.Key, op.Object)
+	for i, ix := range ixs {
+		ix.assign(gen, id, values[i])
+	}
+}
+
+// Replace makes the table hold these objects and no others, at this resource
+// version, as one state. n is about their number. Of several objects under one
+// key the last one stays.
+//
+// The new body is built aside; readers go on in the old one until one pointer
+// is stored.
+func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
+	t.report(t.replace(objects, n, rv))
+}
+
+func (t *Table) replace(objects iter.Seq2[string, any], n int, rv string) []IndexFailure {
+	t.w.Lock()
+	defer t.w.Unlock()
+	old := t.core.Load()
+	gen := old.published.Load() + 1
+	b := newBuilder(old, gen, n)
+	for key, obj := range objects {
+		b.add(key, obj)
+	}
+	t.swap(b.done(rv))
+	t.settle(0)
+	return b.failures
+}
+
+// swap publishes a new body. What the old one keeps for pins stays on record.
+func (t *Table) swap(c *core) {
+	if old := t.core.Load(); old.limbo.n > 0 {
+		t.w.frozen = append(t.w.frozen, old)
+	}
+	t.core.Store(c)
+}
+
+// AddIndexers adds indexes and files all objects in them: all the indexers, or
+// none and an ErrIndexExists. Readers see the table without them until the
+// last object is filed.
+func (t *Table) AddIndexers(indexers map[string]IndexFunc) error {
+	failures, err := t.addIndexers(newIndexers(indexers))
+	t.report(failures)
+	return err
+}
+
+func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
+	t.w.Lock()
+	defer t.w.Unlock()
+	c := t.core.Load()
+	gen := c.published.Load() + 1
+	ixs := slices.Clone(*c.indexes.Load())
+	if err := conflicts(ixs, added); err != nil {
+		return nil, err
+	}
+	var failures []IndexFailure
+	for _, x := range added {
+		failures = append(failures, c.build(x, gen, &ixs)...)
+	}
+	c.indexes.Store(&ixs)
+	c.publish(gen, c.meta.head.Load().val.rv)
+	t.settle(0)
+	return failures, nil
+}
+
+// conflicts returns an error that names every indexer whose name is taken.
+func conflicts(ixs []*index, added []*indexer) error {
+	var errs []error
+	for _, x := range added {
+		if slices.ContainsFunc(ixs, func(ix *index) bool { return ix.name == x.name }) {
+			errs = append(errs, fmt.Errorf("%w: %q", ErrIndexExists, x.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Indexers returns the indexers by name, in a map of the caller's own.
+func (t *Table) Indexers() map[string]IndexFunc {
+	v := t.glance()
+	m := make(map[string]IndexFunc)
+	for _, ix := range *v.core.indexes.Load() {
+		if ix.born <= v.gen {
+			m[ix.name] = ix.fn
+		}
+	}
+	return m
+}
+
+// IndexFailures returns for each index how often its function has failed.
+func (t *Table) IndexFailures() map[string]uint64 {
+	m := make(map[string]uint64)
+	for _, ix := range *t.core.Load().indexes.Load() {
+		m[ix.name] = ix.failures.Load()
+	}
+	return m
+}
+
+func (t *Table) report(failures []IndexFailure) {
+	if t.options.OnIndexFailure == nil {
+		return
+	}
+	for _, f := range failures {
+		t.options.OnIndexFailure(f)
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/kinformer/cache/internal/table"
+)
+
+// Snapshot is a store as it was at one moment: every call answers from the same state, whatever is written meanwhile. It
+// may be used by any number of goroutines. The objects are shared with the store: never change one.
+//
+// Taking one costs about a microsecond, whatever the size of the store. While it is open, the objects that it sees and the
+// store has replaced or deleted since are kept in memory, and nothing more. Close lets go of them; one that is forgotten is
+// closed when the garbage collector finds it, and counted in SnapshotStats. After Close, reads find nothing, and those
+// that return an error return ErrSnapshotClosed.
+type Snapshot interface {
+	// ResourceVersion returns the resourceVersion of the state.
+	ResourceVersion() string
+	// Len returns the number of objects.
+	Len() int
+	// Get returns the object under key.
+	Get(key string) (obj interface{}, exists bool)
+	// List returns all objects in no particular order, in a slice of the caller's own.
+	List() []interface{}
+	// ByIndex returns the objects whose values in the index contain value, in a slice of the caller's own.
+	ByIndex(index, value string) ([]interface{}, error)
+	// All yields every key and object, without copying. The body of the loop may do anything.
+	All() iter.Seq2[string, interface{}]
+	// ByIndexSeq yields the key and object of each member of ByIndex, without copying.
+	ByIndexSeq(index, value string) (iter.Seq2[string, interface{}], error)
+	// Close lets go of the state. Closing again does nothing.
+	Close()
+}
+
+// SnapshotStats tells about the snapshots of a store.
+type SnapshotStats struct {
+	Open      int       // snapshots that are not closed, and loops over All or ByIndexSeq in progress
+	Oldest    time.Time // when the oldest of them was taken; zero if there is none
+	Forgotten uint64    // how many were closed by the garbage collector
+	Kept      int       // superseded objects that are kept for them
+}
+
+var (
+	// ErrForeignStore tells that a store is none of this package, so that it has no snapshots.
+	ErrForeignStore = errors.New("not a store of this package")
+	// ErrSnapshotClosed tells that a snapshot was read after its Close.
+	ErrSnapshotClosed = table.ErrClosed
+)
+
+// SnapshotOf returns the present state of a store. The caller closes it. The error is ErrForeignStore for a store of
+// another package.
+func SnapshotOf(s Store) (Snapshot, error) {
+	own, ok := s.(*store)
+	if !ok {
+		return nil, fmt.Errorf("snapshot of a %T: %w", s, ErrForeignStore)
+	}
+	return storeSnapshot{own.Table.Snapshot()}, nil
+}
+
+// SnapshotStatsOf tells about the snapshots of a store. ok is false for a store of another package.
+func SnapshotStatsOf(s Store) (stats SnapshotStats, ok bool) {
+	own, ok := s.(*store)
+	if !ok {
+		return SnapshotStats{}, false
+	}
+	return SnapshotStats(own.Snapshots()), true
+}
+
+// storeSnapshot gives a table's snapshot the exported names and errors.
+type storeSnapshot struct{ *table.Snapshot }
+
+func (s storeSnapshot) ResourceVersion() string { return s.RV() }
+
+func (s storeSnapshot) ByIndex(index, value string) ([]any, error) {
+	objects, err := s.Snapshot.ByIndex(index, value)
+	return objects, indexError(index, err)
+}
+
+func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
+	members, err := s.Snapshot.ByIndexSeq(index, value)
+	return members, indexError(index, err)
+}
+
+// All yields every key and object of a store, in no particular order. With a store of this package that is the state at
+// the beginning of the loop, without copying; the body may do anything, also write to the store. A store of another package
+// is asked for its keys and then for each object, so that what changes meanwhile may or may not be seen.
+func All(s Store) iter.Seq2[string, interface{}] {
+	if own, ok := s.(*store); ok {
+		return own.Table.All()
+	}
+	return func(yield func(string, any) bool) { yieldKeys(s, s.ListKeys(), yield) }
+}
+
+// ByIndexSeq yields the key and object of each member of s.ByIndex(index, value), as All does.
+func ByIndexSeq(s Indexer, index, value string) (iter.Seq2[string, interface{}], error) {
+	if own, ok := s.(*store); ok {
+		members, err := own.Table.ByIndexSeq(index, value)
+		return members, indexError(index, err)
+	}
+	keys, err := s.IndexKeys(index, value)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(string, any) bool) { yieldKeys(s, keys, yield) }, nil
+}
+
+func yieldKeys(s Store, keys []string, yield func(string, any) bool) {
+	for _, key := range keys {
+		if obj, exists, err := s.GetByKey(key); err == nil && exists && !yield(key, obj) {
+			return
+		}
+	}
+}
+
+// Len returns the number of objects in a store, at once with a store of this package and by its list of keys with others.
+func Len(s Store) int {
+	if own, ok := s.(*store); ok {
+		return own.Table.Len()
+	}
+	return len(s.ListKeys())
+}
+
+// Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if the store is of this
+// package.
+func Count(s Indexer, index, value string) (int, error) {
+	if own, ok := s.(*store); ok {
+		n, err := own.Table.Count(index, value)
+		return n, indexError(index, err)
+	}
+	keys, err := s.IndexKeys(index, value)
+	return len(keys), err
+}
+
+// ListInto appends all objects of a store to dst, whose memory it uses if it suffices.
+func ListInto(s Store, dst []interface{}) []interface{} {
+	if own, ok := s.(*store); ok {
+		return own.Table.ListInto(dst)
+	}
+	return append(dst, s.List()...)
+}
+
+// TypedAll is All for objects of type T. An object of another type is left out.
+func TypedAll[T any](s Store) iter.Seq2[string, T] { return typed[T](All(s)) }
+
+// TypedByIndexSeq is ByIndexSeq for objects of type T. An object of another type is left out.
+func TypedByIndexSeq[T any](s Indexer, index, value string) (iter.Seq2[string, T], error) {
+	members, err := ByIndexSeq(s, index, value)
+	if err != nil {
+		return nil, err
+	}
+	return typed[T](members), nil
+}
+
+// TypedGet returns the object of type T under key. ok is false if there is none, or it is of another type.
+func TypedGet[T any](s KeyGetter, key string) (obj T, ok bool) {
+	stored, exists, err := s.GetByKey(key)
+	if err != nil || !exists {
+		return obj, false
+	}
+	obj, ok = stored.(T)
+	return obj, ok
+}
+
+func typed[T any](objects iter.Seq2[string, any]) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for key, obj := range objects {
+			if t, ok := obj.(T); ok && !yield(key, t) {
+				return
+			}
+		}
+	}
+}
