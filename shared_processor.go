@@ -37,6 +37,7 @@ type sharedProcessor struct {
 	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
 	syncedAt atomic.Int64 // the end of the initial list; unknownPosition before it is distributed
 	blockers atomic.Int64 // listeners with Block
+	inFlight atomic.Int64 // events of the watch between admit and arrived
 
 	mu struct {
 		sync.Mutex
