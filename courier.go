@@ -72,17 +72,16 @@ type currentWork struct {
 	at      int64 // when the oldest of them was distributed
 }
 
-// step is a run of changes that were taken together: changes[next:end], or if many is set that range of it.
+// step is a run of changes that were taken together: changes[next:end], or that range of a bulk record.
 type step struct {
 	changes   []change // without bulk records, in memory that keeps no other changes alive
-	bulk      change   // a bulk record, if many is set
+	bulk      *change  // a bulk record, or nil
 	next, end int
 	settled   int   // up to where the run is counted
 	calls     int   // not counted yet
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list
 	quick     bool  // the last calls were quick: what follows need not be timed one by one
-	one       [1]change
 }
 
 const (
@@ -204,7 +203,7 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 			l.takeRunLocked()
 		}
 	}
-	if s.bulk.many != nil {
+	if s.bulk != nil {
 		s.end = min(s.next+l.runLimitLocked(), s.bulk.many.len())
 	}
 	if s.next < s.end {
@@ -215,13 +214,13 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 
 // more tells whether some of what was taken is not delivered.
 func (s *step) more() bool {
-	return s.next < s.end || s.bulk.many != nil && s.next < s.bulk.many.len()
+	return s.next < s.end || s.bulk != nil && s.next < s.bulk.many.len()
 }
 
 // oldest returns the change that is delivered next, or the bulk record that it belongs to.
 func (s *step) oldest() *change {
-	if s.bulk.many != nil {
-		return &s.bulk
+	if s.bulk != nil {
+		return s.bulk
 	}
 	return &s.changes[s.next]
 }
@@ -230,7 +229,7 @@ func (s *step) oldest() *change {
 func (l *courier) takeRunLocked() {
 	if first := l.mu.first; first != nil {
 		l.mu.first = nil
-		l.setStep(step{bulk: *first})
+		l.setStep(step{bulk: first})
 		return
 	}
 	ahead := l.mu.cursor.Peek()
@@ -246,7 +245,8 @@ func (l *courier) takeRunLocked() {
 	case len(ahead) == 0:
 		l.setStep(step{})
 	case n == 0:
-		l.setStep(step{bulk: ahead[0]})
+		bulk := ahead[0]
+		l.setStep(step{bulk: &bulk})
 		l.mu.cursor.Skip(1)
 	default:
 		l.setStep(step{changes: ahead[:n:n], end: n})
@@ -258,8 +258,7 @@ func (l *courier) takeRunLocked() {
 func (l *courier) takePendingLocked() {
 	l.foldLocked()
 	if c, ok := l.mu.pending.pop(); ok {
-		l.setStep(step{one: [1]change{c}, end: 1})
-		l.step.changes = l.step.one[:]
+		l.setStep(step{changes: []change{c}, end: 1})
 	} else {
 		l.setStep(step{})
 	}
@@ -326,7 +325,7 @@ func (l *courier) setStep(next step) {
 
 // runLimitLocked is how many changes may be taken at a time. It is one where it matters at once that a call has returned.
 func (l *courier) runLimitLocked() int {
-	bulk := l.step.bulk.many != nil
+	bulk := l.step.bulk != nil
 	switch {
 	case !l.step.quick, l.listener.boundsLog() && !bulk, l.mu.sync == syncPending && !bulk:
 		return 1
@@ -342,7 +341,7 @@ func (l *courier) deliver() (returned bool) {
 	for s.next < s.end && !l.listener.closed.Load() {
 		i := s.next
 		s.next++
-		if s.bulk.many == nil {
+		if s.bulk == nil {
 			l.call(&s.changes[i])
 		} else {
 			one := s.bulk.single(i)
@@ -432,7 +431,7 @@ func (l *courier) countPassedLocked() {
 	s := &l.step
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
-		for i := s.settled; s.bulk.many == nil && i < s.next; i++ {
+		for i := s.settled; s.bulk == nil && i < s.next; i++ {
 			if s.changes[i].bounded() {
 				l.mu.counted++
 			}

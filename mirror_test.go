@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -19,6 +20,7 @@ type mirror struct {
 	sameUID bool              // an Update must not change the UID
 
 	mu       sync.Mutex
+	changed  sync.Cond // on mu, at the end of each call
 	objects  map[string]*corev1.Pod
 	calling  map[string]bool
 	problems []string
@@ -26,7 +28,9 @@ type mirror struct {
 }
 
 func newMirror() *mirror {
-	return &mirror{objects: map[string]*corev1.Pod{}, calling: map[string]bool{}}
+	m := &mirror{objects: map[string]*corev1.Pod{}, calling: map[string]bool{}}
+	m.changed.L = &m.mu
+	return m
 }
 
 func (m *mirror) enter(line string, p *corev1.Pod) (leave func()) {
@@ -43,6 +47,7 @@ func (m *mirror) enter(line string, p *corev1.Pod) (leave func()) {
 	m.mu.Lock()
 	return func() {
 		delete(m.calling, p.Name)
+		m.changed.Broadcast()
 		m.mu.Unlock()
 	}
 }
@@ -91,6 +96,21 @@ func (m *mirror) state() (known map[string]string, problems []string, calls int)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return stateOfPods(maps.Values(m.objects)), m.problems, m.calls
+}
+
+// await returns whether the handler got to know exactly the wanted state before ctx ended.
+func (m *mirror) await(ctx context.Context, want string) bool {
+	defer context.AfterFunc(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.changed.Broadcast()
+	})()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for fmt.Sprint(stateOfPods(maps.Values(m.objects))) != want && ctx.Err() == nil {
+		m.changed.Wait()
+	}
+	return ctx.Err() == nil
 }
 
 func stateOfPods[T any](pods func(yield func(T) bool)) map[string]string {
