@@ -21,8 +21,8 @@ import (
 //	   ▲                                              │  ▲──────┘
 //	   └───────── everything is read ─────────────────┘
 //
-// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the handler
-// ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
+// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the
+// handler ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
 type courier struct {
 	listener *processorListener
 	number   uint64
@@ -342,16 +342,17 @@ func (l *courier) deliver() (returned bool) {
 		i := s.next
 		s.next++
 		if s.bulk == nil {
-			l.call(&s.changes[i])
+			l.tell(&s.changes[i])
 		} else {
 			one := s.bulk.single(i)
-			l.call(&one)
+			l.tell(&one)
 		}
 	}
 	return true
 }
 
-func (l *courier) call(c *change) {
+// tell calls the handler, if the change is for this courier.
+func (l *courier) tell(c *change) {
 	if !l.listener.coalesces() && !l.wants(c) {
 		return
 	}
@@ -454,6 +455,16 @@ func (l *courier) backlogLocked() int64 {
 		}
 	}
 	return behind
+}
+
+// call returns how long the running call has lasted, 0 without one, and how many calls are outstanding.
+func (l *courier) call(now int64) (lasts time.Duration, backlog int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.current.calling {
+		lasts = time.Duration(now - l.mu.current.since)
+	}
+	return lasts, l.backlogLocked()
 }
 
 // checkSynced finds out whether the initial list is through.
