@@ -76,9 +76,9 @@ type currentWork struct {
 type step struct {
 	changes   []change // without bulk records, in memory that keeps no other changes alive
 	bulk      *change  // a bulk record, or nil
-	next, end int
-	settled   int   // up to where the run is counted
-	calls     int   // not counted yet
+	next, end int32
+	settled   int32 // up to where the run is counted
+	calls     int32 // not counted yet
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list
 	quick     bool  // the last calls were quick: what follows need not be timed one by one
@@ -204,7 +204,7 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 		}
 	}
 	if s.bulk != nil {
-		s.end = min(s.next+l.runLimitLocked(), s.bulk.many.len())
+		s.end = min(s.next+int32(l.runLimitLocked()), int32(s.bulk.many.len()))
 	}
 	if s.next < s.end {
 		l.mu.current = currentWork{calling: true, initial: s.oldest().initial, since: now, at: s.oldest().at}
@@ -214,7 +214,7 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 
 // more tells whether some of what was taken is not delivered.
 func (s *step) more() bool {
-	return s.next < s.end || s.bulk != nil && s.next < s.bulk.many.len()
+	return s.next < s.end || s.bulk != nil && int(s.next) < s.bulk.many.len()
 }
 
 // oldest returns the change that is delivered next, or the bulk record that it belongs to.
@@ -249,7 +249,7 @@ func (l *courier) takeRunLocked() {
 		l.setStep(step{bulk: &bulk})
 		l.mu.cursor.Skip(1)
 	default:
-		l.setStep(step{changes: ahead[:n:n], end: n})
+		l.setStep(step{changes: ahead[:n:n], end: int32(n)})
 		l.mu.cursor.Skip(n)
 	}
 }
@@ -344,7 +344,7 @@ func (l *courier) deliver() (returned bool) {
 		if s.bulk == nil {
 			l.tell(&s.changes[i])
 		} else {
-			one := s.bulk.single(i)
+			one := s.bulk.single(int(i))
 			l.tell(&one)
 		}
 	}
@@ -416,7 +416,7 @@ func (l *courier) settleLocked(now int64) (slow time.Duration, backlog int64) {
 	l.countPassedLocked()
 	if s.calls > 0 {
 		took := time.Duration(now - s.began)
-		l.mu.times.add(s.calls, took)
+		l.mu.times.add(int(s.calls), took)
 		s.quick = took/time.Duration(s.calls) < quickCall
 		if took >= slowCall {
 			slow, backlog = took, l.backlogLocked()
