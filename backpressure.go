@@ -9,71 +9,94 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// gatedQueue is the queue of a shared informer as its reflector sees it: an event of the watch waits until the handlers with
-// Block have room for it. Lists and resyncs do not wait. No lock is held meanwhile.
+// gatedQueue is the queue of a shared informer as its reflector sees it: events of the watch wait until the handlers with
+// Block have room for them. Lists and resyncs do not wait. No lock is held meanwhile.
 type gatedQueue struct {
 	*RealFIFO
 	processor *sharedProcessor
-	done      <-chan struct{} // closed when there is no use in waiting any more
+	done      <-chan struct{} // closed when there is no more use in waiting
 }
 
-func (q gatedQueue) Add(obj any) error {
-	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Add(obj)
+func (q gatedQueue) Add(obj any) error    { return q.put(obj, q.RealFIFO.Add) }
+func (q gatedQueue) Update(obj any) error { return q.put(obj, q.RealFIFO.Update) }
+func (q gatedQueue) Delete(obj any) error { return q.put(obj, q.RealFIFO.Delete) }
+
+func (q gatedQueue) put(obj any, put func(any) error) error {
+	q.processor.admit(1, q.done)
+	err := put(obj)
+	if err != nil {
+		q.processor.arrived(1)
+	}
+	return err
 }
 
-func (q gatedQueue) Update(obj any) error {
-	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Update(obj)
-}
-
-func (q gatedQueue) Delete(obj any) error {
-	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Delete(obj)
-}
-
-// putBatch lets the records in one by one as long as a handler has asked for Block, so that each can wait.
+// putBatch lets as many records in at a time as there is room for.
 func (q gatedQueue) putBatch(records []record, more bool) (refused []refusedRecord) {
-	for len(records) > 0 && q.processor.blockers.Load() > 0 {
-		q.processor.awaitRoom(q.done)
-		refused = append(refused, q.RealFIFO.putBatch(records[:1], false)...)
-		records = records[1:]
+	for len(records) > 0 {
+		n := q.processor.admit(len(records), q.done)
+		keyed := keyedRecords(records[:n])
+		bad := q.RealFIFO.putBatch(records[:n], more && n == len(records))
+		q.processor.arrived(n - keyed + len(bad))
+		refused = append(refused, bad...)
+		records = records[n:]
 	}
-	if len(records) == 0 {
-		return refused
-	}
-	return append(refused, q.RealFIFO.putBatch(records, more)...)
+	return refused
 }
 
-// awaitRoom returns when no handler with Block has its Max of notifications waiting, or done is closed.
-func (p *sharedProcessor) awaitRoom(done <-chan struct{}) {
+// admit waits until there is room for some of n more events on their way to the handlers, or done is closed. It returns
+// how many may go, at least one; each of them must arrive some time.
+func (p *sharedProcessor) admit(n int, done <-chan struct{}) int {
 	for p.blockers.Load() > 0 {
-		full := p.fullListener()
-		if full == nil {
-			return
+		fullest, room := p.fullestListener()
+		if fullest == nil {
+			break
+		}
+		if room > 0 {
+			n = min(n, room)
+			break
 		}
 		select {
-		case <-full.room:
-		case <-full.closing:
+		case <-fullest.room:
+			continue
+		case <-fullest.closing:
+			continue
 		case <-done:
-			return
 		}
+		break
 	}
+	p.inFlight.Add(int64(n))
+	return n
 }
 
-// fullListener returns a listener that does not want more, nil if there is none.
-func (p *sharedProcessor) fullListener() *processorListener {
+// arrived says that n admitted events are distributed, or came to nothing.
+func (p *sharedProcessor) arrived(n int) {
+	if p.inFlight.Add(int64(-n)); p.blockers.Load() == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, listener := range p.mu.tended {
-		if listener.delivery.Overflow == Block && listener.behind() >= listener.delivery.Max {
-			return listener
-		}
+		listener.madeRoom() // what arrived may not have been for it
 	}
-	return nil
 }
 
-// madeRoom is called when the handler has returned from calls.
+// fullestListener returns which handler with Block has room for the fewest events, and for how many; nil if none has Block.
+func (p *sharedProcessor) fullestListener() (fullest *processorListener, room int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, listener := range p.mu.tended {
+		if listener.delivery.Overflow != Block {
+			continue
+		}
+		left := listener.delivery.Max - listener.behind() - int(p.inFlight.Load())
+		if fullest == nil || left < room {
+			fullest, room = listener, left
+		}
+	}
+	return fullest, room
+}
+
+// madeRoom has admit look again, if the handler has Block.
 func (l *processorListener) madeRoom() {
 	if l.room == nil {
 		return

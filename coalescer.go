@@ -37,13 +37,11 @@ func newCoalescer() *coalescer { return &coalescer{newest: map[string]*pendingRe
 
 // add merges a change with what is there. The change has a key and is no bulk record.
 func (q *coalescer) add(c change) {
-	if c.kind == changeUpdate && !sameUID(c.old, c.new) {
-		q.add(change{kind: changeDelete, key: c.key, old: DeletedFinalStateUnknown{Key: c.key, Obj: c.old}, at: c.at})
-		q.add(change{kind: changeAdd, key: c.key, new: c.new, at: c.at})
-		return
-	}
 	last := q.newest[c.key]
 	switch {
+	case replacesObject(&c, last):
+		q.add(change{kind: changeDelete, key: c.key, old: DeletedFinalStateUnknown{Key: c.key, Obj: c.old}, at: c.at})
+		q.add(change{kind: changeAdd, key: c.key, new: c.new, at: c.at})
 	case last == nil, last.kind == changeDelete && c.kind == changeAdd:
 		q.push(c, last)
 	case c.kind == changeDelete && last.kind == changeAdd:
@@ -56,6 +54,15 @@ func (q *coalescer) add(c change) {
 		last.new, last.resync = c.new, last.resync && c.resync
 		q.merged++
 	}
+}
+
+// replacesObject tells whether an Update is to another object than the handler knows: by its own account or, as empty UIDs
+// may stand between, with what it would be merged into.
+func replacesObject(c *change, last *pendingRecord) bool {
+	if c.kind != changeUpdate {
+		return false
+	}
+	return !sameUID(c.old, c.new) || last != nil && last.kind == changeUpdate && !sameUID(last.old, c.new)
 }
 
 // push puts a record at the end of the list, as the newest of its key.

@@ -21,8 +21,8 @@ import (
 //	   ▲                                              │  ▲──────┘
 //	   └───────── everything is read ─────────────────┘
 //
-// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the handler
-// ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
+// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the
+// handler ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
 type courier struct {
 	listener *processorListener
 	number   uint64
@@ -72,17 +72,16 @@ type currentWork struct {
 	at      int64 // when the oldest of them was distributed
 }
 
-// step is a run of changes that were taken together: changes[next:end], or if many is set that range of it.
+// step is a run of changes that were taken together: changes[next:end], or that range of a bulk record.
 type step struct {
 	changes   []change // without bulk records, in memory that keeps no other changes alive
-	bulk      change   // a bulk record, if many is set
-	next, end int
-	settled   int   // up to where the run is counted
-	calls     int   // not counted yet
+	bulk      *change  // a bulk record, or nil
+	next, end int32
+	settled   int32 // up to where the run is counted
+	calls     int32 // not counted yet
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list
 	quick     bool  // the last calls were quick: what follows need not be timed one by one
-	one       [1]change
 }
 
 const (
@@ -90,9 +89,9 @@ const (
 	// eventlog.SegmentSize calls. Slower ones can afford one each.
 	quickCall = 5 * time.Microsecond
 
-	// yields is how often a courier that has read all lets others run before it parks. With one, a producer that is as
-	// quick as the handlers finds them awake nearly always: parking after each event was measured to cost twice the
-	// CPU at 16 handlers. More than one gives nothing.
+	// yields is how often a courier that has read all lets others run before it parks: the producer may be about to
+	// distribute more. Of 0, 1 and 2, 1 costs least in the fan-out benchmark without slots: a tenth less CPU than 0 at 64
+	// handlers and the same at 4 and 16, where 2 costs up to a quarter more.
 	yields = 1
 
 	// foldAfter is how many calls a handler with Coalesce may be behind before the log is read for it. It bounds what is
@@ -204,8 +203,8 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 			l.takeRunLocked()
 		}
 	}
-	if s.bulk.many != nil {
-		s.end = min(s.next+l.runLimitLocked(), s.bulk.many.len())
+	if s.bulk != nil {
+		s.end = min(s.next+int32(l.runLimitLocked()), int32(s.bulk.many.len()))
 	}
 	if s.next < s.end {
 		l.mu.current = currentWork{calling: true, initial: s.oldest().initial, since: now, at: s.oldest().at}
@@ -215,13 +214,13 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 
 // more tells whether some of what was taken is not delivered.
 func (s *step) more() bool {
-	return s.next < s.end || s.bulk.many != nil && s.next < s.bulk.many.len()
+	return s.next < s.end || s.bulk != nil && int(s.next) < s.bulk.many.len()
 }
 
 // oldest returns the change that is delivered next, or the bulk record that it belongs to.
 func (s *step) oldest() *change {
-	if s.bulk.many != nil {
-		return &s.bulk
+	if s.bulk != nil {
+		return s.bulk
 	}
 	return &s.changes[s.next]
 }
@@ -230,7 +229,7 @@ func (s *step) oldest() *change {
 func (l *courier) takeRunLocked() {
 	if first := l.mu.first; first != nil {
 		l.mu.first = nil
-		l.setStep(step{bulk: *first})
+		l.setStep(step{bulk: first})
 		return
 	}
 	ahead := l.mu.cursor.Peek()
@@ -246,10 +245,11 @@ func (l *courier) takeRunLocked() {
 	case len(ahead) == 0:
 		l.setStep(step{})
 	case n == 0:
-		l.setStep(step{bulk: ahead[0]})
+		bulk := ahead[0]
+		l.setStep(step{bulk: &bulk})
 		l.mu.cursor.Skip(1)
 	default:
-		l.setStep(step{changes: ahead[:n:n], end: n})
+		l.setStep(step{changes: ahead[:n:n], end: int32(n)})
 		l.mu.cursor.Skip(n)
 	}
 }
@@ -258,8 +258,7 @@ func (l *courier) takeRunLocked() {
 func (l *courier) takePendingLocked() {
 	l.foldLocked()
 	if c, ok := l.mu.pending.pop(); ok {
-		l.setStep(step{one: [1]change{c}, end: 1})
-		l.step.changes = l.step.one[:]
+		l.setStep(step{changes: []change{c}, end: 1})
 	} else {
 		l.setStep(step{})
 	}
@@ -326,7 +325,7 @@ func (l *courier) setStep(next step) {
 
 // runLimitLocked is how many changes may be taken at a time. It is one where it matters at once that a call has returned.
 func (l *courier) runLimitLocked() int {
-	bulk := l.step.bulk.many != nil
+	bulk := l.step.bulk != nil
 	switch {
 	case !l.step.quick, l.listener.boundsLog() && !bulk, l.mu.sync == syncPending && !bulk:
 		return 1
@@ -342,17 +341,18 @@ func (l *courier) deliver() (returned bool) {
 	for s.next < s.end && !l.listener.closed.Load() {
 		i := s.next
 		s.next++
-		if s.bulk.many == nil {
-			l.call(&s.changes[i])
+		if s.bulk == nil {
+			l.tell(&s.changes[i])
 		} else {
-			one := s.bulk.single(i)
-			l.call(&one)
+			one := s.bulk.single(int(i))
+			l.tell(&one)
 		}
 	}
 	return true
 }
 
-func (l *courier) call(c *change) {
+// tell calls the handler, if the change is for this courier.
+func (l *courier) tell(c *change) {
 	if !l.listener.coalesces() && !l.wants(c) {
 		return
 	}
@@ -416,7 +416,7 @@ func (l *courier) settleLocked(now int64) (slow time.Duration, backlog int64) {
 	l.countPassedLocked()
 	if s.calls > 0 {
 		took := time.Duration(now - s.began)
-		l.mu.times.add(s.calls, took)
+		l.mu.times.add(int(s.calls), took)
 		s.quick = took/time.Duration(s.calls) < quickCall
 		if took >= slowCall {
 			slow, backlog = took, l.backlogLocked()
@@ -432,7 +432,7 @@ func (l *courier) countPassedLocked() {
 	s := &l.step
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
-		for i := s.settled; s.bulk.many == nil && i < s.next; i++ {
+		for i := s.settled; s.bulk == nil && i < s.next; i++ {
 			if s.changes[i].bounded() {
 				l.mu.counted++
 			}
@@ -455,6 +455,16 @@ func (l *courier) backlogLocked() int64 {
 		}
 	}
 	return behind
+}
+
+// call returns how long the running call has lasted, 0 without one, and how many calls are outstanding.
+func (l *courier) call(now int64) (lasts time.Duration, backlog int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.current.calling {
+		lasts = time.Duration(now - l.mu.current.since)
+	}
+	return lasts, l.backlogLocked()
 }
 
 // checkSynced finds out whether the initial list is through.

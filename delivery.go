@@ -41,7 +41,7 @@ const (
 
 	// Block has the informer read nothing more from its watch while Delivery.Max notifications wait: the store and all
 	// other handlers of the informer stand still, too, and the server sees a client that does not read. What was read from
-	// the watch by then is still delivered, and a list is delivered as a whole. The wait ends with a call of the handler
+	// the watch by then, at most 256 events, waits with it; a list is delivered as a whole. The wait ends with a call of the handler
 	// that returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
 	Block
 

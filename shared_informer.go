@@ -188,12 +188,23 @@ func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (d
 }
 
 func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool) {
+	defer s.processor.arrived(keyedRecords(batch))
 	defer s.failures.panickingBatch(batch)
 	defer s.applier.done()
 	changes := s.applier.apply(batch, isInInitialList)
 	s.fresh.note(batch)
 	s.watchForMutations(changes)
 	s.processor.distribute(changes)
+}
+
+// keyedRecords counts the records that came from the watch.
+func keyedRecords(batch []record) (n int) {
+	for i := range batch {
+		if batch[i].keyed() {
+			n++
+		}
+	}
+	return n
 }
 
 // watchForMutations shows the detector what has come into the store.

@@ -37,6 +37,7 @@ type sharedProcessor struct {
 	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
 	syncedAt atomic.Int64 // the end of the initial list; unknownPosition before it is distributed
 	blockers atomic.Int64 // listeners with Block
+	inFlight atomic.Int64 // events of the watch between admit and arrived
 
 	mu struct {
 		sync.Mutex
@@ -46,6 +47,7 @@ type sharedProcessor struct {
 		listeners   map[*processorListener]struct{}
 		tended      []*processorListener // those of listeners that are not Lossless
 		round       resyncRound          // the last look at who is due for a resync
+		looked      int64                // when it was looked for stuck handlers last
 		lastInitial int64                // the end when the last change of the initial list was written
 	}
 
@@ -163,8 +165,12 @@ func (p *sharedProcessor) distribute(changes []change) {
 	p.mu.log.Append(changes)
 	p.advanceLocked(changes)
 	p.tendLocked()
+	stuck := p.findStuckLocked(changes[0].at)
 	p.running.Add(len(p.woken))
 	p.mu.Unlock()
+	for _, found := range stuck {
+		found.listener.logSlowCall(found.call, found.backlog)
+	}
 	for i, l := range p.woken {
 		go l.workFunc()
 		p.woken[i] = nil
@@ -227,6 +233,30 @@ func (p *sharedProcessor) tendLocked() {
 			}
 		}
 	}
+}
+
+// stuckListener is a listener whose call does not return.
+type stuckListener struct {
+	listener *processorListener
+	call     time.Duration
+	backlog  int64
+}
+
+// findStuckLocked looks, once in a while, for handlers that are worth a line in the log although their call, as it does not
+// return, cannot write one.
+func (p *sharedProcessor) findStuckLocked(now int64) (found []stuckListener) {
+	if now-p.mu.looked < int64(stuckCall) {
+		return nil
+	}
+	p.mu.looked = now
+	for listener := range p.mu.listeners {
+		for _, l := range listener.couriers {
+			if call, backlog := l.call(now); call >= stuckCall {
+				found = append(found, stuckListener{listener, call, backlog})
+			}
+		}
+	}
+	return found
 }
 
 // parkLocked puts down a courier that has nothing to do.

@@ -27,7 +27,7 @@ import (
 )
 
 // SegmentSize is the number of entries in a segment: what a cursor that stands still keeps alive beyond what it has still
-// to read. With 16 the watch of the fan-out benchmark costs 3 % more, with 128 an idle informer was seen to keep 5.5 MB.
+// to read. 16 was measured to cost a fifth more CPU at 64 handlers, 64 to save nothing.
 const SegmentSize = 32
 
 type segment[T any] struct {

@@ -1,0 +1,338 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+	framework "k8s.io/client-go/tools/cache/testing"
+)
+
+// exact is an informer on an exactSource inside a synctest bubble.
+type exact struct {
+	*testing.T
+	source   *exactSource
+	informer *sharedIndexInformer
+	stop     context.CancelFunc
+	stopped  chan struct{}
+}
+
+// inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it in the end.
+func inExactBubble(t *testing.T, test func(e *exact)) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &exact{T: t, source: newExactSource(), stopped: make(chan struct{})}
+		e.source.put(pod("a", "1"))
+		e.informer = NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+		ctx, cancel := context.WithCancel(t.Context())
+		e.stop = cancel
+		go func() { e.informer.RunWithContext(ctx); close(e.stopped) }()
+		synctest.Wait()
+		test(e)
+		cancel()
+		<-e.stopped
+	})
+}
+
+func (e *exact) add(handler ResourceEventHandler, delivery Delivery) *processorListener {
+	handle := e.addNow(handler, delivery)
+	synctest.Wait()
+	return handle
+}
+
+// addNow is add in a goroutine that is not the test's.
+func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) *processorListener {
+	handle, err := e.informer.AddEventHandler(Deliver(handler, delivery))
+	require.NoError(e, err)
+	return handle.(*processorListener)
+}
+
+// change puts n versions of a pod, from 1 on, into the source.
+func (e *exact) change(name string, n int) {
+	for i := range n {
+		e.source.put(pod(name, fmt.Sprint(i+1)))
+	}
+	synctest.Wait()
+}
+
+// stuck returns a handler that does not return from a call about the named pod before release is closed.
+func stuck(name string) (handler *journal, release chan struct{}) {
+	release = make(chan struct{})
+	return &journal{on: func(line string) {
+		if len(line) > 4 && line[:4] == "add " && line[4:4+len(name)] == name {
+			<-release
+		}
+	}}, release
+}
+
+func TestBlockHoldsTheWatch(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		other := &journal{}
+		e.add(other, Delivery{})
+		blocked := e.add(handler, Delivery{Overflow: Block, Max: 4})
+		e.change("b", 2*drainLimit)
+		assert.Equal(t, 4, blocked.Statistics().Pending)
+		assert.Len(t, other.take(), 1+4)
+		assert.GreaterOrEqual(t, e.source.waiting(), drainLimit-4, "the reflector holds a batch, and the watch is not read")
+
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, e.source.waiting())
+		assert.Len(t, handler.take(), 1+2*drainLimit)
+		assert.Len(t, other.take(), 2*drainLimit-4)
+	})
+}
+
+func TestBlockEndsWithRemovalAndStop(t *testing.T) {
+	for name, end := range map[string]func(e *exact, handle ResourceEventHandlerRegistration){
+		"removal": func(e *exact, handle ResourceEventHandlerRegistration) {
+			require.NoError(e, e.informer.RemoveEventHandler(handle))
+		},
+		"stop": func(e *exact, _ ResourceEventHandlerRegistration) { e.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inExactBubble(t, func(e *exact) {
+				handler, release := stuck("b")
+				handle := e.add(handler, Delivery{Overflow: Block, Max: 1})
+				e.change("b", 2*drainLimit)
+				require.Positive(t, e.source.waiting())
+				end(e, handle)
+				synctest.Wait()
+				if name == "stop" {
+					assert.True(t, e.informer.IsStopped(), "the controller does not wait for the handler")
+				} else {
+					assert.Zero(t, e.source.waiting())
+				}
+				close(release)
+				<-handle.ShutdownChan()
+			})
+		})
+	}
+}
+
+func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		late := &journal{}
+		var handle *processorListener
+		handler := &journal{}
+		handler.on = func(line string) {
+			if line == "add b1" {
+				time.Sleep(time.Minute) // until the watch is held
+				e.addNow(late, Delivery{})
+				assert.NoError(t, e.informer.RemoveEventHandler(handle))
+			}
+		}
+		handle = e.add(handler, Delivery{Overflow: Block, Max: 1})
+		e.change("b", 2*drainLimit)
+		require.Positive(t, e.source.waiting())
+		time.Sleep(2 * time.Minute)
+		assert.Zero(t, e.source.waiting())
+		assert.Equal(t, []string{"initial a1", "add b1"}, handler.take())
+		assert.Contains(t, late.take(), fmt.Sprintf("update b%d b%d", 2*drainLimit-1, 2*drainLimit))
+	})
+}
+
+func TestListsAndResyncsDoNotBlock(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		e.change("b", 1)
+		release := make(chan struct{})
+		handler := &journal{on: func(string) { <-release }}
+		handle := e.add(handler, Delivery{Overflow: Block, Max: 2})
+		require.Equal(t, 2, handle.Statistics().Pending, "two objects of the initial list")
+		e.informer.processor.distribute([]change{{kind: changeUpdate, many: newSnapshot(e.informer.store.List()), resync: true}})
+		assert.Equal(t, 4, handle.Statistics().Pending)
+		e.change("c", 1)
+		assert.Zero(t, e.source.waiting(), "one notification waits")
+		close(release)
+	})
+}
+
+func TestDisconnect(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		var reported []error
+		again := &journal{}
+		handle := e.add(handler, Delivery{Name: "lazy", Overflow: Disconnect, Max: 3, OnDisconnect: func(err error) {
+			reported = append(reported, err)
+			e.addNow(again, Delivery{})
+		}})
+		e.change("b", 3)
+		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
+		e.change("c", 2)
+		require.Len(t, reported, 1)
+		assert.ErrorIs(t, reported[0], ErrDisconnected)
+		assert.ErrorContains(t, reported[0], "lazy")
+		assert.False(t, e.informer.IsRegistered(handle))
+		assert.Equal(t, HandlerDisconnected, handle.Statistics().State)
+		assert.True(t, handle.HasSynced(), "the last value stays")
+		assert.Len(t, again.take(), 3)
+		select {
+		case <-handle.ShutdownChan():
+			t.Fatal("shut down while a call is running")
+		default:
+		}
+		close(release)
+		<-handle.ShutdownChan()
+		assert.Equal(t, []string{"initial a1", "add b1"}, handler.take())
+	})
+}
+
+func TestDisconnectIgnoresInitialLists(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		for _, name := range []string{"b", "c", "d"} {
+			e.change(name, 1)
+		}
+		release := make(chan struct{})
+		handle := e.add(&journal{on: func(string) { <-release }}, Delivery{Overflow: Disconnect, Max: 1})
+		e.change("e", 1)
+		assert.True(t, e.informer.IsRegistered(handle))
+		e.change("f", 1)
+		assert.False(t, e.informer.IsRegistered(handle))
+		assert.False(t, handle.HasSynced())
+		close(release)
+	})
+}
+
+func TestCoalesceTellsTheLastState(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		handle := e.add(handler, Delivery{Overflow: Coalesce})
+		e.change("b", 1)
+		e.change("b", 500)
+		e.change("c", 2)
+		e.source.remove("a")
+		synctest.Wait()
+		assert.Less(t, handle.Statistics().Pending, 100, "one call runs, three objects wait, and what is not read ahead")
+		assert.Positive(t, handle.Statistics().Coalesced)
+		close(release)
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.take())
+		assert.Equal(t, uint64(500), handle.Statistics().Coalesced)
+	})
+}
+
+func TestCoalescedInitialListSyncs(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		e.change("b", 1)
+		release := make(chan struct{})
+		handler := &journal{on: func(string) { <-release }}
+		handle := e.add(handler, Delivery{Overflow: Coalesce})
+		for _, name := range []string{"a", "b"} { // one of them is in the running call
+			e.source.remove(name)
+		}
+		e.change("c", 1)
+		assert.False(t, handle.HasSynced())
+		release <- struct{}{}
+		synctest.Wait()
+		assert.True(t, handle.HasSynced(), "an Add that came to nothing counts as delivered")
+		close(release)
+		synctest.Wait()
+		assert.Len(t, handler.take(), 3, "one Add, its Delete, and c")
+	})
+}
+
+func TestParallelCalls(t *testing.T) {
+	const names = "bcdefghijklmnop"
+	inExactBubble(t, func(e *exact) {
+		var mu sync.Mutex
+		running, most := 0, 0
+		release := make(chan struct{})
+		handler := &journal{on: func(string) {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			<-release
+			mu.Lock()
+			running--
+			mu.Unlock()
+		}}
+		handle := e.add(handler, Delivery{Parallel: 4})
+		assert.False(t, handle.HasSynced())
+		for _, name := range names {
+			e.change(string(name), 3)
+		}
+		assert.Equal(t, 4, most)
+		close(release)
+		synctest.Wait()
+		assert.True(t, handle.HasSynced())
+		lines := handler.take()
+		assert.Len(t, lines, 1+3*len(names))
+		for _, name := range names {
+			var own []string
+			for _, line := range lines {
+				if line[len(line)-2] == byte(name) {
+					own = append(own, line)
+				}
+			}
+			assert.Equal(t, []string{fmt.Sprintf("add %c1", name), fmt.Sprintf("update %c1 %c2", name, name), fmt.Sprintf("update %c2 %c3", name, name)}, own)
+		}
+	})
+}
+
+func TestInvalidDelivery(t *testing.T) {
+	informer := NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
+	for _, delivery := range []Delivery{{Overflow: 77}, {Max: -1}, {Parallel: -1}} {
+		_, err := informer.AddEventHandler(Deliver(&journal{}, delivery))
+		assert.ErrorIs(t, err, errBadDelivery)
+	}
+	_, err := informer.AddEventHandler(Deliver(nil, Delivery{}))
+	assert.ErrorIs(t, err, errNilHandler)
+	assert.Zero(t, informer.(*sharedIndexInformer).EventHandlerCount())
+}
+
+func TestDeliveryKeepsNames(t *testing.T) {
+	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(Deliver(&journal{}, Delivery{})))
+	assert.Equal(t, "given", nameForHandler(Deliver(&journal{}, Delivery{Name: "given"})))
+	inExactBubble(t, func(e *exact) {
+		handle := e.add(&journal{}, Delivery{Name: "given"})
+		assert.Contains(t, handle.HasSyncedChecker().Name(), "+ event handler given")
+		assert.Contains(t, e.add(&journal{}, Delivery{Overflow: Coalesce}).HasSyncedChecker().Name(), "cache.journal")
+	})
+}
+
+func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		source.Add(pod("a", "1"))
+		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		seen := &journal{}
+		_, err := informer.AddEventHandler(Deliver(seen, Delivery{Overflow: Disconnect, Max: 1, Parallel: 3}))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { informer.RunWithContext(ctx); close(done) }()
+		synctest.Wait()
+		assert.Equal(t, []string{"initial a1"}, seen.take())
+		cancel()
+		<-done
+		source.Shutdown()
+	})
+}
+
+func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
+	panics := quietPanics(t)
+	for name, fail := range map[string]func(error){"panic": func(error) { panic("cannot take it") }, "exit": func(error) { runtime.Goexit() }} {
+		t.Run(name, func(t *testing.T) {
+			inExactBubble(t, func(e *exact) {
+				handler, release := stuck("b")
+				e.add(handler, Delivery{Overflow: Disconnect, Max: 1, OnDisconnect: fail})
+				e.change("b", 2)
+				assert.Zero(t, e.informer.EventHandlerCount())
+				close(release)
+			})
+		})
+	}
+	assert.Equal(t, 1, *panics)
+}

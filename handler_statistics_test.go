@@ -1,0 +1,159 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestStatistics(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		var took time.Duration
+		release := make(chan struct{})
+		handler := &journal{on: func(line string) {
+			if strings.HasPrefix(line, "add") {
+				<-release
+			}
+			time.Sleep(took)
+		}}
+		handle := e.add(handler, Delivery{Name: "counted"})
+		idle := handle.Statistics()
+		assert.Equal(t, "counted", idle.Name)
+		assert.Equal(t, HandlerIdle, idle.State)
+		assert.Equal(t, uint64(1), idle.Delivered)
+		assert.Zero(t, idle.Pending)
+
+		e.change("b", 1)
+		e.change("c", 1)
+		e.change("d", 1)
+		time.Sleep(stuckCall / 2)
+		running := handle.Statistics()
+		assert.Equal(t, HandlerRunning, running.State)
+		assert.Equal(t, 3, running.Pending)
+		assert.Equal(t, stuckCall/2, running.Calling)
+		assert.Equal(t, stuckCall/2, running.Oldest)
+		time.Sleep(stuckCall / 2)
+		assert.Equal(t, HandlerStuck, handle.Statistics().State)
+
+		took = 20 * time.Millisecond
+		close(release)
+		time.Sleep(time.Minute)
+		done := handle.Statistics()
+		assert.Equal(t, HandlerIdle, done.State)
+		assert.Equal(t, uint64(4), done.Delivered)
+		assert.Equal(t, stuckCall+3*took, done.Busy)
+		assert.Equal(t, stuckCall+took, done.Longest)
+		assert.Equal(t, [callTimeBuckets]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
+		require.NoError(t, e.informer.RemoveEventHandler(handle))
+		assert.Equal(t, HandlerRemoved, handle.Statistics().State)
+	})
+}
+
+func TestStatisticsOfSeveralGoroutines(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		handle := e.add(&journal{on: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: Coalesce})
+		for _, name := range []string{"b", "c", "d", "e"} {
+			e.change(name, 2)
+		}
+		time.Sleep(time.Second)
+		statistics := handle.Statistics()
+		assert.GreaterOrEqual(t, statistics.Pending, 5)
+		assert.Equal(t, time.Second, statistics.Calling)
+		close(release)
+		synctest.Wait()
+		statistics = handle.Statistics()
+		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
+		assert.Equal(t, HandlerIdle, statistics.State)
+	})
+}
+
+func TestCallTimes(t *testing.T) {
+	var times callTimes
+	times.add(1, time.Microsecond)
+	times.add(32, 80*time.Microsecond)
+	times.add(10, 5*time.Millisecond) // one of the quick calls was not
+	times.add(1, time.Hour)
+	assert.Equal(t, [callTimeBuckets]uint64{0: 1 + 32 + 9, 2: 1, 6: 1}, times.histogram)
+	assert.Equal(t, uint64(44), times.calls)
+	assert.Equal(t, time.Hour, times.longest)
+	assert.Len(t, CallTimeBounds(), callTimeBuckets-1)
+}
+
+func TestHandlerStateNames(t *testing.T) {
+	for state, name := range map[HandlerState]string{
+		HandlerIdle: "idle", HandlerRunning: "running", HandlerStuck: "stuck",
+		HandlerDisconnected: "disconnected", HandlerRemoved: "removed", 99: "unknown",
+	} {
+		assert.Equal(t, name, state.String())
+	}
+}
+
+// logged collects what a logger is given.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) write(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, prefix+args)
+}
+
+func (l *logged) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+func TestSlowHandlerIsLoggedOnce(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		var lines logged
+		logger := funcr.New(lines.write, funcr.Options{})
+		handler := &journal{on: func(line string) { time.Sleep(2 * slowCall) }}
+		handle, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
+		require.NoError(t, err)
+		for range 2 {
+			e.change("b", 900)
+			time.Sleep(slowCall)
+			e.change("b", 900)
+			time.Sleep(time.Hour)
+			require.Equal(t, HandlerIdle, handle.(MeasuredRegistration).Statistics().State)
+			said := lines.take()
+			require.Len(t, said, 1, "once until it has caught up")
+			assert.Contains(t, said[0], "sloth")
+		}
+	})
+}
+
+func TestStuckHandlerIsLoggedOnce(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		var lines logged
+		logger := funcr.New(lines.write, funcr.Options{})
+		handler, release := stuck("b")
+		_, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "stone"}), HandlerOptions{Logger: &logger})
+		require.NoError(t, err)
+		for range 10 {
+			e.change("b", 400)
+			time.Sleep(time.Minute)
+		}
+		said := lines.take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], "stone")
+		close(release)
+		synctest.Wait()
+		assert.Empty(t, lines.take())
+	})
+}

@@ -1,0 +1,196 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eventlog
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// reader is a cursor and what a reference implementation would still give it: a slice.
+type reader struct {
+	cursor Cursor[int]
+	unread []int
+	held   []int // what it has peeked at and not skipped
+	copied []int // the same, at the time of the peek
+}
+
+func TestCursorsReadEverythingOnceInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		log := &Log[int]{Spare: &sync.Pool{}}
+		var readers []*reader
+		next := 0
+		pick := func(t *rapid.T) int {
+			if len(readers) == 0 {
+				t.Skip("no reader")
+			}
+			return rapid.IntRange(0, len(readers)-1).Draw(t, "reader")
+		}
+		drop := func(i int) { readers = append(readers[:i], readers[i+1:]...) }
+		t.Repeat(map[string]func(*rapid.T){
+			"append": func(t *rapid.T) {
+				entries := make([]int, rapid.IntRange(0, 3*SegmentSize).Draw(t, "n"))
+				for i := range entries {
+					next++
+					entries[i] = next
+				}
+				log.Append(entries)
+				for _, r := range readers {
+					r.unread = append(r.unread, entries...)
+				}
+			},
+			"enter": func(*rapid.T) {
+				r := &reader{}
+				r.cursor.Enter(log)
+				readers = append(readers, r)
+			},
+			"leave": func(t *rapid.T) {
+				i := pick(t)
+				readers[i].cursor.Leave(log)
+				assert.False(t, readers[i].cursor.InLog())
+				drop(i)
+			},
+			"abandon": func(t *rapid.T) {
+				i := pick(t)
+				r := readers[i]
+				r.held = r.cursor.Peek()
+				r.copied = append([]int(nil), r.held...)
+				r.cursor.Abandon(log)
+				drop(i)
+				log.Append([]int{-1, -2, -3}) // into the memory that was read, if it were reused
+				for _, other := range readers {
+					other.unread = append(other.unread, -1, -2, -3)
+				}
+				require.Equal(t, r.copied, append([]int(nil), r.held...))
+			},
+			"read": func(t *rapid.T) {
+				r := readers[pick(t)]
+				ahead := r.cursor.Peek()
+				require.Equal(t, len(r.unread) == 0, len(ahead) == 0)
+				require.LessOrEqual(t, len(ahead), SegmentSize)
+				n := rapid.IntRange(0, len(ahead)).Draw(t, "n")
+				require.Equal(t, append([]int{}, r.unread[:n]...), append([]int{}, ahead[:n]...))
+				r.cursor.Skip(n)
+				r.unread = r.unread[n:]
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, len(readers), log.Cursors())
+				require.Equal(t, len(readers) > 0, log.tail != nil)
+			},
+		})
+	})
+}
+
+func TestZeroCursorReadsNothing(t *testing.T) {
+	var c Cursor[int]
+	assert.Empty(t, c.Peek())
+	assert.False(t, c.InLog())
+}
+
+// appendObject appends a pointer and returns a weak one to the same.
+func appendObject(log *Log[*[64]byte]) weak.Pointer[[64]byte] {
+	object := new([64]byte)
+	log.Append([]*[64]byte{object})
+	return weak.Make(object)
+}
+
+func assertFreed(t *testing.T, objects ...weak.Pointer[[64]byte]) {
+	t.Helper()
+	runtime.GC()
+	for i, object := range objects {
+		assert.Nil(t, object.Value(), "object %d", i)
+	}
+}
+
+func TestNobodyReadsNothingIsKept(t *testing.T) {
+	for name, spare := range map[string]*sync.Pool{"alone": nil, "pooled": {}} {
+		t.Run(name, func(t *testing.T) {
+			log := &Log[*[64]byte]{Spare: spare}
+			unheard := appendObject(log)
+			var c Cursor[*[64]byte]
+			c.Enter(log)
+			heard := appendObject(log)
+			c.Skip(len(c.Peek()))
+			c.Leave(log)
+			assertFreed(t, unheard, heard)
+			runtime.KeepAlive(log)
+		})
+	}
+}
+
+func TestAReaderKeepsOneSegmentBehind(t *testing.T) {
+	log := &Log[*[64]byte]{}
+	var slow, quick Cursor[*[64]byte]
+	slow.Enter(log)
+	quick.Enter(log)
+	var objects []weak.Pointer[[64]byte]
+	for range 4 * SegmentSize {
+		objects = append(objects, appendObject(log))
+	}
+	for range 2 { // two segments and one entry
+		slow.Skip(len(slow.Peek()))
+	}
+	held := slow.Peek()
+	slow.Skip(1)
+	for len(quick.Peek()) > 0 {
+		quick.Skip(len(quick.Peek()))
+	}
+	assertFreed(t, objects[:2*SegmentSize]...)
+	assert.NotNil(t, objects[2*SegmentSize+1].Value(), "still to be read")
+
+	slow.Abandon(log)
+	quick.Leave(log)
+	assertFreed(t, objects[3*SegmentSize:]...)
+	assert.NotNil(t, objects[2*SegmentSize].Value(), "what a reader holds is one segment")
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(log)
+}
+
+func TestReadersWhileTheWriterWrites(t *testing.T) {
+	const entries, readers = 20_000, 4
+	log := &Log[int]{Spare: &sync.Pool{}}
+	var lock sync.Mutex // serializes what needs to be
+	var group sync.WaitGroup
+	for range readers {
+		var c Cursor[int]
+		c.Enter(log)
+		group.Go(func() {
+			want := 0
+			for want < entries {
+				for _, got := range c.Peek() {
+					if got != want {
+						t.Errorf("got %d, want %d", got, want)
+						return
+					}
+					want++
+					c.Skip(1)
+				}
+				runtime.Gosched()
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			c.Leave(log)
+		})
+	}
+	for i := 0; i < entries; i += 7 {
+		batch := make([]int, 0, 7)
+		for j := i; j < min(i+7, entries); j++ {
+			batch = append(batch, j)
+		}
+		lock.Lock()
+		log.Append(batch)
+		lock.Unlock()
+	}
+	group.Wait()
+	assert.Zero(t, log.Cursors())
+}

@@ -1,0 +1,320 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/eventlog"
+)
+
+// neverSynced is an upstream of which nothing is told.
+type neverSynced struct{}
+
+func (neverSynced) Name() string          { return "upstream" }
+func (neverSynced) Done() <-chan struct{} { return nil }
+
+func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHandler) *processorListener {
+	listener, err := newProcessorListener(p, listenerConfig{logger: klog.Background(), handler: handler, upstream: neverSynced{}, clock: clock.RealClock{}})
+	require.NoError(t, err)
+	return listener
+}
+
+// inProcessorBubble runs test with a processor inside a synctest bubble, and stops it in the end.
+func inProcessorBubble(t *testing.T, test func(t *testing.T, p *sharedProcessor)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newSharedProcessor(clock.RealClock{})
+		test(t, p)
+		p.stop()
+	})
+}
+
+// distributeUpdate distributes an update of a new object to a newer one, and returns weak pointers to both.
+func distributeUpdate(p *sharedProcessor) [2]weak.Pointer[corev1.Pod] {
+	old, current := pod("a", "1"), pod("a", "2")
+	p.distribute([]change{{kind: changeUpdate, key: "ns/a", old: old, new: current}})
+	return [2]weak.Pointer[corev1.Pod]{weak.Make(old), weak.Make(current)}
+}
+
+func countAlive(objects [][2]weak.Pointer[corev1.Pod]) (alive int) {
+	runtime.GC()
+	for _, pair := range objects {
+		if pair[0].Value() != nil || pair[1].Value() != nil {
+			alive++
+		}
+	}
+	return alive
+}
+
+// nothing is a handler that keeps nothing.
+var nothing = ResourceEventHandlerFuncs{}
+
+func TestIdleHandlersKeepNoObject(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		for range 4 {
+			p.add(newTestListener(t, p, nothing), newSnapshot(nil))
+		}
+		p.add(newTestListener(t, p, Deliver(nothing, Delivery{Overflow: Coalesce, Parallel: 3})), newSnapshot(nil))
+		var objects [][2]weak.Pointer[corev1.Pod]
+		for range 100 {
+			objects = append(objects, distributeUpdate(p))
+		}
+		synctest.Wait()
+		assert.Zero(t, countAlive(objects))
+		runtime.KeepAlive(p)
+	})
+}
+
+func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
+	for name, test := range map[string]struct {
+		delivery Delivery
+		pending  int // how many updates stay alive, of 1000
+	}{
+		"lossless": {Delivery{}, 1000},
+		"coalesce": {Delivery{Overflow: Coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, what is not read
+	} {
+		t.Run(name, func(t *testing.T) {
+			inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+				release := make(chan struct{})
+				stuck := newTestListener(t, p, Deliver(ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}, test.delivery))
+				p.add(stuck, newSnapshot(nil))
+				p.add(newTestListener(t, p, nothing), newSnapshot(nil))
+				var objects [][2]weak.Pointer[corev1.Pod]
+				for range 1000 {
+					objects = append(objects, distributeUpdate(p))
+					if len(objects)%eventlog.SegmentSize == 0 {
+						synctest.Wait()
+					}
+				}
+				synctest.Wait()
+				assert.LessOrEqual(t, countAlive(objects), test.pending)
+				if test.delivery.Overflow == Lossless {
+					for range 500 {
+						release <- struct{}{}
+					}
+					synctest.Wait()
+					assert.LessOrEqual(t, countAlive(objects), 500+eventlog.SegmentSize, "what it has heard is free, but for a segment")
+				}
+				p.remove(stuck)
+				assert.LessOrEqual(t, countAlive(objects), eventlog.SegmentSize, "a removed handler has no more to hear, though it is in a call")
+				more := [][2]weak.Pointer[corev1.Pod]{distributeUpdate(p)}
+				synctest.Wait()
+				assert.Zero(t, countAlive(more))
+				close(release)
+			})
+		})
+	}
+}
+
+func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
+	const handlers, limit = 1000, 1024
+	p := newSharedProcessor(clock.RealClock{})
+	listeners := make([]*processorListener, handlers)
+	goroutines := runtime.NumGoroutine()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range listeners {
+		listeners[i] = newTestListener(t, p, nothing)
+		p.add(listeners[i], newSnapshot(nil))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	perHandler := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / handlers
+	assert.LessOrEqual(t, perHandler, int64(limit))
+	t.Logf("%d bytes a handler", perHandler)
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	runtime.KeepAlive(listeners)
+	p.stop()
+}
+
+func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		other := &journal{}
+		e.add(other, Delivery{})
+		other.take()
+		release := make(chan struct{})
+		joiner := &journal{on: func(string) { <-release }}
+		handle := e.add(joiner, Delivery{})
+		e.change("b", 100)
+		assert.Len(t, other.take(), 100)
+		assert.False(t, handle.HasSynced())
+		close(release)
+		synctest.Wait()
+		assert.True(t, handle.HasSynced())
+		assert.Len(t, joiner.take(), 101)
+	})
+}
+
+func TestParkedHandlersIgnoreResyncsThatAreNotForThem(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		due, other := &journal{}, &journal{}
+		listener := newTestListener(t, p, due)
+		listener.resync.init(time.Second, time.Second, time.Now())
+		p.add(listener, newSnapshot(nil))
+		p.add(newTestListener(t, p, other), newSnapshot(nil))
+		bulk := func() []change {
+			return []change{{kind: changeUpdate, many: newSnapshot([]any{pod("a", "1"), pod("b", "1")}), resync: true}}
+		}
+		p.distribute(bulk())
+		synctest.Wait()
+		assert.Len(t, other.take(), 2, "before the first look everybody takes part")
+		assert.Len(t, due.take(), 2)
+		time.Sleep(time.Second)
+		require.True(t, p.shouldResync())
+		p.distribute(bulk())
+		synctest.Wait()
+		assert.Empty(t, other.take())
+		assert.Len(t, due.take(), 2)
+		late := &journal{}
+		p.add(newTestListener(t, p, late), newSnapshot(nil))
+		p.distribute(bulk())
+		synctest.Wait()
+		assert.Len(t, late.take(), 2, "who came after the look takes part until the next")
+		assert.False(t, p.shouldResync())
+	})
+}
+
+func TestResyncIsForWhoWasDueWhenItCame(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		release := make(chan struct{})
+		seen := &journal{on: func(string) { <-release }}
+		listener := newTestListener(t, p, seen)
+		listener.resync.init(time.Minute, time.Minute, time.Now())
+		p.add(listener, newSnapshot(nil))
+		distributeUpdate(p)
+		time.Sleep(time.Minute)
+		require.True(t, p.shouldResync())
+		p.distribute([]change{{kind: changeUpdate, many: newSnapshot([]any{pod("b", "1")}), resync: true}})
+		require.False(t, p.shouldResync(), "the handler still has the former one to hear")
+		p.distribute([]change{{kind: changeUpdate, many: newSnapshot([]any{pod("c", "1")}), resync: true}})
+		close(release)
+		synctest.Wait()
+		assert.Equal(t, []string{"update a1 a2", "update b1 b1"}, seen.take())
+	})
+}
+
+func TestAddToAStoppedProcessor(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		p.stop()
+		listener := newTestListener(t, p, nothing)
+		p.add(listener, newSnapshot(nil))
+		<-listener.ShutdownChan()
+		p.distribute([]change{{kind: changeAdd, new: pod("a", "1")}})
+		assert.Zero(t, p.count())
+	})
+}
+
+// chaos is an informer under load from all sides, in real time, for the race detector.
+type chaos struct {
+	*testing.T
+	source   *exactSource
+	informer *sharedIndexInformer
+}
+
+// handler joins, for a while or for ever, and returns what it knows.
+func (c *chaos) handler(random *rand.Rand) (*mirror, ResourceEventHandlerRegistration) {
+	m := newMirror()
+	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Max: 1 + random.IntN(8), Parallel: 1 + random.IntN(3)}
+	m.sameUID = delivery.Overflow == Coalesce
+	calls := random.Uint64()
+	var once sync.Once
+	m.before = func(string) {
+		if calls%7 == 0 {
+			runtime.Gosched()
+		}
+		once.Do(func() {
+			if calls%3 == 0 {
+				_, err := c.informer.AddEventHandler(ResourceEventHandlerFuncs{})
+				if err != nil {
+					assert.ErrorIs(c, err, errAlreadyStopped)
+				}
+			}
+		})
+	}
+	handle, err := c.informer.AddEventHandlerWithResyncPeriod(Deliver(m, delivery), time.Second)
+	require.NoError(c, err)
+	return m, handle
+}
+
+func TestChaos(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	c := &chaos{T: t, source: newExactSource()}
+	c.source.slots = 100_000
+	c.informer = NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(*sharedIndexInformer)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
+
+	var work, writer sync.WaitGroup
+	halt := make(chan struct{})
+	writer.Go(func() {
+		random := rand.New(rand.NewPCG(seed, 0))
+		for i := range 20_000 {
+			name := string(rune('a' + random.IntN(20)))
+			switch r := random.IntN(1000); {
+			case r == 0:
+				c.source.cut()
+			case r < 200:
+				c.source.remove(name)
+			default:
+				c.source.put(podOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+			}
+			if i%64 == 0 {
+				runtime.Gosched()
+			}
+		}
+		close(halt)
+	})
+	var staying [4]*mirror
+	for i := range staying {
+		random := rand.New(rand.NewPCG(seed, uint64(i+1)))
+		staying[i], _ = c.handler(random)
+		work.Go(func() {
+			for {
+				select {
+				case <-halt:
+					return
+				default:
+				}
+				m, handle := c.handler(random)
+				for range random.IntN(1000) {
+					runtime.Gosched()
+				}
+				assert.NoError(t, ShutDownEventHandler(c.informer, handle))
+				_, problems, _ := m.state()
+				assert.Empty(t, problems)
+				c.informer.processor.shouldResync()
+			}
+		})
+	}
+	writer.Wait()
+	work.Wait()
+	want := fmt.Sprint(c.source.state())
+	patience, enough := context.WithTimeout(t.Context(), 20*time.Second)
+	defer enough()
+	for i, m := range staying {
+		assert.True(t, m.await(patience, want), "handler %d", i)
+		_, problems, _ := m.state()
+		assert.Empty(t, problems)
+	}
+	cancel()
+	<-stopped
+	assert.Zero(t, c.informer.EventHandlerCount())
+}
