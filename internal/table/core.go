@@ -156,9 +156,8 @@ func (c *core) locate(hash uint64, key string) (slot int, ok bool) {
 }
 
 // put stores an object in the draft gen and returns its id and what it
-// replaces.
-func (c *core) put(gen uint64, key string, obj any) (id uint32, old any, had bool) {
-	hash := maphash.String(c.seed, key)
+// replaces. hash is that of the key.
+func (c *core) put(gen uint64, key string, hash uint64, obj any) (id uint32, old any, had bool) {
 	slot, ok := c.locate(hash, key)
 	if !ok {
 		id = c.records.take()

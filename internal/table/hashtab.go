@@ -60,6 +60,12 @@ func home(hash uint64, groups int) int {
 	return int(hash >> 32 * uint64(groups) >> 32)
 }
 
+// at returns the group where the search for a hash begins.
+func (t *hashtab[T]) at(hash uint64) *group[T] {
+	groups := *t.groups.Load()
+	return &groups[home(hash, len(groups))]
+}
+
 // match returns a bit for each tag that equals the hash's, and perhaps for some
 // that do not: the keys decide.
 func match(ctrl, hash uint64) uint64 {

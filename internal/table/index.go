@@ -96,11 +96,22 @@ func (ix *index) assign(gen uint64, id uint32, values []string) {
 			*r = refNone
 		}
 	case *r == refNone:
-		*r = ix.enter(gen, id, values[0])
+		*r = ix.enter(gen, id, values[0], ix.hash(values[0]))
 	case ix.post(*r).value != values[0]:
 		ix.leave(gen, *r)
-		*r = ix.enter(gen, id, values[0])
+		*r = ix.enter(gen, id, values[0], ix.hash(values[0]))
 	}
+}
+
+// assignNew is assign for an object that is probably in no posting yet. hash is
+// that of its first value.
+func (ix *index) assignNew(gen uint64, id uint32, values []string, hash uint64) {
+	ix.refs.cover(id)
+	if r := ix.refs.at(id); *r == refNone && len(values) == 1 {
+		*r = ix.enter(gen, id, values[0], hash)
+		return
+	}
+	ix.assign(gen, id, values)
 }
 
 // assignMany is assign where the old or the new values are several: it merges
@@ -115,7 +126,7 @@ func (ix *index) assignMany(gen uint64, id uint32, values []string) {
 			ix.leave(gen, old[0])
 			old = old[1:]
 		case order > 0:
-			refs = append(refs, ix.enter(gen, id, values[0]))
+			refs = append(refs, ix.enter(gen, id, values[0], ix.hash(values[0])))
 			values = values[1:]
 		default:
 			refs = append(refs, old[0])
@@ -173,8 +184,7 @@ func (ix *index) keep(id uint32, refs []ref) {
 }
 
 // enter adds the object to the posting of a value, which it makes if needed.
-func (ix *index) enter(gen uint64, id uint32, value string) ref {
-	hash := ix.hash(value)
+func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
 	p, _ := ix.locate(hash, value)
 	if p == nil {
 		p = &posting{value: value, index: ix, id: ix.posts.take()}

@@ -159,7 +159,7 @@ func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
 		}
 		return
 	}
-	id, op.Old, op.Had = c.put(gen, op.Key, op.Object)
+	id, op.Old, op.Had = c.put(gen, op.Key, maphash.String(c.seed, op.Key), op.Object)
 	for i, ix := range ixs {
 		ix.assign(gen, id, values[i])
 	}

@@ -1,0 +1,149 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// even and odd items, in a store of ours and in one of client-go.
+func bothStores(t *testing.T) map[string]Indexer {
+	byParity := Indexers{"parity": func(obj any) ([]string, error) {
+		return []string{[]string{"even", "odd"}[obj.(item).value%2]}, nil
+	}}
+	stores := map[string]Indexer{"ours": NewIndexer(itemKey, byParity), "client-go's": clientgo.NewIndexer(itemKey, byParity)}
+	for _, s := range stores {
+		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 2}, item{"c", 3}}, "7"))
+	}
+	return stores
+}
+
+func TestReadsBeyondIndexer(t *testing.T) {
+	for name, s := range bothStores(t) {
+		all := map[string]any{"a": item{"a", 1}, "b": item{"b", 2}, "c": item{"c", 3}}
+		assert.Equal(t, all, maps.Collect(All(s)), name)
+		assert.Equal(t, 3, Len(s), name)
+		n, err := Count(s, "parity", "odd")
+		require.NoError(t, err)
+		assert.Equal(t, 2, n, name)
+		members, err := ByIndexSeq(s, "parity", "odd")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "c"}, sortedKeys(members), name)
+		list := ListInto(s, []any{"before"})
+		assert.ElementsMatch(t, []any{"before", item{"a", 1}, item{"b", 2}, item{"c", 3}}, list, name)
+
+		_, err = Count(s, "none", "")
+		assert.Error(t, err, name)
+		_, err = ByIndexSeq(s, "none", "")
+		assert.Error(t, err, name)
+		for range All(s) {
+			break
+		}
+	}
+}
+
+func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
+	return slices.Sorted(maps.Keys(maps.Collect(seq)))
+}
+
+func TestTypedReads(t *testing.T) {
+	for name, s := range bothStores(t) {
+		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(TypedAll[item](s)), name)
+		assert.Empty(t, maps.Collect(TypedAll[string](s)), name)
+		even, err := TypedByIndexSeq[item](s, "parity", "even")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b"}, sortedKeys(even), name)
+		it, ok := TypedGet[item](s, "b")
+		assert.True(t, ok, name)
+		assert.Equal(t, 2, it.value, name)
+		_, ok = TypedGet[string](s, "b")
+		assert.False(t, ok, name)
+		_, ok = TypedGet[item](s, "none")
+		assert.False(t, ok, name)
+	}
+}
+
+func TestSnapshotKeepsItsState(t *testing.T) {
+	stores := bothStores(t)
+	_, err := SnapshotOf(stores["client-go's"])
+	assert.ErrorIs(t, err, ErrForeignStore)
+	_, ok := SnapshotStatsOf(stores["client-go's"])
+	assert.False(t, ok)
+
+	s := stores["ours"]
+	before, err := SnapshotOf(s)
+	require.NoError(t, err)
+	require.NoError(t, s.Update(item{"a", 2}))
+	require.NoError(t, s.Delete(item{"b", 0}))
+	require.NoError(t, s.Replace([]any{item{"d", 1}}, "9"))
+
+	assert.Equal(t, "7", before.ResourceVersion())
+	assert.Equal(t, 3, before.Len())
+	assert.ElementsMatch(t, []any{item{"a", 1}, item{"b", 2}, item{"c", 3}}, before.List())
+	obj, exists := before.Get("b")
+	assert.True(t, exists)
+	assert.Equal(t, item{"b", 2}, obj)
+	odd, err := before.ByIndex("parity", "odd")
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []any{item{"a", 1}, item{"c", 3}}, odd)
+	members, err := before.ByIndexSeq("parity", "odd")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "c"}, sortedKeys(members))
+	assert.Equal(t, []string{"a", "b", "c"}, sortedKeys(before.All()))
+
+	stats, ok := SnapshotStatsOf(s)
+	assert.True(t, ok)
+	assert.Equal(t, 1, stats.Open)
+	assert.False(t, stats.Oldest.IsZero())
+	before.Close()
+	before.Close()
+	stats, _ = SnapshotStatsOf(s)
+	assert.Zero(t, stats.Open)
+	_, err = before.ByIndex("parity", "odd")
+	assert.ErrorIs(t, err, ErrSnapshotClosed)
+	assert.Equal(t, []any{item{"d", 1}}, s.List())
+}
+
+func TestFailuresOfIndexFunctions(t *testing.T) {
+	errs := reported(t)
+	s := NewIndexer(itemKey, Indexers{"value": byValue})
+	require.NoError(t, s.Add(item{"a", 7}))
+	require.NoError(t, s.Add(item{"b", 8}))
+	require.Len(t, *errs, 2)
+	assert.ErrorContains(t, (*errs)[0], `key "a" on index "value"`)
+	assert.ErrorContains(t, (*errs)[1], "panicked")
+	failures, ok := IndexFailures(s)
+	assert.True(t, ok)
+	assert.Equal(t, map[string]uint64{"value": 2}, failures)
+	assert.Equal(t, 2, Len(s), "the objects are kept")
+	_, ok = IndexFailures(clientgo.NewStore(itemKey))
+	assert.False(t, ok)
+
+	var hooked []IndexFailure
+	s = NewIndexer(itemKey, Indexers{"value": byValue}, OnIndexFailure(func(f IndexFailure) {
+		hooked = append(hooked, f)
+		_, _, _ = s.GetByKey(f.Key) // no lock is held
+		assert.NoError(t, s.Add(item{"from the hook", 1}))
+	}))
+	require.NoError(t, s.Add(item{"a", 7}))
+	require.Len(t, hooked, 1)
+	assert.Equal(t, "value", hooked[0].Index)
+	assert.Equal(t, item{"a", 7}, hooked[0].Object)
+	assert.Len(t, *errs, 2, "a hook takes the place of the report")
+}
+
+func TestIndexPanicsByOption(t *testing.T) {
+	s := NewIndexer(itemKey, Indexers{"value": byValue}, WithIndexPanics())
+	assert.Panics(t, func() { _ = s.Add(item{"a", 7}) })
+	assert.Panics(t, func() { _ = s.Replace([]any{item{"b", 8}}, "") })
+	require.NoError(t, s.Add(item{"c", 1}), "no lock is held")
+	assert.ElementsMatch(t, []any{item{"b", 8}, item{"c", 1}}, s.List())
+}
