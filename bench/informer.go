@@ -105,6 +105,11 @@ func (i *informer) feed(ctx context.Context, stream *source.Stream, events []wat
 // finish stops the informer and returns what must be equal on both sides.
 func (i *informer) finish() (check, error) {
 	i.stop()
+	return i.state()
+}
+
+// state is what must be equal on both sides. No handler is being called.
+func (i *informer) state() (check, error) {
 	state, err := stateOf(i.GetIndexer())
 	for _, h := range i.handlers {
 		state.Adds += h.adds
