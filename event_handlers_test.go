@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,13 +93,13 @@ func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
 }
 
 // quietPanics has panics of handlers reported instead of ending the process, until the test ends. The result counts them.
-func quietPanics(t *testing.T) *int {
+func quietPanics(t *testing.T) *atomic.Int64 {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
-	count := 0
+	count := new(atomic.Int64)
 	utilruntime.ReallyCrash = false
-	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) { count++ })
+	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) { count.Add(1) })
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
-	return &count
+	return count
 }
 
 func TestPanickingHandlerLosesOneCall(t *testing.T) {
@@ -122,7 +123,7 @@ func TestPanickingHandlerLosesOneCall(t *testing.T) {
 		time.Sleep(panicPause)
 		synctest.Wait()
 		assert.Equal(t, []string{"add c1"}, bad.take())
-		assert.Equal(t, 1, *panics)
+		assert.Equal(t, int64(1), panics.Load())
 	})
 }
 

@@ -1,0 +1,102 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// misbehaviour is what a handler does in each call, given its own handle once that is known.
+type misbehaviour func(e *exact, self func() *processorListener)
+
+var misbehaviours = map[string]misbehaviour{
+	"panics":                 func(*exact, func() *processorListener) { panic("cannot take it") },
+	"panics with nil":        func(*exact, func() *processorListener) { panic(nil) },
+	"ends its goroutine":     func(*exact, func() *processorListener) { runtime.Goexit() },
+	"removes itself":         func(e *exact, self func() *processorListener) { _ = e.informer.RemoveEventHandler(self()) },
+	"adds another":           func(e *exact, _ func() *processorListener) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
+	"waits for its removal":  func(_ *exact, self func() *processorListener) { <-self().closing },
+	"waits for the informer": func(e *exact, _ func() *processorListener) { time.Sleep(time.Hour) },
+	"reads the informer":     readEverything,
+	"removes itself and ends": func(e *exact, self func() *processorListener) {
+		_ = e.informer.RemoveEventHandler(self())
+		runtime.Goexit()
+	},
+}
+
+func readEverything(e *exact, self func() *processorListener) {
+	e.informer.GetStore().List()
+	e.informer.HasSynced()
+	e.informer.LastSyncResourceVersion()
+	e.informer.EventHandlerCount()
+	e.informer.IsRegistered(self())
+	_ = e.informer.AddIndexers(Indexers{fmt.Sprint(self().Statistics().Delivered): MetaNamespaceIndexFunc})
+	self().HasSynced()
+}
+
+func TestBadHandlersHarmNobody(t *testing.T) {
+	quietPanics(t)
+	for name, behave := range misbehaviours {
+		for _, delivery := range []Delivery{{}, {Parallel: 3}, {Overflow: Block, Max: 2}, {Overflow: Coalesce}, {Overflow: Disconnect, Max: 2}} {
+			t.Run(fmt.Sprintf("%s, %d, %d", name, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
+				inExactBubble(t, func(e *exact) {
+					good := newMirror()
+					e.addNow(good, Delivery{})
+					known := make(chan struct{})
+					var handle *processorListener
+					self := func() *processorListener { <-known; return handle }
+					handle = e.addNow(&journal{on: func(string) { behave(e, self) }}, delivery)
+					close(known)
+					for _, name := range []string{"b", "c", "d"} {
+						e.change(name, 5)
+					}
+					if delivery.Overflow != Block {
+						state, problems, _ := good.state()
+						assert.Equal(t, e.source.state(), state)
+						assert.Empty(t, problems)
+					}
+					begin := time.Now()
+					require.NoError(t, e.informer.RemoveEventHandler(handle))
+					<-handle.ShutdownChan()
+					assert.LessOrEqual(t, time.Since(begin), time.Hour, "at most the running call")
+					synctest.Wait()
+					state, problems, _ := good.state()
+					assert.Equal(t, e.source.state(), state)
+					assert.Empty(t, problems)
+				})
+			})
+		}
+	}
+}
+
+func TestPanickingHandlerHearsTheRest(t *testing.T) {
+	for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: Block, Max: 100}, {Overflow: Coalesce}} {
+		t.Run(fmt.Sprint(delivery.Overflow, delivery.Parallel), func(t *testing.T) {
+			panics := quietPanics(t)
+			inExactBubble(t, func(e *exact) {
+				handler := &journal{on: func(line string) {
+					if line == "add c1" {
+						panic("cannot take it")
+					}
+				}}
+				handle := e.add(handler, delivery)
+				for _, name := range []string{"b", "c", "d", "e"} {
+					e.source.put(pod(name, "1"))
+				}
+				time.Sleep(2 * panicPause)
+				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.take())
+				assert.Equal(t, int64(1), panics.Load())
+				assert.Equal(t, uint64(5), handle.Statistics().Delivered)
+				assert.True(t, handle.HasSynced())
+			})
+		})
+	}
+}
