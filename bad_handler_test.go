@@ -93,7 +93,7 @@ func TestPanickingHandlerHearsTheRest(t *testing.T) {
 				}
 				time.Sleep(2 * panicPause)
 				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.take())
-				assert.Equal(t, int64(1), panics.Load())
+				assert.Equal(t, 1, *panics)
 				assert.Equal(t, uint64(5), handle.Statistics().Delivered)
 				assert.True(t, handle.HasSynced())
 			})

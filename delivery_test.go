@@ -334,5 +334,5 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 			})
 		})
 	}
-	assert.Equal(t, int64(1), panics.Load())
+	assert.Equal(t, 1, *panics)
 }
