@@ -214,7 +214,7 @@ func (a *applier) lastPositions(listed *replacement) map[string]int {
 
 // syncAll tells of every stored object again, in one bulk record.
 func (a *applier) syncAll(changes []change) []change {
-	stored := newSnapshot(a.store.List())
+	stored := storedSnapshot(a.store.Table)
 	if stored.len() == 0 {
 		return changes
 	}

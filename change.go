@@ -4,7 +4,11 @@
 package cache
 
 import (
+	"sync"
+
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // changeKind is what a change means to a handler.
@@ -33,13 +37,50 @@ type change struct {
 	at    int64       // when it was distributed, in nanoseconds on the processor's clock
 }
 
-// snapshot is a set of objects at one time, in one order. It does not change, and any number of handlers share it.
-type snapshot struct{ objects []any }
+// snapshot is a set of objects at one time, in one order. It does not change, and any number of handlers share it. One of
+// the store costs nothing until the first of them reads it.
+type snapshot struct {
+	n       int
+	objects []any           // once read
+	stored  *table.Snapshot // until read; nil for a snapshot of given objects
+	read    sync.Once
+}
 
-func newSnapshot(objects []any) *snapshot { return &snapshot{objects} }
+func newSnapshot(objects []any) *snapshot { return &snapshot{n: len(objects), objects: objects} }
 
-func (s *snapshot) len() int     { return len(s.objects) }
-func (s *snapshot) at(i int) any { return s.objects[i] }
+// storedSnapshot returns what a table holds now. It is the cheaper way to newSnapshot(t.List()) for a caller that holds
+// locks.
+func storedSnapshot(t *table.Table) *snapshot {
+	stored := t.Snapshot()
+	s := &snapshot{n: stored.Len(), stored: stored}
+	if s.n == 0 {
+		s.release()
+	}
+	return s
+}
+
+func (s *snapshot) len() int { return s.n }
+
+func (s *snapshot) at(i int) any {
+	s.read.Do(func() {
+		if s.stored != nil {
+			s.objects = s.stored.List()
+			s.stored.Close()
+			s.stored = nil
+		}
+	})
+	return s.objects[i]
+}
+
+// release lets go of a snapshot that nobody will read. One that is not released is closed by the garbage collector.
+func (s *snapshot) release() {
+	s.read.Do(func() {
+		if s.stored != nil {
+			s.stored.Close()
+			s.stored = nil
+		}
+	})
+}
 
 // size is how many calls of a handler the change stands for.
 func (c *change) size() int {

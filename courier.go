@@ -144,6 +144,9 @@ func (l *courier) abandon() (atWork bool) {
 	if l.mu.pending != nil {
 		l.mu.coalesced = l.mu.pending.merged
 	}
+	if l.mu.first != nil && len(l.listener.couriers) == 1 { // else another courier may be reading it
+		l.mu.first.many.release()
+	}
 	l.mu.first, l.mu.pending = nil, nil
 	return atWork
 }

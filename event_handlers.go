@@ -58,7 +58,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
-	s.processor.add(listener, newSnapshot(s.store.List()))
+	s.processor.add(listener, storedSnapshot(s.store.Table))
 	return listener, nil
 }
 

@@ -87,6 +87,7 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
+		known.release()
 		listener.refuse()
 		return
 	}

@@ -318,3 +318,44 @@ func TestChaos(t *testing.T) {
 	<-stopped
 	assert.Zero(t, c.informer.EventHandlerCount())
 }
+
+func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		stuck := e.add(&journal{on: func(string) { <-release }}, Delivery{})
+		require.Zero(t, e.informer.store.Snapshots().Open, "the initial list is read by the handler")
+		resync := e.informer.applier.syncAll(nil)
+		require.Equal(t, 1, e.informer.store.Snapshots().Open)
+		e.informer.processor.distribute(resync)
+		synctest.Wait()
+		assert.Equal(t, 1, e.informer.store.Snapshots().Open, "the only handler has not come to it")
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, e.informer.store.Snapshots().Open)
+		assert.Equal(t, uint64(2), stuck.Statistics().Delivered)
+		assert.Zero(t, e.informer.store.Snapshots().Forgotten)
+	})
+}
+
+func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		for _, name := range []string{"b", "c"} {
+			e.change(name, 1)
+		}
+		p := e.informer.processor
+		known := storedSnapshot(e.informer.store.Table)
+		newStoppedProcessor().add(newTestListener(t, p, nothing), known)
+		assert.Zero(t, e.informer.store.Snapshots().Open, "refused")
+		listener := newTestListener(t, p, nothing)
+		c := listener.couriers[0]
+		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.Table)}
+		c.abandon()
+		assert.Zero(t, e.informer.store.Snapshots().Open)
+	})
+}
+
+func newStoppedProcessor() *sharedProcessor {
+	p := newSharedProcessor(clock.RealClock{})
+	p.stop()
+	return p
+}
