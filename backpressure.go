@@ -12,37 +12,37 @@ import (
 // gatedQueue is the queue of a shared informer as its reflector sees it: an event of the watch waits until the handlers with
 // Block have room for it. Lists and resyncs do not wait. No lock is held meanwhile.
 type gatedQueue struct {
-	*RealFIFO
+	informerQueue
 	processor *sharedProcessor
 	done      <-chan struct{} // closed when there is no use in waiting any more
 }
 
 func (q gatedQueue) Add(obj any) error {
 	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Add(obj)
+	return q.informerQueue.Add(obj)
 }
 
 func (q gatedQueue) Update(obj any) error {
 	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Update(obj)
+	return q.informerQueue.Update(obj)
 }
 
 func (q gatedQueue) Delete(obj any) error {
 	q.processor.awaitRoom(q.done)
-	return q.RealFIFO.Delete(obj)
+	return q.informerQueue.Delete(obj)
 }
 
 // putBatch lets the records in one by one as long as a handler has asked for Block, so that each can wait.
 func (q gatedQueue) putBatch(records []record, more bool) (refused []refusedRecord) {
 	for len(records) > 0 && q.processor.blockers.Load() > 0 {
 		q.processor.awaitRoom(q.done)
-		refused = append(refused, q.RealFIFO.putBatch(records[:1], false)...)
+		refused = append(refused, q.informerQueue.putBatch(records[:1], false)...)
 		records = records[1:]
 	}
 	if len(records) == 0 {
 		return refused
 	}
-	return append(refused, q.RealFIFO.putBatch(records, more)...)
+	return append(refused, q.informerQueue.putBatch(records, more)...)
 }
 
 // awaitRoom returns when no handler with Block has its Max of notifications waiting, or done is closed.
