@@ -185,7 +185,7 @@ func TestMaxHistoryKeepsTheOldestAndTheNewest(t *testing.T) {
 	assert.Equal(t, Deltas{delta(Deleted, item{"a", 3})}, popped, "deletions that meet become one")
 }
 
-// TestCoalescedInformerResyncs and hears of lists and deletions like any other.
+// TestCoalescedInformerFollowsItsServer: it hears of lists and deletions like any other.
 func TestCoalescedInformerFollowsItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"), podAt("b", "1"))),
@@ -200,6 +200,6 @@ func TestCoalescedInformerFollowsItsServer(t *testing.T) {
 		assert.Equal(t, "9", s.store.LastStoreSyncResourceVersion())
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"update a a", "update b b"}, handler.take())
+		assert.ElementsMatch(t, []string{"update a a", "update b b"}, handler.take())
 	})
 }
