@@ -32,7 +32,7 @@ type recordQueue struct {
 	waiting   order
 	limit     queueLimit                           // guarded by mu
 	measured  bool                                 // somebody looks at metrics.latency
-	admits    func(typ DeltaType, key string) bool // whether a record is worth its place, asked under the lock; nil: always
+	admits    func(typ DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
 
 	// direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
 	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
@@ -175,6 +175,11 @@ func (q *recordQueue) bookmark(version string) error {
 
 // appendLocked queues the records that are worth it.
 func (q *recordQueue) appendLocked(records ...record) {
+	if arrivals, ok := q.waiting.(*arrivals); ok { // all at once: a put is these copies more than anything else
+		arrivals.push(records...)
+		q.announceLocked()
+		return
+	}
 	for i := range records {
 		if q.admits == nil || q.admits(records[i].typ, records[i].key) {
 			q.waiting.put(records[i])
