@@ -150,3 +150,28 @@ func depthOf(queue any) int {
 	stats, _ := QueueStatsOf(queue)
 	return stats.Depth
 }
+
+// TestPauseIsNoSilenceOfTheServer: the idle watchdog, once armed, counts only the time in which the reflector would have
+// read.
+func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := atomicFIFO()
+		queue.SetLimit(2)
+		stream := sent(bookmark("2"), modified("a", "3"), modified("a", "4"))
+		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
+		r := newReflector(reflectorConfig{listerWatcher: server, store: queue, tuning: reflectorTuning{idle: time.Minute}})
+		defer inBackground(t, r)()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.asked())
+		assert.Equal(t, 2, depthOf(queue))
+		queue.SetLimit(0)
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		assert.Len(t, server.asked(), 2)
+		assert.Equal(t, 4, depthOf(queue))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, "watch rv=4", server.asked()[2], "now it is silent")
+	})
+}
