@@ -12,14 +12,14 @@ import (
 // gatedQueue is the queue of a shared informer as its reflector sees it: events of the watch wait until the handlers with
 // Block have room for them. Lists and resyncs do not wait. No lock is held meanwhile.
 type gatedQueue struct {
-	*RealFIFO
+	informerQueue
 	processor *sharedProcessor
 	done      <-chan struct{} // closed when there is no more use in waiting
 }
 
-func (q gatedQueue) Add(obj any) error    { return q.put(obj, q.RealFIFO.Add) }
-func (q gatedQueue) Update(obj any) error { return q.put(obj, q.RealFIFO.Update) }
-func (q gatedQueue) Delete(obj any) error { return q.put(obj, q.RealFIFO.Delete) }
+func (q gatedQueue) Add(obj any) error    { return q.put(obj, q.informerQueue.Add) }
+func (q gatedQueue) Update(obj any) error { return q.put(obj, q.informerQueue.Update) }
+func (q gatedQueue) Delete(obj any) error { return q.put(obj, q.informerQueue.Delete) }
 
 func (q gatedQueue) put(obj any, put func(any) error) error {
 	q.processor.admit(1, q.done)
@@ -35,7 +35,7 @@ func (q gatedQueue) putBatch(records []record, more bool) (refused []refusedReco
 	for len(records) > 0 {
 		n := q.processor.admit(len(records), q.done)
 		keyed := keyedRecords(records[:n])
-		bad := q.RealFIFO.putBatch(records[:n], more && n == len(records))
+		bad := q.informerQueue.putBatch(records[:n], more && n == len(records))
 		q.processor.arrived(n - keyed + len(bad))
 		refused = append(refused, bad...)
 		records = records[n:]
@@ -64,12 +64,17 @@ func (p *sharedProcessor) admit(n int, done <-chan struct{}) int {
 		}
 		break
 	}
-	p.inFlight.Add(int64(n))
+	if !p.merges {
+		p.inFlight.Add(int64(n))
+	}
 	return n
 }
 
 // arrived says that n admitted events are distributed, or came to nothing.
 func (p *sharedProcessor) arrived(n int) {
+	if p.merges {
+		return
+	}
 	if p.inFlight.Add(int64(-n)); p.blockers.Load() == 0 {
 		return
 	}

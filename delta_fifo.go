@@ -25,7 +25,7 @@ var (
 	_ Queue             = (*DeltaFIFO)(nil)
 	_ TransformingStore = (*DeltaFIFO)(nil)
 	_ DoneChecker       = (*DeltaFIFO)(nil)
-	_ batchStore        = (*DeltaFIFO)(nil)
+	_ boundedStore      = (*DeltaFIFO)(nil)
 )
 
 // NewDeltaFIFO returns an empty DeltaFIFO with these two options.
@@ -100,18 +100,19 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 // returns the Deltas, which belong to the caller, and what process returned, or ErrFIFOClosed when the queue is closed and
 // empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	var popped Deltas
-	err := f.pop("DeltaFIFO Pop Process", oneItem, func(batch []record, isInInitialList bool) error {
-		popped = make(Deltas, len(batch))
-		for i := range batch {
-			popped[i] = batch[i].delta()
-		}
-		return process(popped, isInInitialList)
-	})
-	if popped == nil {
-		return nil, err
+	return f.popDeltas("DeltaFIFO Pop Process", process)
+}
+
+// SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more, those between the oldest
+// and the newest ones are dropped, beginning with the second. A deletion among them, and the creation after it, then look
+// like an update. 0 is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
+func (f *DeltaFIFO) SetMaxHistory(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n > 0 {
+		n = max(n, 2)
 	}
-	return popped, err
+	f.byKey.maxHistory = max(n, 0)
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is queued or known. An

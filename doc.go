@@ -47,10 +47,12 @@
 //	ListerWatcher ─────── what the user gave: a client, or a fake
 //	    │
 //	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
-//	    │  Replace, Add, Update, Delete, Bookmark
-//	RealFIFO ──────────── real_fifo.go: key and version are read, the transform runs, changes become records in order
-//	    │  a batch of records, all that is there
-//	controller ────────── controller.go: the loop that takes batches
+//	    │  Replace, Resync, and batches of what the watch channel holds
+//	RealFIFO ──────────── record_queue.go, queue_*.go: key and version are read once, the transform runs, changes wait as
+//	    │                 records in an order: that of arrival (real_fifo.go), or by key (delta_fifo.go, coalesced_fifo.go)
+//	    │  a batch of records, all that is there; or, if nothing waits and nobody is at work, the reflector's own batch,
+//	    │  which goes on in its goroutine
+//	controller ────────── controller.go: the loop that takes batches; process_error.go: what becomes of errors
 //	    │
 //	applier ───────────── apply.go: one batch is one transaction; what it replaced makes the notifications
 //	    ├──▶ store ────── store.go, thread_safe_store.go, index.go: what readers see
@@ -61,7 +63,7 @@
 //	    │
 //	the user's handler
 //
-// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO. Names and contracts that are client-go's are
+// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO, or what WithCoalescedQueue asks for. Names and contracts that are client-go's are
 // aliases and live in the clientgo*.go files; nothing else does.
 //
 // # Locks
@@ -74,7 +76,8 @@
 //  4. sharedProcessor.mu, then processorListener.mu, then resyncSchedule.mu
 //
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
-// which our informers' queue is not, and together with none of them otherwise.
+// which our informers' queue is not, and together with none of them otherwise. keyReader.mu and transformer.mu of a queue,
+// processFailures.mu and RetryStats.mu are each the last lock taken; retrier.mu is held while the retried function runs.
 //
 // # Testing
 //

@@ -97,19 +97,34 @@ type queueOptions struct {
 	queueConfig
 }
 
-// newInformerQueue returns the queue of our own informers: changes in order of arrival, a Replace as one.
-func newInformerQueue(o queueOptions) *RealFIFO {
-	queue := NewRealFIFOWithOptions(RealFIFOOptions{
-		Logger:                &o.logger,
-		Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
-		KeyFunction:           MetaNamespaceKeyFunc,
-		Transformer:           o.transform,
-		Identifier:            o.identifier,
-		MetricsProvider:       o.metrics,
-		AtomicEvents:          true,
-		UnlockWhileProcessing: true,
-		EmitDeltaTypeBookmark: true,
-	})
-	queue.transform.keepCached = o.keepCached
+// informerQueue is a queue as our own informers use it.
+type informerQueue interface {
+	Queue
+	ReflectorBookmarkStore
+	boundedStore
+	queueStats() (QueueStats, bool)
+	popAll(process processFunc) error
+	core() *recordQueue
+}
+
+// newInformerQueue returns the queue of our own informers, a Replace as one: changes in order of arrival, or coalesced.
+func newInformerQueue(o queueOptions) (queue informerQueue) {
+	if o.coalesced {
+		queue = newCoalescedFIFO(o.logger, fmt.Sprintf("CoalescedFIFO %T", o.objectType), o.identifier, o.metrics)
+	} else {
+		queue = NewRealFIFOWithOptions(RealFIFOOptions{
+			Logger:                &o.logger,
+			Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
+			KeyFunction:           MetaNamespaceKeyFunc,
+			Identifier:            o.identifier,
+			MetricsProvider:       o.metrics,
+			AtomicEvents:          true,
+			UnlockWhileProcessing: true,
+			EmitDeltaTypeBookmark: true,
+		})
+	}
+	core := queue.core()
+	core.transform.function, core.transform.keepCached = o.transform, o.keepCached
+	core.SetLimit(o.limit)
 	return queue
 }

@@ -50,7 +50,7 @@ func informerAndQueue() (*sharedIndexInformer, *RealFIFO) {
 	s := newSharedIndexInformer(nil, &corev1.Pod{}, informerConfig{SharedIndexInformerOptions: SharedIndexInformerOptions{
 		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
 	}})
-	return s, s.start(context.Background()).config.Queue.(gatedQueue).RealFIFO
+	return s, s.start(context.Background()).config.Queue.(gatedQueue).informerQueue.(*RealFIFO)
 }
 
 // TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with the namespace index and

@@ -3,6 +3,8 @@
 
 package cache
 
+import "slices"
+
 // byKey is the order per object: an item is what waits for one key, oldest record first, and items leave in the order in
 // which their first record came. A record about no single object is an item of its own.
 //
@@ -13,9 +15,9 @@ type byKey struct {
 	open map[string]*keyedItem // to which records of a key are added
 	free []*keyedItem          // empty ones, for reuse
 
-	merge      bool // successive states of an object become one
-	maxHistory int  // 0: any number of records an item
-	dropped    int  // records that maxHistory cost
+	merge      bool   // successive states of an object become one
+	maxHistory int    // 0: any number of records an item
+	dropped    uint64 // records that maxHistory cost
 	batch      []record
 }
 
@@ -69,11 +71,19 @@ func (b *byKey) extend(item *keyedItem, rec record) {
 	}
 	item.records = append(item.records, rec)
 	if b.maxHistory > 0 && len(item.records) > b.maxHistory {
-		b.dropped++
-		copy(item.records[1:], item.records[2:])
-		item.records[len(item.records)-1] = record{}
-		item.records = item.records[:len(item.records)-1]
+		b.compact(item)
 	}
+}
+
+// compact drops the second record, and of two deletions that meet the older one.
+func (b *byKey) compact(item *keyedItem) {
+	from := 1
+	if item.records[0].typ == Deleted && item.records[2].typ == Deleted {
+		from = 0
+	}
+	before := len(item.records)
+	item.records = slices.Delete(item.records, from, 2)
+	b.dropped += uint64(before - len(item.records))
 }
 
 // merged is what two states of an object in a row say: the newer state, and that there was news if one of them was.

@@ -211,10 +211,17 @@ func TestRealFIFOAgainstModel(t *testing.T) {
 	})
 }
 
-// deltaFIFORig drives a DeltaFIFO and its model alike.
+// deltaFIFORig drives a DeltaFIFO and its model alike. The model's known objects stay empty if the DeltaFIFO has none.
 type deltaFIFORig struct {
-	fifo  *DeltaFIFO
-	model queueModel
+	fifo   *DeltaFIFO
+	model  queueModel
+	knows  bool
+	closed bool
+}
+
+func (r *deltaFIFORig) close(*rapid.T) {
+	r.fifo.Close()
+	r.closed = true
 }
 
 func (r *deltaFIFORig) put(t *rapid.T, typ DeltaType, put func(any) error) {
@@ -268,6 +275,10 @@ func (r *deltaFIFORig) resync(t *rapid.T) {
 // keys must come in order of arrival.
 func (r *deltaFIFORig) pop(t *rapid.T) {
 	if len(r.model.waiting) == 0 {
+		if r.closed {
+			_, err := r.fifo.Pop(take)
+			require.ErrorIs(t, err, ErrFIFOClosed)
+		}
 		return
 	}
 	popped, err := r.fifo.Pop(func(any, bool) error { return nil })
@@ -290,6 +301,9 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 		require.True(t, tombstone && firstTombstone, "%s came before %s", key, first.key)
 	}
 	r.model.waiting = rest
+	if !r.knows {
+		return
+	}
 	if last := want.Newest(); last.Type == Deleted {
 		delete(r.model.known, key)
 	} else {
@@ -300,10 +314,12 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 func TestDeltaFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := knownItems{}
-		r := &deltaFIFORig{
-			fifo:  NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, EmitDeltaTypeReplaced: true}),
-			model: queueModel{known: known},
+		options := DeltaFIFOOptions{KeyFunction: itemKey, EmitDeltaTypeReplaced: true}
+		knows := rapid.Bool().Draw(t, "with known objects")
+		if knows {
+			options.KnownObjects = known
 		}
+		r := &deltaFIFORig{fifo: NewDeltaFIFOWithOptions(options), model: queueModel{known: known}, knows: knows}
 		t.Repeat(map[string]func(*rapid.T){
 			"add":     func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
 			"update":  func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
@@ -311,6 +327,7 @@ func TestDeltaFIFOAgainstModel(t *testing.T) {
 			"replace": r.replace,
 			"resync":  r.resync,
 			"pop":     r.pop,
+			"close":   r.close,
 		})
 		for len(r.model.waiting) > 0 {
 			r.pop(t)

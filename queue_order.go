@@ -32,14 +32,14 @@ func (l *sequence[T]) len() int { return len(l.items) - l.head }
 
 func (l *sequence[T]) at(i int) *T { return &l.items[l.head+i] }
 
-// push appends one, moving the others to the front of the memory if that makes room for as many as there are.
-func (l *sequence[T]) push(item T) {
-	if len(l.items) == cap(l.items) && l.head > len(l.items)/2 {
+// push appends items, moving the others to the front of the memory if that makes room for as many as there are.
+func (l *sequence[T]) push(items ...T) {
+	if len(l.items)+len(items) > cap(l.items) && l.head > len(l.items)/2 {
 		live := copy(l.items, l.items[l.head:])
 		clear(l.items[live:])
 		l.items, l.head = l.items[:live], 0
 	}
-	l.items = append(l.items, item)
+	l.items = append(l.items, items...)
 }
 
 // drop removes the first n.

@@ -3,10 +3,19 @@
 
 package cache
 
+import "time"
+
 // QueueStats is how a queue, and the controller that empties it, are doing. See QueueStatsOf.
 type QueueStats struct {
 	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being processed is not counted.
 	Depth int
+	// Limit is the bound of Depth, 0 for none. Pauses counts how often it held up the reading of the watch, Paused is for
+	// how long in all, a pause that lasts included.
+	Limit  int
+	Pauses uint64
+	Paused time.Duration
+	// Compacted counts the deltas that DeltaFIFO.SetMaxHistory has dropped.
+	Compacted uint64
 
 	// Untransformed is the number of objects whose newest version the transform function refused, so that an older one, or
 	// none, is cached. Anything but 0 means that the cache does not show what the server has.
@@ -37,6 +46,10 @@ func (q *recordQueue) queueStats() (QueueStats, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	stats.Depth = q.waiting.len()
+	if byKey, ok := q.waiting.(*byKey); ok {
+		stats.Compacted = byKey.dropped
+	}
+	q.addLimitLocked(&stats)
 	return stats, true
 }
 

@@ -25,7 +25,7 @@ var (
 	_ TransformingStore      = (*RealFIFO)(nil)
 	_ ReflectorBookmarkStore = (*RealFIFO)(nil)
 	_ DoneChecker            = (*RealFIFO)(nil)
-	_ batchStore             = (*RealFIFO)(nil)
+	_ boundedStore           = (*RealFIFO)(nil)
 )
 
 // popBatchSize bounds what one PopBatch takes, as in client-go: it is what a store transaction is held up for.
@@ -83,30 +83,21 @@ func (f *RealFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
 func (f *RealFIFO) Delete(obj interface{}) error { return f.put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
-func (f *RealFIFO) Bookmark(resourceVersion string) error {
-	if !f.bookmarks {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.appendLocked(record{typ: Bookmark, version: resourceVersion})
-	return nil
-}
+func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.bookmark(resourceVersion) }
 
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
+	if f.atomic {
+		return f.replaceAll(newItems, resourceVersion)
+	}
 	listed, err := f.newReplacement(newItems)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.atomic {
-		f.appendLocked(record{typ: ReplacedAll, version: resourceVersion, list: listed})
-	} else {
-		f.appendLocked(f.expandLocked(listed)...)
-	}
+	f.appendLocked(f.expandLocked(listed)...)
 	f.populateInitialLocked(f.waiting.len())
 	return nil
 }
@@ -146,12 +137,11 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*record, order []string) 
 
 // Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that nothing is queued for.
 func (f *RealFIFO) Resync() error {
+	if f.atomic {
+		return f.syncAll()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.atomic {
-		f.appendLocked(record{typ: SyncAll})
-		return nil
-	}
 	queued, _ := f.lastQueuedLocked()
 	for _, key := range f.known.ListKeys() {
 		if _, isQueued := queued[key]; isQueued {
@@ -168,15 +158,7 @@ func (f *RealFIFO) Resync() error {
 // ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set; then
 // calls from several goroutines process one after the other, and process must not call Pop or PopBatch. What fails in process is not queued again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	var popped Deltas
-	err := f.pop("RealFIFO Pop Process", oneItem, func(batch []record, isInInitialList bool) error {
-		popped = Deltas{batch[0].delta()}
-		return process(popped, isInInitialList)
-	})
-	if popped == nil {
-		return nil, err
-	}
-	return popped, err
+	return f.popDeltas("RealFIFO Pop Process", process)
 }
 
 // PopBatch waits for changes and calls processBatch with the first ones of the queue, each about another object: 1000 at
@@ -194,9 +176,6 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		return processBatch(deltas, isInInitialList)
 	})
 }
-
-// oneItem is the count of Pop.
-func oneItem() int { return 1 }
 
 // batchLocked is the count of PopBatch.
 func (f *RealFIFO) batchLocked() int {

@@ -30,8 +30,9 @@ type recordQueue struct {
 	unlocked  bool // process without holding mu
 	early     bool // HasSynced counts items when they are taken, not when they are processed
 	waiting   order
+	limit     queueLimit                           // guarded by mu
 	measured  bool                                 // somebody looks at metrics.latency
-	admits    func(typ DeltaType, key string) bool // whether a record is worth its place, asked under the lock; nil: always
+	admits    func(typ DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
 
 	// direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
 	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
@@ -140,8 +141,45 @@ func (q *recordQueue) readKey(rec *record) (err error) {
 	return err
 }
 
+// replaceAll queues a list as one record.
+func (q *recordQueue) replaceAll(list []any, version string) error {
+	listed, err := q.newReplacement(list)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.appendLocked(record{typ: ReplacedAll, version: version, list: listed})
+	q.populateInitialLocked(q.waiting.len())
+	return nil
+}
+
+// syncAll queues a resync as one record.
+func (q *recordQueue) syncAll() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.appendLocked(record{typ: SyncAll})
+	return nil
+}
+
+// bookmark queues a Bookmark record if the queue keeps them.
+func (q *recordQueue) bookmark(version string) error {
+	if !q.bookmarks {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.appendLocked(record{typ: Bookmark, version: version})
+	return nil
+}
+
 // appendLocked queues the records that are worth it.
 func (q *recordQueue) appendLocked(records ...record) {
+	if arrivals, ok := q.waiting.(*arrivals); ok { // all at once: a put is these copies more than anything else
+		arrivals.push(records...)
+		q.announceLocked()
+		return
+	}
 	for i := range records {
 		if q.admits == nil || q.admits(records[i].typ, records[i].key) {
 			q.waiting.put(records[i])
@@ -175,6 +213,24 @@ func (q *recordQueue) popAll(process processFunc) error {
 	return q.pop("Queue Pop Process", q.allLocked, process)
 }
 
+// popDeltas is Pop: one item, in the form that the exported queue API hands out.
+func (q *recordQueue) popDeltas(title string, process PopProcessFunc) (any, error) {
+	var popped Deltas
+	err := q.pop(title, oneItem, func(batch []record, isInInitialList bool) error {
+		popped = make(Deltas, len(batch))
+		for i := range batch {
+			popped[i] = batch[i].delta()
+		}
+		return process(popped, isInInitialList)
+	})
+	if popped == nil {
+		return nil, err
+	}
+	return popped, err
+}
+
+func oneItem() int { return 1 }
+
 // pop takes as many items as count says are next, has them processed, and only then counts them as through.
 func (q *recordQueue) pop(title string, count func() int, process processFunc) error {
 	q.mu.Lock()
@@ -187,6 +243,7 @@ func (q *recordQueue) pop(title string, count func() int, process processFunc) e
 	defer q.waiting.recycle(batch)
 	depth := q.waiting.len()
 	q.metrics.depth.Set(float64(depth))
+	q.resumeLocked()
 	if depth > deepQueue {
 		defer traceSlowPop(title, batch[0].key, depth, len(batch), q.traceFields()...)()
 	}
@@ -229,6 +286,8 @@ func (q *recordQueue) allLocked() int {
 	}
 	return q.waiting.len()
 }
+
+func (q *recordQueue) core() *recordQueue { return q }
 
 // setMetrics is part of the construction.
 func (q *recordQueue) setMetrics(id InformerNameAndResource, provider InformerMetricsProvider) {

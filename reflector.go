@@ -75,6 +75,7 @@ type reflector struct {
 	lists     ListerWatcherWithContext
 	expects   expectation
 	batches   batchStore             // the store, if it takes batches, else nil
+	bounded   boundedStore           // the store, if it may be full, else nil
 	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
@@ -106,6 +107,7 @@ func newReflector(cfg reflectorConfig) *reflector {
 	}
 	r.batches, _ = cfg.store.(batchStore)
 	r.report.attach(cfg.clock)
+	r.bounded, _ = cfg.store.(boundedStore)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r

@@ -17,13 +17,13 @@ import (
 // of handing over, a lock and perhaps a wake-up, is a few nanoseconds an event; larger batches gain nothing more.
 const drainLimit = 256
 
-// drain handles an event and all that the channel holds behind it, up to drainLimit, then hands the changes over. done and
+// drain handles an event and all that the channel holds behind it, up to limit or drainLimit, then hands the changes over. done and
 // err are those of receive.
-func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, limit int, take func(context.Context, watchChange) bool) (done bool, err error) {
 	ready := true
 	for n := 1; ; n++ {
 		done, err = m.receive(ctx, s, event, open, take)
-		if done || err != nil || n == drainLimit {
+		if done || err != nil || n >= min(limit, drainLimit) {
 			break
 		}
 		if event, open, ready = poll(s.events); !ready {
@@ -32,6 +32,19 @@ func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open 
 	}
 	m.handOver(ctx, ready && !done && err == nil)
 	return done, err
+}
+
+// readable returns the channel to read from and how many events the store has room for. If it has none, the channel is nil,
+// and freed is closed when that has changed; the stream's silence then says nothing about the server. What streaming
+// collects does not go to the store yet.
+func (m *machine) readable(s *stream) (events <-chan watch.Event, limit int, freed <-chan struct{}) {
+	if m.phase != watching || m.r.bounded == nil {
+		return s.events, drainLimit, nil
+	}
+	if limit, freed = m.r.bounded.room(); freed != nil {
+		return nil, 0, freed
+	}
+	return s.events, limit, nil
 }
 
 // poll reads an event if there is one. It looks twice before it takes the channel for empty, and lets other goroutines run

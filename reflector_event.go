@@ -36,20 +36,25 @@ func (c watchChange) endsInitialEvents() bool {
 // server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever, as does one that says so; its error is errSilent or errIdle.
 func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
 	for {
+		events, limit, freed := m.readable(s)
 		select {
 		case <-ctx.Done():
 			return errStopped
+		case <-freed:
+			quiet.restart(s) // a pause of ours is no silence of the server
 		case <-m.resync.C():
 			if err := m.resync.fire(ctx); err != nil {
 				return err
 			}
 		case <-quiet.C():
-			if err := quiet.check(ctx, s); err != nil {
+			if freed != nil {
+				quiet.restart(s)
+			} else if err := quiet.check(ctx, s); err != nil {
 				return err
 			}
-		case event, open := <-s.events:
+		case event, open := <-events:
 			m.r.report.event(m.r.clock.Now())
-			done, err := m.drain(ctx, s, event, open, take)
+			done, err := m.drain(ctx, s, event, open, limit, take)
 			if done || err != nil {
 				return err
 			}

@@ -73,6 +73,15 @@ func (s *silence) stop() {
 	}
 }
 
+// restart begins anew.
+func (s *silence) restart(of *stream) {
+	if s != nil {
+		s.timer.Stop()
+		s.arm()
+		s.seen, s.quiet = of.received, 0
+	}
+}
+
 // check takes a look. It returns err when the limit is reached.
 func (s *silence) check(ctx context.Context, of *stream) error {
 	late := s.clock.Now().Sub(s.due) > s.step/4

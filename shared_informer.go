@@ -151,7 +151,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		metrics:     s.config.InformerMetricsProvider,
 		queueConfig: s.config.queue,
 	})
-	queue.direct = s.handleNow
+	s.processor.merges = s.config.queue.coalesced
+	if !s.config.queue.coalesced { // there, a batch that is held up would keep others from joining it
+		queue.core().direct = s.handleNow
+	}
 	c := newController(Config{
 		Queue:                        gatedQueue{queue, s.processor, ctx.Done()},
 		ListerWatcher:                s.listerWatcher,

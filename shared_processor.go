@@ -37,7 +37,8 @@ type sharedProcessor struct {
 	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
 	syncedAt atomic.Int64 // the end of the initial list; unknownPosition before it is distributed
 	blockers atomic.Int64 // listeners with Block
-	inFlight atomic.Int64 // events of the watch between admit and arrived
+	inFlight atomic.Int64 // events of the watch between admit and arrived; stays 0 with a queue that merges
+	merges   bool         // the queue merges events, so that they cannot be counted on their way; set before the start
 
 	mu struct {
 		sync.Mutex

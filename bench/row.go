@@ -48,7 +48,7 @@ type check struct {
 func rows() []row {
 	return slices.Concat(
 		storeReadRows(), storeWriteRows(), storeReaderRows(), storeStallRows(), storeMemoryRows(),
-		fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), heapRows(), resyncRows(),
+		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), heapRows(), resyncRows(),
 	)
 }
 
