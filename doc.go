@@ -47,7 +47,7 @@
 //	ListerWatcher ─────── what the user gave: a client, or a fake
 //	    │
 //	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
-//	    │  Replace, Add, Update, Delete, Bookmark
+//	    │  a whole state, staged as it arrives (reflector_stage.go); Add, Update, Delete, Bookmark
 //	RealFIFO ──────────── real_fifo.go: key and version are read, the transform runs, changes become records in order
 //	    │  a batch of records, all that is there
 //	controller ────────── controller.go: the loop that takes batches

@@ -75,6 +75,7 @@ type reflector struct {
 	lists     ListerWatcherWithContext
 	expects   expectation
 	batches   batchStore             // the store, if it takes batches, else nil
+	queue     *RealFIFO              // what takes whole states in parts, else nil; see ownStore
 	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
@@ -104,11 +105,26 @@ func newReflector(cfg reflectorConfig) *reflector {
 		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
 		opening:         openingPhase(cfg),
 	}
-	r.batches, _ = cfg.store.(batchStore)
 	r.report.attach(cfg.clock)
+	r.batches, r.queue = ownStore(cfg.store)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r
+}
+
+// ownStore tells what a store of this package takes beyond a ReflectorStore. It goes by the type itself: a user's type that
+// embeds one has these methods too, and may override those that they would pass by.
+func ownStore(store ReflectorStore) (batchStore, *RealFIFO) {
+	switch own := store.(type) {
+	case *RealFIFO:
+		return own, own
+	case gatedQueue: // whole states do not wait at the gate
+		return own, own.RealFIFO
+	case *DeltaFIFO:
+		return own, nil
+	default:
+		return nil, nil
+	}
 }
 
 // openingPhase is what the config asks for; left to choose, streaming if the gate is on and the ListerWatcher does not
