@@ -74,7 +74,8 @@
 //  4. sharedProcessor.mu, then processorListener.mu, then resyncSchedule.mu
 //
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
-// which our informers' queue is not, and together with none of them otherwise.
+// which our informers' queue is not, and together with none of them otherwise. reflectorReport.mu, freshness.mu and
+// position.mu are held for a few assignments each, and nothing is taken under them.
 //
 // # Testing
 //

@@ -3,6 +3,12 @@
 
 package cache
 
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
 // replaceStaged is Replace for a list that went through stage, in parts. The queue owns it from here on.
 func (f *RealFIFO) replaceStaged(listed *replacement, resourceVersion string) error {
 	f.transform.replaced(listed.kept)
@@ -41,4 +47,13 @@ func (r *replacement) compact() {
 	}
 	clear(r.objects[n:])
 	r.keys, r.versions, r.objects = r.keys[:n], r.versions[:n], r.objects[:n]
+}
+
+// keepRest leaves those of kept out that are listed: another state of theirs could be transformed.
+func (r *replacement) keepRest() {
+	if len(r.kept) == 0 {
+		return
+	}
+	listed := sets.New(r.keys...)
+	r.kept = slices.DeleteFunc(r.kept, listed.Has)
 }
