@@ -102,6 +102,7 @@ type informerQueue interface {
 	Queue
 	ReflectorBookmarkStore
 	boundedStore
+	stagedStore
 	queueStats() (QueueStats, bool)
 	popAll(process processFunc) error
 	core() *recordQueue

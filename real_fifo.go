@@ -88,13 +88,18 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.bookmark(re
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
-	if f.atomic {
-		return f.replaceAll(newItems, resourceVersion)
-	}
-	listed, err := f.newReplacement(newItems)
+	listed, err := f.stage(newItems)
 	if err != nil {
 		return err
 	}
+	return f.replaceStaged(listed, resourceVersion)
+}
+
+func (f *RealFIFO) replaceStaged(listed *replacement, version string) error {
+	if f.atomic {
+		return f.recordQueue.replaceStaged(listed, version)
+	}
+	f.transform.replaced(listed.kept)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.appendLocked(f.expandLocked(listed)...)
