@@ -3,10 +3,12 @@ SHELL := /bin/bash
 GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
+DURATION ?= 10m
+TIME ?= 1m
 MODULES := . conformance e2e examples
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo test check format vet staticcheck unit conformance e2e examples bench apiserver clean
+.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e examples bench apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +53,10 @@ examples: apiserver ## the demo and the examples
 
 bench: ## side by side with client-go; prints Markdown (BENCH_FLAGS=-quick for two minutes)
 	$(GO) run ./bench $(BENCH_FLAGS)
+
+soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
+	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak
+	@$(BIN)/soak -apiserver $(APISERVER) -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(SOAK_FLAGS)
 
 clean: ## remove what was built
 	rm -rf $(BIN)

@@ -21,8 +21,11 @@ import (
 //   - an object of the initial list after anything else
 //   - a call after Close
 //
-// Its methods may be called concurrently, except the three of the handler, which no informer does.
+// Its methods may be called concurrently.
 type Replica struct {
+	// Unordered says that notifications about different objects may come in any order. It is set before the first.
+	Unordered bool
+
 	report  func(fault string)
 	changed chan struct{} // holds an element after each change
 
@@ -54,7 +57,7 @@ func (r *Replica) OnAdd(obj any, isInInitialList bool) {
 			r.fault("Add of %s at %v, known at %v", key, now, last)
 		case dead && now.RV <= grave:
 			r.fault("Add of %s at %v, deleted at %d", key, now, grave)
-		case isInInitialList && r.mu.beyond:
+		case isInInitialList && r.mu.beyond && !r.Unordered:
 			r.fault("Add of %s at %v as of the initial list, after other notifications", key, now)
 		}
 		r.mu.beyond = r.mu.beyond || !isInInitialList

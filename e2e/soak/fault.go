@@ -21,7 +21,7 @@ type fault struct {
 type lane []fault
 
 // lanes are what goes on side by side.
-var lanes = []lane{append(slices.Clone(networkFaults), serverFaults...), clientFaults}
+var lanes = []lane{slices.Concat(networkFaults, serverFaults), clientFaults}
 
 // choose returns a fault of those that are selected, nil if none is.
 func (l lane) choose(random *rand.Rand, selected *regexp.Regexp) *fault {

@@ -50,7 +50,6 @@ type follower struct {
 	mode     follow.Mode
 	informer cache.SharedIndexInformer
 	source   *follow.Source
-	handlers []*handler // those that stay
 	ledger   *ledger
 	report   *report
 	close    func() // of the resource
@@ -58,6 +57,11 @@ type follower struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when Run has returned
 	reader sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		handlers []*handler
+	}
 }
 
 // startFollower makes an informer with a handler of each of kinds, and a reader, and runs it.
@@ -78,16 +82,14 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 		Position:     func() string { return f.informer.LastSyncResourceVersion() },
 		Skipped:      f.skipped,
 	}
-	f.informer = libraries[r.config.Library](f.source, resource.Example, 0, cache.Indexers{
+	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
+	f.informer = libraries[r.config.Library](f.source, resource.Example, resync, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: byShard,
 	})
 	for _, k := range kinds {
-		h := newHandler(k, f.name, r.report)
-		if h.registration, err = f.informer.AddEventHandler(k.wrap(h)); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+		if _, err = f.join(k); err != nil {
+			return nil, err
 		}
-		f.ledger.listen(h.coverage, true)
-		f.handlers = append(f.handlers, h)
 	}
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() { defer close(f.ended); f.informer.RunWithContext(ctx) }()
@@ -96,8 +98,58 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	return f, nil
 }
 
+// current returns the handlers, in the order in which they came.
+func (f *follower) current() []*handler {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.mu.handlers)
+}
+
+// join adds a handler.
+func (f *follower) join(kind handlerKind) (h *handler, err error) {
+	h = newHandler(kind, f.name, f.report)
+	f.ledger.listen(h.coverage, true)
+	f.mu.Lock()
+	f.mu.handlers = append(f.mu.handlers, h) // before it is added: it must not miss a gap
+	f.mu.Unlock()
+	if h.registration, err = f.informer.AddEventHandler(kind.wrap(h)); err != nil {
+		return nil, fmt.Errorf("%s: %w", h.name, err)
+	}
+	// What it got as a list may be as new as the informer is now.
+	h.coverage.skipped("", f.informer.LastSyncResourceVersion())
+	return h, nil
+}
+
+// leave removes a handler, and notes calls after the end of it.
+func (f *follower) leave(h *handler) error {
+	if err := f.informer.RemoveEventHandler(h.registration); err != nil {
+		return fmt.Errorf("%s: %w", h.name, err)
+	}
+	if r, ok := h.registration.(interface{ ShutdownChan() <-chan struct{} }); ok {
+		select {
+		case <-r.ShutdownChan():
+			h.replica.Close()
+		case <-time.After(stopPatience):
+			f.report.violation("stop", h.name, "not shut down %v after its removal", stopPatience)
+		}
+	}
+	f.forget(h)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.handlers = slices.DeleteFunc(f.mu.handlers, func(other *handler) bool { return other == h })
+	return nil
+}
+
+func (f *follower) forget(h *handler) {
+	f.ledger.listen(h.coverage, false)
+	told, tombstones := h.replica.Told()
+	f.report.count("notifications", int64(told))
+	f.report.count("notifications: tombstones", int64(tombstones))
+	f.report.count("notifications: panics", h.panics.Load())
+}
+
 func (f *follower) skipped(from, to string) {
-	for _, h := range f.handlers {
+	for _, h := range f.current() {
 		h.coverage.skipped(from, to)
 	}
 }
@@ -111,12 +163,9 @@ func (f *follower) stop() {
 		f.report.violation("stop", f.name, "Run has not returned after %v", stopPatience)
 		<-f.ended
 	}
-	for _, h := range f.handlers {
+	for _, h := range f.current() {
 		h.replica.Close()
-		f.ledger.listen(h.coverage, false)
-		told, tombstones := h.replica.Told()
-		f.report.count("notifications", int64(told))
-		f.report.count("notifications: tombstones", int64(tombstones))
+		f.forget(h)
 	}
 	f.reader.Wait()
 	f.close()
@@ -140,7 +189,7 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 		f.report.violation("differs", f.name, "not synced in time: %v", context.Cause(ctx))
 		return
 	}
-	for _, h := range f.handlers {
+	for _, h := range f.current() {
 		if err := h.replica.AwaitEqual(ctx, want); err != nil {
 			f.report.violation("differs", h.name, "%v", err)
 			continue

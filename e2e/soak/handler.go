@@ -19,14 +19,21 @@ type handlerKind struct {
 	wrap func(cache.ResourceEventHandler) cache.ResourceEventHandler
 	// lossless says that every state is told, not only the last one.
 	lossless bool
+	// unordered says that only notifications about the same object are in order.
+	unordered bool
 }
 
 var handlerKinds = []handlerKind{
-	{name: "first", wrap: unwrapped, lossless: true},
-	{name: "second", wrap: unwrapped, lossless: true},
+	{name: "lossless", wrap: delivered(cache.Delivery{}), lossless: true},
+	{name: "coalesce", wrap: delivered(cache.Delivery{Overflow: cache.Coalesce})},
+	{name: "block", wrap: delivered(cache.Delivery{Overflow: cache.Block, Max: 64}), lossless: true},
+	{name: "parallel", wrap: delivered(cache.Delivery{Parallel: 4}), lossless: true, unordered: true},
 }
 
-func unwrapped(h cache.ResourceEventHandler) cache.ResourceEventHandler { return h }
+// delivered wraps a handler for our informers; client-go's call it like any other.
+func delivered(d cache.Delivery) func(cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return func(h cache.ResourceEventHandler) cache.ResourceEventHandler { return cache.Deliver(h, d) }
+}
 
 // behaviour is what a handler does beside noting what it was told. Nil and the zero value: nothing.
 type behaviour struct {
@@ -45,11 +52,13 @@ type handler struct {
 	registration cache.ResourceEventHandlerRegistration
 	behaviour    atomic.Pointer[behaviour]
 	calls        atomic.Int64
+	panics       atomic.Int64
 }
 
 func newHandler(kind handlerKind, name string, r *report) *handler {
 	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r}
 	h.replica = follow.NewReplica(func(fault string) { r.violation("handler", h.name, "%s", fault) })
+	h.replica.Unordered = kind.unordered
 	return h
 }
 
@@ -87,6 +96,7 @@ func (h *handler) call(obj any, note func()) {
 		checkContent(h.report, h.name, key, state)
 	}
 	if n := h.calls.Add(1); b.panicEvery > 0 && n%b.panicEvery == 0 {
+		h.panics.Add(1)
 		panic("soak: a handler panics, as it was told to")
 	}
 }

@@ -25,7 +25,8 @@ type run struct {
 	cluster   *cluster
 	kinds     []string
 	ledgers   map[string]*ledger
-	followers []*follower // changed by the inner lane and between rounds
+	resources map[string]*follow.Resource // of the writers and comparisons
+	followers []*follower // changed by the clients' lane and between rounds
 	informers atomic.Int64
 	selected  *regexp.Regexp
 }
@@ -38,7 +39,7 @@ func Run(ctx context.Context, config Config) (*Summary, error) {
 		return nil, err
 	}
 	r := &run{
-		config: config, report: newReport(config), ledgers: map[string]*ledger{},
+		config: config, report: newReport(config), ledgers: map[string]*ledger{}, resources: map[string]*follow.Resource{},
 		kinds: slices.Sorted(maps.Keys(follow.Kinds())), selected: regexp.MustCompile(config.Faults),
 	}
 	r.report.progress("soak of %s, seed %d, %v", config.Library, config.Seed, config.Duration)
@@ -102,7 +103,7 @@ func (r *run) startWriters(ctx context.Context) (stop func(), err error) {
 			return nil, err
 		}
 		l := newLedger()
-		r.ledgers[kind] = l
+		r.ledgers[kind], r.resources[kind] = l, resource
 		for i := range r.config.Writers + 1 {
 			w := &writer{
 				resource: resource, ledger: l, report: r.report, pause: r.config.Pause,
@@ -201,12 +202,8 @@ func (r *run) compare(ctx context.Context) error {
 
 // listed is a quorum LIST, repeated while the server is not there yet.
 func (r *run) listed(ctx context.Context, kind string) (follow.Contents, error) {
-	resource, err := r.resource(kind)
-	if err != nil {
-		return nil, err
-	}
 	for {
-		want, err := resource.Listed(ctx)
+		want, err := r.resources[kind].Listed(ctx)
 		if err == nil || !wait(ctx, 100*time.Millisecond) {
 			return want, err
 		}
