@@ -3,6 +3,8 @@ SHELL := /bin/bash
 GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
+GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
+FUZZED := . e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
 MODULES := . conformance e2e examples
@@ -57,6 +59,17 @@ bench: ## side by side with client-go; prints Markdown (BENCH_FLAGS=-quick for t
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak
 	@$(BIN)/soak -apiserver $(APISERVER) -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(SOAK_FLAGS)
+
+fuzz: ## every fuzz target for TIME (the first build of each module takes minutes)
+	@for dir in $(FUZZED); do (cd $$dir && for target in $$($(GO) test -list '^Fuzz' . | grep '^Fuzz'); do \
+		echo "fuzz $$dir $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
+	done) || exit 1; done
+
+vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
+	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...) || { \
+		echo "vulncheck: failed for module $$m. If the database could not be reached, nothing was checked: this needs"; \
+		echo "the network, or GOVULNDB=file:///a/copy/of/the/database"; exit 1; }; done
 
 clean: ## remove what was built
 	rm -rf $(BIN)

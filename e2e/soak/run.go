@@ -26,7 +26,7 @@ type run struct {
 	kinds     []string
 	ledgers   map[string]*ledger
 	resources map[string]*follow.Resource // of the writers and comparisons
-	followers []*follower // changed by the clients' lane and between rounds
+	followers []*follower                 // changed by the clients' lane and between rounds
 	informers atomic.Int64
 	selected  *regexp.Regexp
 }
