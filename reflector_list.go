@@ -101,7 +101,7 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 	if err == nil && isNil(page) {
 		return nil, errNoList
 	}
-	return page, err
+	return page, discreet(err)
 }
 
 // rejectTables refuses a table instead of a list, which a badly set up client may get.

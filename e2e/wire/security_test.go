@@ -40,6 +40,8 @@ func TestContentsStayOutOfLogs(t *testing.T) {
 		"right":            pod,
 		"another type":     other,
 		"unknown type":     object(`"kind":"X","apiVersion":"y/v1",`),
+		"no version":       object(`"kind":"Pod",`),
+		"no kind":          object(""),
 		"broken":           pod[:len(pod)-3],
 		"metadata of text": `{"kind":"Pod","apiVersion":"v1","metadata":"` + secret + `"}`,
 		"labels of text":   `{"kind":"Pod","apiVersion":"v1","metadata":{"labels":"` + secret + `"}}`,
@@ -47,8 +49,9 @@ func TestContentsStayOutOfLogs(t *testing.T) {
 	for name, body := range bodies {
 		for _, kind := range wireKinds {
 			for how, w := range map[string]*wire{
-				"watch": {frames: []byte(`{"type":"ADDED","object":` + body + `}`)},
-				"list":  {list: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
+				"watch":             {frames: []byte(`{"type":"ADDED","object":` + body + `}`)},
+				"list without kind": {list: []byte(`{"apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
+				"list":              {list: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
 			} {
 				if strings.HasSuffix(kind.name, "protobuf") {
 					continue
