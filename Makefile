@@ -48,7 +48,7 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
 	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 15m ./...
-	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded
+	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded ./resources
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...

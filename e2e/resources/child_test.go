@@ -1,7 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resources_test runs informers in processes of their own, of which the resident memory is watched: by the parent, who
+//go:build !race
+
+// Package resources_test, which is not for -race, runs informers in processes of their own, of which the resident memory is watched: by the parent, who
 // ends a child that takes more than it may, and by the child, who says what it has taken.
 package resources_test
 

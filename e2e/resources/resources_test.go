@@ -1,6 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !race
+
 package resources_test
 
 import (
