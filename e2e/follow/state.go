@@ -30,19 +30,20 @@ func (s State) String() string { return fmt.Sprintf("%d %q (%.8s)", s.RV, s.Valu
 // Contents maps keys to the state of the objects.
 type Contents map[string]State
 
-// StateOf returns the key and the state of an object. It panics for what no API server sends.
+// StateOf returns the key and the state of an object. What no API server sends, such as nil, has a key that says so, and a
+// state that no object has.
 func StateOf(obj any) (string, State) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		panic(fmt.Sprintf("no metadata in %T: %v", obj, err))
+		return fmt.Sprintf("invalid %T: %v", obj, err), State{}
 	}
 	rv, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("resourceVersion of %s: %v", accessor.GetName(), err))
+		return fmt.Sprintf("invalid resourceVersion of %s: %v", accessor.GetName(), err), State{}
 	}
 	key, err := cache.MetaNamespaceKeyFunc(obj)
 	if err != nil {
-		panic(fmt.Sprintf("key of %s: %v", accessor.GetName(), err))
+		return fmt.Sprintf("invalid key of %s: %v", accessor.GetName(), err), State{}
 	}
 	return key, State{UID: accessor.GetUID(), RV: rv, Value: accessor.GetLabels()[ValueLabel]}
 }

@@ -81,6 +81,10 @@ func TestReaderNoticesMixedStates(t *testing.T) {
 	r.readNamespace()
 	assert.Equal(t, []string{"mixed"}, violations(r.report), "twice")
 
+	r = readerOf(lyingIndexer{newStore(t), []any{nil}})
+	r.readNamespace()
+	assert.Equal(t, []string{"content"}, violations(r.report), "an index that has what the store has not")
+
 	var all []any
 	for n := range 40 { // of so many values, each shard has some
 		all = append(all, podOf("a", "1", n))

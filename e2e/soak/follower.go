@@ -194,8 +194,9 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 			f.report.violation("differs", h.name, "%v", err)
 			continue
 		}
-		if !h.registration.HasSynced() {
-			f.report.violation("differs", h.name, "the registration has not synced")
+		// The call that made them equal may still be running.
+		if !cache.WaitFor(ctx, "", h.registration.HasSyncedChecker()) {
+			f.report.violation("differs", h.name, "the registration has not synced: %v", context.Cause(ctx))
 		}
 		if unheard := h.coverage.settle(); len(unheard) > 0 && h.kind.lossless {
 			f.report.violation("unheard", h.name, "acknowledged, skipped by no list: %v", unheard[:min(len(unheard), 20)])
