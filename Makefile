@@ -3,10 +3,14 @@ SHELL := /bin/bash
 GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
+GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
+FUZZED := . e2e/wire
+DURATION ?= 10m
+TIME ?= 1m
 MODULES := . conformance e2e examples
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo test check format vet staticcheck unit conformance e2e examples bench apiserver clean
+.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e examples bench apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,13 +48,28 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
 	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 15m ./...
-	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded
+	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded ./resources
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
 
 bench: ## side by side with client-go; prints Markdown (BENCH_FLAGS=-quick for two minutes)
 	$(GO) run ./bench $(BENCH_FLAGS)
+
+soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
+	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak
+	@$(BIN)/soak -apiserver $(APISERVER) -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(SOAK_FLAGS)
+
+fuzz: ## every fuzz target for TIME (the first build of each module takes minutes)
+	@for dir in $(FUZZED); do (cd $$dir && for target in $$($(GO) test -list '^Fuzz' . | grep '^Fuzz'); do \
+		echo "fuzz $$dir $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
+	done) || exit 1; done
+
+vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
+	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...) || { \
+		echo "vulncheck: failed for module $$m. If the database could not be reached, nothing was checked: this needs"; \
+		echo "the network, or GOVULNDB=file:///a/copy/of/the/database"; exit 1; }; done
 
 clean: ## remove what was built
 	rm -rf $(BIN)

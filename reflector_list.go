@@ -122,7 +122,7 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 	if err == nil && isNil(page) {
 		return nil, errNoList
 	}
-	return page, err
+	return page, discreet(err)
 }
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what

@@ -6,14 +6,17 @@ package e2e_test
 import (
 	"context"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
 )
 
 const (
@@ -38,26 +41,28 @@ func patientContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// mode is how the informer gets the initial state.
-type mode string
-
-const (
-	listMode      mode = "list"
-	watchListMode mode = "watch-list"
-)
-
 // followed is a running informer with a handler that keeps a replica.
 type followed struct {
 	cache.SharedIndexInformer
-	source  *source
-	replica *replica
+	source  *follow.Source
+	replica *follow.Replica
 	stop    func()
+
+	mu     sync.Mutex
+	faults []string // what the replica reported
 }
 
-func follow(t *testing.T, ctx context.Context, r resource, m mode) *followed {
+func (f *followed) report(fault string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, fault)
+}
+
+func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m follow.Mode) *followed {
 	t.Helper()
-	f := &followed{source: &source{ListWatch: r.lw, mode: m}, replica: newReplica()}
-	f.SharedIndexInformer = cache.NewSharedIndexInformer(f.source, r.example, 0, cache.Indexers{
+	f := &followed{source: &follow.Source{ListWatch: r.ListWatch, Mode: m}}
+	f.replica = follow.NewReplica(f.report)
+	f.SharedIndexInformer = cache.NewSharedIndexInformer(f.source, r.Example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
 	registration, err := f.AddEventHandler(f.replica)
@@ -72,58 +77,66 @@ func follow(t *testing.T, ctx context.Context, r resource, m mode) *followed {
 }
 
 // check waits until the informer has caught up with a fresh LIST, and fails for anything that was told wrong.
-func (f *followed) check(t *testing.T, ctx context.Context, r resource) {
+func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) {
 	t.Helper()
-	want := r.listed(t, ctx)
-	require.NotEmpty(t, want)
-	require.NoError(t, f.replica.awaitEqual(ctx, want), "the handler's replica")
-	assert.Equal(t, want, contentsOf(f.GetStore().List()), "the store")
-	indexed, err := f.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
+	want, err := r.Listed(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, want, contentsOf(indexed), "the index")
-	_, told, faults := f.replica.snapshot()
-	assert.Empty(t, faults)
+	require.NotEmpty(t, want)
+	require.NoError(t, f.replica.AwaitEqual(ctx, want), "the handler's replica")
+	assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()), "the store")
+	indexed, err := f.GetIndexer().ByIndex(cache.NamespaceIndex, follow.Namespace)
+	require.NoError(t, err)
+	assert.Equal(t, want, follow.ContentsOf(indexed), "the index")
+	told, _ := f.replica.Told()
 	assert.True(t, f.HasSynced())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	assert.Empty(t, f.faults)
 	t.Logf("%d objects, %d notifications, %d lists, %d streams, %d watches", len(want), told,
-		f.source.lists.Load(), f.source.streams.Load(), f.source.watches.Load())
+		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
 }
 
 // everyWay runs test for each kind of client in each mode, on a server of its own.
-func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *apiserver.Server, r resource, m mode)) {
-	clients := map[string]func(*testing.T, *apiserver.Server, string) resource{"pods-protobuf": pods, "crd-dynamic": widgets}
-	for name, newResource := range clients {
-		for _, m := range []mode{listMode, watchListMode} {
+func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode)) {
+	for _, name := range []string{"pods-protobuf", "crd-dynamic"} {
+		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(name+"/"+string(m), func(t *testing.T) {
 				ctx := patientContext(t)
 				srv := startServer(t, ctx)
-				test(t, ctx, srv, newResource(t, srv, "default"), m)
+				require.NoError(t, srv.InstallCRD(ctx, follow.Widget))
+				writer, err := dynamic.NewForConfig(srv.Config())
+				require.NoError(t, err)
+				r, err := follow.Kinds()[name](follow.Clients{Read: srv.Config(), Write: writer})
+				require.NoError(t, err)
+				t.Cleanup(r.Close)
+				test(t, ctx, srv, r, m)
 			})
 		}
 	}
 }
 
 func TestInformerFollowsWriters(t *testing.T) {
-	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r resource, m mode) {
+	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
 		w := startWriters(ctx, r, 1)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
-		f := follow(t, ctx, r, m)
+		f := startFollowing(t, ctx, r, m)
 		require.NoError(t, w.awaitWrites(ctx, someWrites))
 		w.finish()
 		f.check(t, ctx, r)
-		if m == watchListMode {
-			assert.Zero(t, f.source.lists.Load(), "a stream needs no LIST")
-			assert.EqualValues(t, 1, f.source.streams.Load())
+		if m == follow.WatchListMode {
+			assert.Zero(t, f.source.Lists.Load(), "a stream needs no LIST")
+			assert.EqualValues(t, 1, f.source.Streams.Load())
 		} else {
-			assert.Zero(t, f.source.streams.Load())
-			assert.EqualValues(t, 1, f.source.lists.Load())
+			assert.Zero(t, f.source.Streams.Load())
+			assert.EqualValues(t, 1, f.source.Lists.Load())
 		}
 	})
 }
 
 func TestInformerSurvivesKillAndRestart(t *testing.T) {
-	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r resource, m mode) {
+	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
 		w := startWriters(ctx, r, 2)
-		f := follow(t, ctx, r, m)
+		f := startFollowing(t, ctx, r, m)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
 		require.NoError(t, srv.Kill())
 		assert.True(t, f.HasSynced(), "the last known state stays available")
@@ -135,11 +148,11 @@ func TestInformerSurvivesKillAndRestart(t *testing.T) {
 }
 
 func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
-	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r resource, m mode) {
+	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
 		w := startWriters(ctx, r, 3)
-		f := follow(t, ctx, r, m)
+		f := startFollowing(t, ctx, r, m)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
-		f.source.hold.Lock() // the informer falls behind: no request of it goes out
+		f.source.Hold.Lock() // the informer falls behind: no request of it goes out
 		require.NoError(t, srv.Kill())
 		require.NoError(t, srv.Restart(ctx))
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
@@ -147,10 +160,10 @@ func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, srv.Kill())
 		require.NoError(t, srv.Restart(ctx))
-		f.source.hold.Unlock()
+		f.source.Hold.Unlock()
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
 		w.finish()
 		f.check(t, ctx, r)
-		assert.NotZero(t, f.source.expired.Load(), "the old resourceVersion was refused with 410")
+		assert.NotZero(t, f.source.Expired.Load(), "the old resourceVersion was refused with 410")
 	})
 }

@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinformer/cache/e2e/follow"
 )
 
 const (
@@ -26,7 +29,7 @@ type writers struct {
 	done  atomic.Int64 // acknowledged writes
 }
 
-func startWriters(ctx context.Context, r resource, seed uint64) *writers {
+func startWriters(ctx context.Context, r *follow.Resource, seed uint64) *writers {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &writers{stop: cancel}
 	for i := range writerCount {
@@ -35,7 +38,7 @@ func startWriters(ctx context.Context, r resource, seed uint64) *writers {
 	return w
 }
 
-func (w *writers) write(ctx context.Context, r resource, writer int, random *rand.Rand) {
+func (w *writers) write(ctx context.Context, r *follow.Resource, writer int, random *rand.Rand) {
 	pause := time.NewTicker(writePause)
 	defer pause.Stop()
 	for value := 0; ; value++ {
@@ -52,14 +55,20 @@ func (w *writers) write(ctx context.Context, r resource, writer int, random *ran
 }
 
 // oneWrite creates, updates or deletes, by dice: more updates than deletions, so that names come and go.
-func oneWrite(ctx context.Context, r resource, name string, value, dice int) error {
+func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice int) error {
+	if dice < 3 {
+		_, err := r.Create(ctx, name, strconv.Itoa(value))
+		return err
+	}
+	base, err := r.Get(ctx, name)
 	switch {
-	case dice < 3:
-		return r.create(ctx, name, value)
+	case err != nil:
+		return err
 	case dice < 8:
-		return r.update(ctx, name, value)
+		_, err = r.Update(ctx, name, strconv.Itoa(value), base)
+		return err
 	default:
-		return r.remove(ctx, name)
+		return r.Delete(ctx, name, base)
 	}
 }
 

@@ -1,0 +1,33 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command soak runs the harness of package soak for as long as one likes, prints its progress and a summary to be quoted, and
+// fails if there was a violation. "soak -library client-go" runs it on client-go's informers.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kinformer/cache/e2e/soak"
+)
+
+func main() {
+	config := soak.Config{Out: os.Stdout}
+	config.Register(flag.CommandLine)
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	summary, err := soak.Run(ctx, config)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+	if len(summary.Violations) > 0 {
+		os.Exit(3)
+	}
+}

@@ -1,0 +1,227 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package follow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+// Namespace is where all objects of resources live.
+const Namespace = "default"
+
+// Marker is in the content of every object and in no name, label or key. Where it shows, contents do.
+const Marker = "kinformer-secret-content"
+
+// Widget is the custom resource of Widgets.
+var Widget = apiserver.CustomResource{Group: "e2e.kinformer.io", Version: "v1", Kind: "Widget"}
+
+// Clients are how a Resource reaches its server.
+type Clients struct {
+	// Read is for the ListWatch: credentials and route, of which each resource makes a client and a connection of its own.
+	// Its content type does not matter.
+	Read *rest.Config
+	// Write is for everything else.
+	Write dynamic.Interface
+}
+
+// Resource is one kind of object in one namespace: what an informer needs to follow it, and how to change it. Changes of what
+// exists name the state they are based on and fail with a conflict on any other, so that a change of which no answer came
+// cannot take effect behind a later one.
+type Resource struct {
+	Name string
+	// Example is what the ListWatch yields.
+	Example runtime.Object
+	// ListWatch reads through the client under test.
+	ListWatch *cache.ListWatch
+	// Close releases the connections of ListWatch.
+	Close func()
+
+	api  dynamic.ResourceInterface
+	kind schema.GroupVersionKind
+	spec map[string]any // the content next to the metadata
+}
+
+// Kind makes a Resource.
+type Kind func(Clients) (*Resource, error)
+
+// Kinds are all kinds by their names.
+func Kinds() map[string]Kind {
+	return map[string]Kind{"pods-protobuf": Pods, "crd-dynamic": Widgets, "configmaps-metadata": ConfigMapMetadata}
+}
+
+// Pods are read by the typed client over protobuf.
+func Pods(c Clients) (*Resource, error) {
+	config := rest.CopyConfig(c.Read)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("pods: %w", err)
+	}
+	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("pods: %w", err)
+	}
+	return &Resource{
+		Name:    "pods-protobuf",
+		Example: &corev1.Pod{},
+		ListWatch: &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return client.CoreV1().Pods(Namespace).List(ctx, o)
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return client.CoreV1().Pods(Namespace).Watch(ctx, o)
+			},
+		},
+		Close: httpClient.CloseIdleConnections,
+		api:   c.Write.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace),
+		kind:  corev1.SchemeGroupVersion.WithKind("Pod"),
+		spec: map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "main", "image": Marker}},
+		}},
+	}, nil
+}
+
+// Widgets are custom resources, read by the dynamic client over JSON. Their definition must be installed.
+func Widgets(c Clients) (*Resource, error) {
+	httpClient, err := rest.HTTPClientFor(c.Read)
+	if err != nil {
+		return nil, fmt.Errorf("widgets: %w", err)
+	}
+	client, err := dynamic.NewForConfigAndClient(c.Read, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("widgets: %w", err)
+	}
+	kind := Widget.Resource().GroupVersion().WithKind(Widget.Kind)
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(kind)
+	api := client.Resource(Widget.Resource()).Namespace(Namespace)
+	return &Resource{
+		Name:    "crd-dynamic",
+		Example: example,
+		ListWatch: &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) },
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return api.Watch(ctx, o)
+			},
+		},
+		Close: httpClient.CloseIdleConnections,
+		api:   c.Write.Resource(Widget.Resource()).Namespace(Namespace),
+		kind:  kind,
+		spec:  map[string]any{"spec": map[string]any{"content": Marker}},
+	}, nil
+}
+
+// ConfigMapMetadata are config maps of which only the metadata is read.
+func ConfigMapMetadata(c Clients) (*Resource, error) {
+	config := metadata.ConfigFor(c.Read)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("config maps: %w", err)
+	}
+	client, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("config maps: %w", err)
+	}
+	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
+	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	example := &metav1.PartialObjectMetadata{}
+	example.SetGroupVersionKind(kind)
+	api := client.Resource(resource).Namespace(Namespace)
+	return &Resource{
+		Name:    "configmaps-metadata",
+		Example: example,
+		ListWatch: &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) },
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return api.Watch(ctx, o)
+			},
+		},
+		Close: httpClient.CloseIdleConnections,
+		api:   c.Write.Resource(resource).Namespace(Namespace),
+		kind:  kind,
+		spec:  map[string]any{"data": map[string]any{"content": Marker}},
+	}, nil
+}
+
+// Listed is a fresh quorum LIST.
+func (r *Resource) Listed(ctx context.Context) (Contents, error) {
+	list, err := r.api.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", r.Name, err)
+	}
+	return contentsOfList(list)
+}
+
+// Get is a quorum read.
+func (r *Resource) Get(ctx context.Context, name string) (State, error) {
+	return stateOrError(r.api.Get(ctx, name, metav1.GetOptions{}))
+}
+
+// Create makes an object.
+func (r *Resource) Create(ctx context.Context, name, value string) (State, error) {
+	return stateOrError(r.api.Create(ctx, r.object(name, value), metav1.CreateOptions{}))
+}
+
+// Update replaces the object that is in state base.
+func (r *Resource) Update(ctx context.Context, name, value string, base State) (State, error) {
+	obj := r.object(name, value)
+	obj.SetUID(base.UID)
+	obj.SetResourceVersion(fmt.Sprint(base.RV))
+	return stateOrError(r.api.Update(ctx, obj, metav1.UpdateOptions{}))
+}
+
+// Patch changes the value of the object that is in state base.
+func (r *Resource) Patch(ctx context.Context, name, value string, base State) (State, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": base.UID, "resourceVersion": fmt.Sprint(base.RV),
+		"labels": map[string]any{ValueLabel: value},
+	}})
+	if err != nil {
+		return State{}, fmt.Errorf("patch: %w", err)
+	}
+	return stateOrError(r.api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
+}
+
+// Delete removes the object that is in state base.
+func (r *Resource) Delete(ctx context.Context, name string, base State) error {
+	rv := fmt.Sprint(base.RV)
+	return r.api.Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &base.UID, ResourceVersion: &rv},
+	})
+}
+
+func (r *Resource) object(name, value string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.spec)}
+	obj.SetGroupVersionKind(r.kind)
+	obj.SetName(name)
+	obj.SetLabels(map[string]string{ValueLabel: value})
+	obj.SetAnnotations(map[string]string{"content": Marker})
+	return obj
+}
+
+func stateOrError(obj *unstructured.Unstructured, err error) (State, error) {
+	if err != nil {
+		return State{}, err
+	}
+	_, state := StateOf(obj)
+	return state, nil
+}

@@ -1,0 +1,91 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package follow
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinformer/cache"
+)
+
+// ValueLabel is the label that holds the value of an object of a Resource.
+const ValueLabel = "value"
+
+// State is what tells one state of an object from another, and its value.
+type State struct {
+	UID   types.UID
+	RV    uint64
+	Value string
+}
+
+func (s State) String() string { return fmt.Sprintf("%d %q (%.8s)", s.RV, s.Value, s.UID) }
+
+// Contents maps keys to the state of the objects.
+type Contents map[string]State
+
+// StateOf returns the key and the state of an object. What no API server sends, such as nil, has a key that says so, and a
+// state that no object has.
+func StateOf(obj any) (string, State) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return fmt.Sprintf("invalid %T: %v", obj, err), State{}
+	}
+	rv, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return fmt.Sprintf("invalid resourceVersion of %s: %v", accessor.GetName(), err), State{}
+	}
+	key, err := cache.MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return fmt.Sprintf("invalid key of %s: %v", accessor.GetName(), err), State{}
+	}
+	return key, State{UID: accessor.GetUID(), RV: rv, Value: accessor.GetLabels()[ValueLabel]}
+}
+
+// ContentsOf is what a store or a list holds.
+func ContentsOf(objects []any) Contents {
+	c := make(Contents, len(objects))
+	for _, obj := range objects {
+		key, state := StateOf(obj)
+		c[key] = state
+	}
+	return c
+}
+
+// contentsOfList is what the answer to a LIST holds.
+func contentsOfList(list runtime.Object) (Contents, error) {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	c := make(Contents, len(items))
+	for _, item := range items {
+		key, state := StateOf(item)
+		c[key] = state
+	}
+	return c, nil
+}
+
+// Difference names up to ten keys in which have and want differ, and is empty if they are equal.
+func Difference(have, want Contents) string {
+	if maps.Equal(have, want) {
+		return ""
+	}
+	keys := maps.Clone(have)
+	maps.Copy(keys, want)
+	text, n := "", 0
+	for key := range keys {
+		if have[key] != want[key] {
+			if n++; n <= 10 {
+				text += fmt.Sprintf(" %s: have %v, want %v;", key, have[key], want[key])
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d objects differ:%s", n, len(want), text)
+}

@@ -1,0 +1,295 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls, delays, half-closes,
+// throttles, and ends a connection in the middle of what is being sent. What it carries is TLS, so every cut is in the middle
+// of some frame.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Direction is the way that bytes go.
+type Direction int
+
+// The two directions.
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+// Weather is what the proxy does to bytes. The zero value forwards them.
+type Weather struct {
+	// Stall keeps the bytes of the directions until the weather changes.
+	Stall [2]bool
+	// Delay is how long each piece waits.
+	Delay time.Duration
+	// BytesPerSecond bounds the rate of each connection and direction; 0 is without a bound.
+	BytesPerSecond int
+	// CutAfter, if positive, ends each connection once that many bytes more have gone to the client.
+	CutAfter int64
+	// Refuse ends new connections at once.
+	Refuse bool
+}
+
+// Proxy is a running proxy. Its methods may be called concurrently.
+type Proxy struct {
+	listener *net.TCPListener
+	target   func() string
+	group    sync.WaitGroup
+	accepted atomic.Int64
+	cuts     atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		conns   map[*conn]struct{}
+		weather Weather
+		changed chan struct{} // closed when the weather changes
+		closed  bool
+	}
+}
+
+// conn is a connection of a client and the one to the server that belongs to it.
+type conn struct {
+	client, server *net.TCPConn
+	done           chan struct{} // closed at the end
+	once           sync.Once
+	allowance      atomic.Int64 // bytes to the client until the cut, if the weather has CutAfter
+}
+
+// Listen starts a proxy on a free port. target is asked for the server's address at each connection.
+func Listen(target func() string) (*Proxy, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	p := &Proxy{listener: listener, target: target}
+	p.mu.conns, p.mu.changed = map[*conn]struct{}{}, make(chan struct{})
+	p.group.Go(p.accept)
+	return p, nil
+}
+
+// Dial connects to the proxy, whatever address is asked for. It fits rest.Config.Dial.
+func (p *Proxy) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", p.listener.Addr().String())
+}
+
+// Close ends all connections and returns when nothing of the proxy runs any more.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.mu.closed = true
+	p.mu.Unlock()
+	err := p.listener.Close()
+	p.Cut()
+	p.group.Wait()
+	return err
+}
+
+// Open returns how many connections are open, and how many there have been.
+func (p *Proxy) Open() (open int, accepted int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.mu.conns), p.accepted.Load()
+}
+
+// Cuts returns how many connections were cut by the proxy.
+func (p *Proxy) Cuts() int64 { return p.cuts.Load() }
+
+// SetWeather changes what happens to bytes, also to those that are stalled.
+func (p *Proxy) SetWeather(w Weather) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.weather = w
+	for c := range p.mu.conns {
+		c.allowance.Store(w.CutAfter)
+	}
+	close(p.mu.changed)
+	p.mu.changed = make(chan struct{})
+}
+
+func (p *Proxy) weather() (Weather, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.weather, p.mu.changed
+}
+
+// Cut resets all open connections.
+func (p *Proxy) Cut() {
+	for _, c := range p.open() {
+		p.cut(c)
+	}
+}
+
+// HalfClose ends one direction of all open connections in order; the other one goes on.
+func (p *Proxy) HalfClose(d Direction) error {
+	var errs []error
+	for _, c := range p.open() {
+		to := c.server
+		if d == ToClient {
+			to = c.client
+		}
+		if err := to.CloseWrite(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Proxy) open() []*conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	conns := make([]*conn, 0, len(p.mu.conns))
+	for c := range p.mu.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.AcceptTCP()
+		if err != nil {
+			return // the listener is closed
+		}
+		p.accepted.Add(1)
+		p.group.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *Proxy) serve(client *net.TCPConn) {
+	c, err := p.connect(client)
+	if err != nil {
+		// The client learns by the reset; there is nobody else to tell.
+		reset(client)
+		return
+	}
+	var pumps sync.WaitGroup
+	pumps.Go(func() { p.pump(c, c.server, c.client, ToServer) })
+	pumps.Go(func() { p.pump(c, c.client, c.server, ToClient) })
+	pumps.Wait()
+	c.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.conns, c)
+}
+
+var errRefused = errors.New("proxy: refused")
+
+func (p *Proxy) connect(client *net.TCPConn) (*conn, error) {
+	if w, _ := p.weather(); w.Refuse {
+		return nil, errRefused
+	}
+	server, err := net.Dial("tcp", p.target())
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		reset(c.server)
+		return nil, errRefused
+	}
+	c.allowance.Store(p.mu.weather.CutAfter)
+	p.mu.conns[c] = struct{}{}
+	return c, nil
+}
+
+// pump forwards one direction until it ends, or the connection is cut.
+func (p *Proxy) pump(c *conn, to, from *net.TCPConn, d Direction) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && !p.forward(c, to, buf[:n], d) {
+			p.cut(c)
+			return
+		}
+		if errors.Is(err, io.EOF) {
+			// What cannot be closed is closed already.
+			_ = to.CloseWrite()
+			return
+		}
+		if err != nil {
+			c.end()
+			return
+		}
+	}
+}
+
+// forward writes b as the weather allows, and reports whether the connection goes on.
+func (p *Proxy) forward(c *conn, to io.Writer, b []byte, d Direction) bool {
+	const piecesPerSecond = 20
+	for len(b) > 0 {
+		w, changed := p.weather()
+		if w.Stall[d] {
+			select {
+			case <-changed:
+				continue
+			case <-c.done:
+				return false
+			}
+		}
+		piece, pause := b, w.Delay
+		if w.BytesPerSecond > 0 {
+			piece, pause = b[:min(len(b), max(1, w.BytesPerSecond/piecesPerSecond))], time.Second/piecesPerSecond
+		}
+		if pause > 0 && !c.wait(pause) {
+			return false
+		}
+		if w.CutAfter > 0 && d == ToClient {
+			left := c.allowance.Add(-int64(len(piece)))
+			if left < 0 {
+				// A part goes out, so that the cut is within a frame. An error is as good.
+				_, _ = to.Write(piece[:len(piece)/2])
+				return false
+			}
+		}
+		if _, err := to.Write(piece); err != nil {
+			return false
+		}
+		b = b[len(piece):]
+	}
+	return true
+}
+
+func (c *conn) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.done:
+		return false
+	}
+}
+
+// cut ends c as a fault; c.end ends it because a side of it has ended.
+func (p *Proxy) cut(c *conn) {
+	c.once.Do(func() {
+		p.cuts.Add(1)
+		c.reset()
+	})
+}
+
+func (c *conn) end() { c.once.Do(c.reset) }
+
+func (c *conn) reset() {
+	close(c.done)
+	reset(c.client)
+	reset(c.server)
+}
+
+// reset closes a connection with RST instead of FIN. That it is closed already is no error.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	_ = c.Close()
+}

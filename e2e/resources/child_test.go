@@ -1,0 +1,217 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+// Package resources_test, which is not for -race, runs informers in processes of their own, of which the resident memory is watched: by the parent, who
+// ends a child that takes more than it may, and by the child, who says what it has taken.
+package resources_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+)
+
+// task is what a child does.
+type task struct {
+	Library string // of newInformer
+	// Overflow is how the stuck handler is served, if the task is about one.
+	Overflow cache.Overflow
+	// Objects is how many there are, Updates how many times one of them changes, then Relists how often all come again.
+	Objects, Updates, Relists int
+	// Stream has the initial state come as a watch-list instead of a list.
+	Stream bool
+	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a multiple of what is resident then.
+	MemoryLimit float64
+}
+
+// result is what a child says of itself at its end, in bytes.
+type result struct {
+	Steady int64 // resident when the initial state was there
+	Peak   int64 // most that was resident afterwards
+}
+
+type newInformer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+
+var libraries = map[string]newInformer{"kinformer": cache.NewSharedIndexInformer, "client-go": clientgo.NewSharedIndexInformer}
+
+const childEnv = "KINFORMER_RESOURCES_CHILD"
+
+// child does the task in the environment and prints its result.
+func child(description string) error {
+	var t task
+	if err := json.Unmarshal([]byte(description), &t); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
+	defer cancel()
+	src := &source{task: t, next: make(chan struct{}), done: make(chan struct{})}
+	informer := libraries[t.Library](src, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if t.Updates > 0 {
+		stuck := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-ctx.Done() }}
+		if _, err := informer.AddEventHandler(cache.Deliver(stuck, cache.Delivery{Overflow: t.Overflow})); err != nil {
+			return err
+		}
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitFor(ctx, "the initial state", informer.HasSyncedChecker()) {
+		return context.Cause(ctx)
+	}
+	steady, err := settledMemory()
+	if err != nil {
+		return err
+	}
+	if t.MemoryLimit > 0 {
+		debug.SetMemoryLimit(int64(t.MemoryLimit * float64(steady)))
+	}
+	close(src.next)
+	select {
+	case <-src.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if n := len(informer.GetStore().ListKeys()); n != t.Objects {
+		return fmt.Errorf("%d objects of %d", n, t.Objects)
+	}
+	peak, err := statusBytes("VmHWM")
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result{Steady: steady, Peak: peak})
+}
+
+// settledMemory gives back what is free, has the kernel forget the peak, and returns what is resident.
+func settledMemory() (int64, error) {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return 0, err
+	}
+	return statusBytes("VmRSS")
+}
+
+// statusBytes reads a line of this process's status.
+func statusBytes(name string) (int64, error) {
+	content, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	return parseStatus(string(content), name)
+}
+
+func parseStatus(content, name string) (int64, error) {
+	for line := range strings.Lines(content) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("no %s in the status of the process", name)
+}
+
+// source serves a task: the initial state, then updates, then the initial state again after the version has expired. The
+// same object always has the same content at the same version.
+type source struct {
+	task task
+	next chan struct{} // closed when the updates may come
+	done chan struct{} // closed when all was taken
+
+	relists int // how often the state was asked for; used by one request at a time
+}
+
+func (s *source) IsWatchListSemanticsUnSupported() bool { return !s.task.Stream }
+
+func (s *source) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *source) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+func (s *source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	s.relists++
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: s.version()}, Items: make([]corev1.Pod, s.task.Objects)}
+	for i := range list.Items {
+		list.Items[i] = *pod(i, 1)
+	}
+	return list, nil
+}
+
+func (s *source) version() string { return strconv.Itoa(1_000_000_000 * (s.relists + 1)) }
+
+func (s *source) WatchWithContext(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	events := make(chan watch.Event)
+	w := watch.NewProxyWatcher(events)
+	send := func(kind watch.EventType, obj runtime.Object) bool {
+		select {
+		case events <- watch.Event{Type: kind, Object: obj}:
+			return true
+		case <-w.StopChan():
+			return false
+		}
+	}
+	go func() {
+		defer close(events)
+		if o.SendInitialEvents != nil && *o.SendInitialEvents {
+			s.relists++
+			for i := range s.task.Objects {
+				if !send(watch.Added, pod(i, 1)) {
+					return
+				}
+			}
+			mark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: s.version(),
+				Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+			if !send(watch.Bookmark, mark) {
+				return
+			}
+		}
+		s.change(send, w.StopChan())
+	}()
+	return w, nil
+}
+
+// change sends the updates, or an error if the state is to come again, and then stays silent.
+func (s *source) change(send func(watch.EventType, runtime.Object) bool, stopped <-chan struct{}) {
+	select {
+	case <-s.next:
+	case <-stopped:
+		return
+	}
+	if s.relists <= s.task.Relists {
+		status := apierrors.NewResourceExpired("too old").ErrStatus
+		send(watch.Error, &status)
+		return
+	}
+	for n := range s.task.Updates {
+		if !send(watch.Modified, pod(n%s.task.Objects, 2+n)) {
+			return
+		}
+	}
+	close(s.done)
+	<-stopped
+}
+
+// pod is an object of about a kilobyte.
+func pod(i, version int) *corev1.Pod {
+	name := "pod-" + strconv.Itoa(i)
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: strconv.Itoa(version),
+		Annotations: map[string]string{"content": strings.Repeat(strconv.Itoa(i%10), 1000)},
+	}}
+}

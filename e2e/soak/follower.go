@@ -1,0 +1,239 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+const (
+	shardIndex = "shard"
+	shards     = 4
+	// stopPatience is how long an informer may take to stop.
+	stopPatience = 20 * time.Second
+)
+
+// shardOf is the value of an object in the shard index. It changes with the object's value.
+func shardOf(value string) string {
+	h := fnv.New32a()
+	// A hash never fails to take bytes.
+	_, _ = h.Write([]byte(value))
+	return fmt.Sprint(h.Sum32() % shards)
+}
+
+func byShard(obj any) ([]string, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return []string{shardOf(m.GetLabels()[follow.ValueLabel])}, nil
+}
+
+// follower is a running informer with handlers and a reader.
+type follower struct {
+	name     string
+	kind     string
+	mode     follow.Mode
+	informer cache.SharedIndexInformer
+	source   *follow.Source
+	ledger   *ledger
+	report   *report
+	close    func() // of the resource
+
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when Run has returned
+	reader sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		handlers []*handler
+	}
+}
+
+// startFollower makes an informer with a handler of each of kinds, and a reader, and runs it.
+func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, kinds []handlerKind) (*follower, error) {
+	resource, err := r.resource(kind)
+	if err != nil {
+		return nil, err
+	}
+	number := r.informers.Add(1)
+	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+uint64(number)))
+	f := &follower{
+		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), kind: kind, mode: mode,
+		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}),
+	}
+	f.source = &follow.Source{
+		ListWatch: resource.ListWatch, Mode: mode,
+		WatchSeconds: func() int64 { return 2 + rand.Int64N(20) },
+		Position:     func() string { return f.informer.LastSyncResourceVersion() },
+		Skipped:      f.skipped,
+	}
+	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
+	f.informer = libraries[r.config.Library](f.source, resource.Example, resync, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: byShard,
+	})
+	for _, k := range kinds {
+		if _, err = f.join(k); err != nil {
+			return nil, err
+		}
+	}
+	ctx, f.cancel = context.WithCancel(ctx)
+	go func() { defer close(f.ended); f.informer.RunWithContext(ctx) }()
+	reader := newReader(f, random, r.config.Pause)
+	f.reader.Go(func() { reader.read(ctx) })
+	return f, nil
+}
+
+// current returns the handlers, in the order in which they came.
+func (f *follower) current() []*handler {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.mu.handlers)
+}
+
+// join adds a handler.
+func (f *follower) join(kind handlerKind) (h *handler, err error) {
+	h = newHandler(kind, f.name, f.report)
+	f.ledger.listen(h.coverage, true)
+	f.mu.Lock()
+	f.mu.handlers = append(f.mu.handlers, h) // before it is added: it must not miss a gap
+	f.mu.Unlock()
+	if h.registration, err = f.informer.AddEventHandler(kind.wrap(h)); err != nil {
+		return nil, fmt.Errorf("%s: %w", h.name, err)
+	}
+	// What it got as a list may be as new as the informer is now.
+	h.coverage.skipped("", f.informer.LastSyncResourceVersion())
+	return h, nil
+}
+
+// leave removes a handler, and notes calls after the end of it.
+func (f *follower) leave(h *handler) error {
+	if err := f.informer.RemoveEventHandler(h.registration); err != nil {
+		return fmt.Errorf("%s: %w", h.name, err)
+	}
+	if r, ok := h.registration.(interface{ ShutdownChan() <-chan struct{} }); ok {
+		select {
+		case <-r.ShutdownChan():
+			h.replica.Close()
+		case <-time.After(stopPatience):
+			f.report.violation("stop", h.name, "not shut down %v after its removal", stopPatience)
+		}
+	}
+	f.forget(h)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.handlers = slices.DeleteFunc(f.mu.handlers, func(other *handler) bool { return other == h })
+	return nil
+}
+
+func (f *follower) forget(h *handler) {
+	f.ledger.listen(h.coverage, false)
+	told, tombstones := h.replica.Told()
+	f.report.count("notifications", int64(told))
+	f.report.count("notifications: tombstones", int64(tombstones))
+	f.report.count("notifications: panics", h.panics.Load())
+}
+
+func (f *follower) skipped(from, to string) {
+	for _, h := range f.current() {
+		h.coverage.skipped(from, to)
+	}
+}
+
+// stop ends the informer, and notes if it does not end or calls handlers afterwards.
+func (f *follower) stop() {
+	f.cancel()
+	select {
+	case <-f.ended:
+	case <-time.After(stopPatience):
+		f.report.violation("stop", f.name, "Run has not returned after %v", stopPatience)
+		<-f.ended
+	}
+	for _, h := range f.current() {
+		h.replica.Close()
+		f.forget(h)
+	}
+	f.reader.Wait()
+	f.close()
+	f.countRequests()
+}
+
+func (f *follower) countRequests() {
+	s := f.source
+	for name, n := range map[string]int64{
+		"requests: lists": s.Lists.Load(), "requests: streams": s.Streams.Load(), "requests: watches": s.Watches.Load(),
+		"requests failed": s.Failed.Load(), "requests failed: 410": s.Expired.Load(), "requests failed: 429": s.Throttled.Load(),
+		"watch events": s.Events.Load(),
+	} {
+		f.report.count(name, n)
+	}
+}
+
+// compare waits until handlers, store and indices equal want, which the server does not change meanwhile.
+func (f *follower) compare(ctx context.Context, want follow.Contents) {
+	if !cache.WaitFor(ctx, f.name, f.informer.HasSyncedChecker()) {
+		f.report.violation("differs", f.name, "not synced in time: %v", context.Cause(ctx))
+		return
+	}
+	for _, h := range f.current() {
+		if err := h.replica.AwaitEqual(ctx, want); err != nil {
+			f.report.violation("differs", h.name, "%v", err)
+			continue
+		}
+		// The call that made them equal may still be running.
+		if !cache.WaitFor(ctx, "", h.registration.HasSyncedChecker()) {
+			f.report.violation("differs", h.name, "the registration has not synced: %v", context.Cause(ctx))
+		}
+		if unheard := h.coverage.settle(); len(unheard) > 0 && h.kind.lossless {
+			f.report.violation("unheard", h.name, "acknowledged, skipped by no list: %v", unheard[:min(len(unheard), 20)])
+		}
+	}
+	if err := f.compareStore(want); err != nil {
+		f.report.violation("differs", f.name, "%v", err)
+	}
+}
+
+func (f *follower) compareStore(want follow.Contents) error {
+	var errs []error
+	if d := follow.Difference(follow.ContentsOf(f.informer.GetStore().List()), want); d != "" {
+		errs = append(errs, fmt.Errorf("the store: %s", d))
+	}
+	indexer := f.informer.GetIndexer()
+	for name := range indexer.GetIndexers() {
+		all := follow.Contents{}
+		for _, value := range indexer.ListIndexFuncValues(name) {
+			objects, err := indexer.ByIndex(name, value)
+			errs = append(errs, err)
+			maps.Copy(all, follow.ContentsOf(objects))
+			if name == cache.NamespaceIndex {
+				continue
+			}
+			for key, state := range follow.ContentsOf(objects) {
+				if shardOf(state.Value) != value {
+					errs = append(errs, fmt.Errorf("index %s has %s at %v under %s", name, key, state, value))
+				}
+			}
+		}
+		if d := follow.Difference(all, want); d != "" {
+			errs = append(errs, fmt.Errorf("index %s: %s", name, d))
+		}
+	}
+	if keys := indexer.ListKeys(); !slices.Equal(slices.Sorted(slices.Values(keys)), slices.Sorted(maps.Keys(want))) {
+		errs = append(errs, fmt.Errorf("%d keys, want %d", len(keys), len(want)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+// handlerKind is a way to be told. Every informer that stays has a handler of each.
+type handlerKind struct {
+	name string
+	// wrap makes what is given to the informer.
+	wrap func(cache.ResourceEventHandler) cache.ResourceEventHandler
+	// lossless says that every state is told, not only the last one.
+	lossless bool
+	// unordered says that only notifications about the same object are in order.
+	unordered bool
+}
+
+var handlerKinds = []handlerKind{
+	{name: "lossless", wrap: delivered(cache.Delivery{}), lossless: true},
+	{name: "coalesce", wrap: delivered(cache.Delivery{Overflow: cache.Coalesce})},
+	{name: "block", wrap: delivered(cache.Delivery{Overflow: cache.Block, Max: 64}), lossless: true},
+	{name: "parallel", wrap: delivered(cache.Delivery{Parallel: 4}), lossless: true, unordered: true},
+}
+
+// delivered wraps a handler for our informers; client-go's call it like any other.
+func delivered(d cache.Delivery) func(cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return func(h cache.ResourceEventHandler) cache.ResourceEventHandler { return cache.Deliver(h, d) }
+}
+
+// behaviour is what a handler does beside noting what it was told. Nil and the zero value: nothing.
+type behaviour struct {
+	delay      time.Duration   // each call takes that long
+	until      <-chan struct{} // each call waits for it
+	panicEvery int64           // each call of that number panics after it has noted
+}
+
+// handler is a handler of an informer: a replica, the coverage, and a behaviour that faults change.
+type handler struct {
+	kind         handlerKind
+	name         string
+	replica      *follow.Replica
+	coverage     *coverage
+	report       *report
+	registration cache.ResourceEventHandlerRegistration
+	behaviour    atomic.Pointer[behaviour]
+	calls        atomic.Int64
+	panics       atomic.Int64
+}
+
+func newHandler(kind handlerKind, name string, r *report) *handler {
+	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r}
+	h.replica = follow.NewReplica(func(fault string) { r.violation("handler", h.name, "%s", fault) })
+	h.replica.Unordered = kind.unordered
+	return h
+}
+
+// OnAdd implements ResourceEventHandler.
+func (h *handler) OnAdd(obj any, isInInitialList bool) {
+	h.call(obj, func() { h.replica.OnAdd(obj, isInInitialList) })
+}
+
+// OnUpdate implements ResourceEventHandler.
+func (h *handler) OnUpdate(old, obj any) {
+	h.call(obj, func() { h.replica.OnUpdate(old, obj) })
+}
+
+// OnDelete implements ResourceEventHandler.
+func (h *handler) OnDelete(obj any) {
+	h.call(nil, func() { h.replica.OnDelete(obj) })
+}
+
+// call notes what is told; obj is the new state, nil for a deletion.
+func (h *handler) call(obj any, note func()) {
+	b := h.behaviour.Load()
+	if b == nil {
+		b = &behaviour{}
+	}
+	if b.until != nil {
+		<-b.until
+	}
+	if b.delay > 0 {
+		<-time.After(b.delay)
+	}
+	note()
+	if obj != nil {
+		key, state := follow.StateOf(obj)
+		h.coverage.heard(state.RV)
+		checkContent(h.report, h.name, key, state)
+	}
+	if n := h.calls.Add(1); b.panicEvery > 0 && n%b.panicEvery == 0 {
+		h.panics.Add(1)
+		panic("soak: a handler panics, as it was told to")
+	}
+}
+
+func checkContent(r *report, where, key string, state follow.State) {
+	if _, err := step(strings.TrimPrefix(key, follow.Namespace+"/"), state.Value); err != nil {
+		r.violation("content", where, "%s at %v: %v", key, state, err)
+	}
+}

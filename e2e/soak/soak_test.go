@@ -1,0 +1,27 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/e2e/soak"
+)
+
+// TestNothingLostNothingInvented is a short run. make soak runs as long as one likes.
+func TestNothingLostNothingInvented(t *testing.T) {
+	summary, err := soak.Run(t.Context(), soak.Config{
+		Seed: 1, Duration: 15 * time.Second, Names: 60, Pause: 10 * time.Millisecond, Out: t.Output(),
+	})
+	require.NoError(t, err)
+	assert.Empty(t, summary.Violations)
+	assert.NotZero(t, summary.Checks)
+	assert.NotEmpty(t, summary.Faults)
+	assert.Greater(t, summary.Counts["notifications"], int64(1000))
+	assert.Greater(t, summary.Counts["reads"], int64(1000))
+}

@@ -1,0 +1,341 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire_test fuzzes informers from the bytes of the wire on: HTTP bodies go through the real clients and decoders.
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+)
+
+func podAt(name, version string) *v1.Pod {
+	return &v1.Pod{
+		TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version},
+	}
+}
+
+func podList(version string, pods ...*v1.Pod) *v1.PodList {
+	list := &v1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: version},
+	}
+	for _, p := range pods {
+		list.Items = append(list.Items, *p)
+	}
+	return list
+}
+
+func event(kind watch.EventType, name, version string) watch.Event {
+	return watch.Event{Type: kind, Object: podAt(name, version)}
+}
+
+func added(name, version string) watch.Event    { return event(watch.Added, name, version) }
+func modified(name, version string) watch.Event { return event(watch.Modified, name, version) }
+func deleted(name, version string) watch.Event  { return event(watch.Deleted, name, version) }
+func bookmark(version string) watch.Event       { return event(watch.Bookmark, "", version) }
+
+// endMark is the bookmark at the end of a watch-list.
+func endMark(version string) watch.Event {
+	mark := bookmark(version)
+	mark.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return mark
+}
+
+func expired() watch.Event {
+	status := apierrors.NewResourceExpired("too old").ErrStatus
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return watch.Event{Type: watch.Error, Object: &status}
+}
+
+// wireKind is how pods come over the wire.
+type wireKind struct {
+	name    string
+	mime    string
+	example runtime.Object
+	lw      func(*testing.T, *rest.Config) cache.ListerWatcher
+}
+
+var podResource = v1.SchemeGroupVersion.WithResource("pods")
+
+var wireKinds = []wireKind{
+	{"typed JSON", runtime.ContentTypeJSON, &v1.Pod{}, typedWire},
+	{"typed protobuf", runtime.ContentTypeProtobuf, &v1.Pod{}, typedWire},
+	{"dynamic JSON", runtime.ContentTypeJSON, &unstructured.Unstructured{}, dynamicWire},
+	{"metadata JSON", runtime.ContentTypeJSON, &metav1.PartialObjectMetadata{}, metadataWire},
+}
+
+func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Pods("ns").List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.CoreV1().Pods("ns").Watch(ctx, o)
+		},
+	}, client)
+}
+
+func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := dynamic.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.Resource(podResource).Namespace("ns").List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
+		},
+	}, client)
+}
+
+func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := metadata.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.Resource(podResource).Namespace("ns").List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
+		},
+	}, client)
+}
+
+// wire answers HTTP requests: the first list and the first watch, or stream, with the given bytes, if any, then with what is
+// right: the pods "a" and "z", and silence.
+type wire struct {
+	mime         string
+	list, frames []byte
+	settled      chan struct{} // closed when somebody watches the right state
+
+	mu struct {
+		sync.Mutex
+		lists, watches int
+	}
+}
+
+// final is the state that an informer ends with, whatever it got before.
+func (w *wire) final() *v1.PodList {
+	return podList("900", podAt("a", "801"), podAt("z", "802"))
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.URL.Query().Get("watch") == "" {
+		if w.mu.lists++; w.mu.lists == 1 && w.list != nil {
+			return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.list))), nil
+		}
+		return w.encoded(r, http.StatusOK, w.final())
+	}
+	w.mu.watches++
+	switch {
+	case w.mu.watches == 1 && w.frames != nil:
+		return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.frames))), nil
+	case r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
+		status := apierrors.NewResourceExpired("too old").ErrStatus
+		return w.encoded(r, int(status.Code), &status)
+	default:
+		select {
+		case <-w.settled:
+		default:
+			close(w.settled)
+		}
+		return w.answer(r, http.StatusOK, silentBody{r.Context()}), nil
+	}
+}
+
+func (w *wire) encoded(r *http.Request, code int, obj runtime.Object) (*http.Response, error) {
+	body, err := encodeAs(w.mime, obj)
+	return w.answer(r, code, io.NopCloser(bytes.NewReader(body))), err
+}
+
+func (w *wire) answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
+	mime := w.mime
+	if r.URL.Query().Get("watch") != "" && code == http.StatusOK && mime == runtime.ContentTypeProtobuf {
+		mime += ";stream=watch"
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {mime}}, Body: body, Request: r,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+	}
+}
+
+// silentBody has nothing to read until its request ends.
+type silentBody struct{ ctx context.Context }
+
+func (b silentBody) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, b.ctx.Err() }
+func (b silentBody) Close() error             { return nil }
+
+func encodeAs(mime string, obj runtime.Object) ([]byte, error) {
+	if mime == runtime.ContentTypeJSON {
+		return json.Marshal(obj)
+	}
+	var buf bytes.Buffer
+	err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(obj, &buf)
+	return buf.Bytes(), err
+}
+
+// presence is a handler that fails for what no handler may be told, however odd the server: an Add of what is there, an
+// Update of what is not. A Delete of what is not there is passed on if the server sends one, as client-go does.
+type presence struct {
+	t     *testing.T
+	known map[string]any
+}
+
+func (p presence) OnAdd(obj any, _ bool) {
+	key := p.key(obj)
+	if _, ok := p.known[key]; ok {
+		p.t.Errorf("Add of %q, which is there", key)
+	}
+	p.known[key] = obj
+}
+
+func (p presence) OnUpdate(old, obj any) {
+	key := p.key(obj)
+	if last, ok := p.known[key]; !ok || last != old {
+		p.t.Errorf("Update of %q from %v, last told %v", key, old, last)
+	}
+	p.known[key] = obj
+}
+
+func (p presence) OnDelete(obj any) {
+	delete(p.known, p.key(obj))
+}
+
+func (p presence) key(obj any) string {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		p.t.Errorf("told of %v: %v", obj, err)
+	}
+	return key
+}
+
+// followWire runs an informer against w and fails unless it ends in the right state, with nothing left behind.
+func followWire(t *testing.T, kind wireKind, w *wire) {
+	synctest.Test(t, func(t *testing.T) {
+		w.mime, w.settled = kind.mime, make(chan struct{})
+		config := &rest.Config{Host: "http://wire", QPS: -1, Transport: w, ContentConfig: rest.ContentConfig{
+			ContentType: kind.mime, AcceptContentTypes: kind.mime,
+		}}
+		informer := cache.NewSharedIndexInformer(kind.lw(t, config), kind.example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		handler := presence{t, map[string]any{}}
+		_, err := informer.AddEventHandler(handler)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { informer.RunWithContext(ctx); close(ended) }()
+		select {
+		case <-w.settled:
+			synctest.Wait()
+		case <-time.After(time.Hour):
+			t.Error("no watch of the right state within an hour")
+		}
+		cancel()
+		<-ended
+		checkFinal(t, informer.GetIndexer(), handler)
+	})
+}
+
+func checkFinal(t *testing.T, indexer cache.Indexer, handler presence) {
+	require.ElementsMatch(t, []string{"ns/a", "ns/z"}, indexer.ListKeys())
+	byNamespace, err := indexer.ByIndex(cache.NamespaceIndex, "ns")
+	require.NoError(t, err)
+	require.Len(t, byNamespace, 2)
+	require.Len(t, handler.known, 2)
+	for _, obj := range indexer.List() {
+		m, err := meta.Accessor(obj)
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"a": "801", "z": "802"}[m.GetName()], m.GetResourceVersion())
+		require.Same(t, obj, handler.known["ns/"+m.GetName()], "what the handler was told last")
+	}
+}
+
+// FuzzWatchFrames sends any bytes as the first watch, or stream, of each kind of client.
+func FuzzWatchFrames(f *testing.F) {
+	for i, kind := range wireKinds {
+		f.Add(uint8(i), true, framesOf(f, kind.mime, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
+		f.Add(uint8(i), false, framesOf(f, kind.mime, added("b", "901"), added("b", "901"), modified("c", ""), deleted("d", "x")))
+		f.Add(uint8(i), false, framesOf(f, kind.mime, added("b", "901"), endMark("18446744073709551616"), deleted("b", "-1")))
+		f.Add(uint8(i), true, framesOf(f, kind.mime, expired(), added("", "905")))
+	}
+	f.Add(uint8(1), true, []byte{0xff, 0xff, 0xff, 0xff, 'k', '8', 's', 0})
+	f.Add(uint8(1), true, []byte{0, 0, 0, 0, 0, 0, 0, 5, 'k', '8', 's', 0, 0xff})
+	f.Add(uint8(0), true, []byte(`{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1"}}`))
+	f.Add(uint8(2), true, []byte(`{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1"}}{"type":"","object":null}`))
+	f.Fuzz(func(t *testing.T, kind uint8, listFirst bool, frames []byte) {
+		w := &wire{frames: append([]byte{}, frames...)}
+		if listFirst { // the server refuses to stream the initial state, the frames are those of the watch after the list
+			w.mu.watches = -1
+		}
+		followWire(t, wireKinds[int(kind)%len(wireKinds)], w)
+	})
+}
+
+// FuzzListBody sends any bytes as the answer to the first list.
+func FuzzListBody(f *testing.F) {
+	for i, kind := range wireKinds {
+		w := wire{}
+		for _, list := range []*v1.PodList{w.final(), podList("x"), podList("", podAt("a", ""), podAt("a", "7"), podAt("", "8"))} {
+			body, err := encodeAs(kind.mime, list)
+			require.NoError(f, err)
+			f.Add(uint8(i), body)
+		}
+	}
+	f.Add(uint8(0), []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"continue":"x","resourceVersion":"1"},"items":[null]}`))
+	f.Add(uint8(2), []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Secret","metadata":{"namespace":"other","name":"s"}}]}`))
+	f.Add(uint8(2), []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`))
+	f.Add(uint8(0), []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`))
+	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
+		followWire(t, wireKinds[int(kind)%len(wireKinds)], &wire{list: append([]byte{}, body...)})
+	})
+}
+
+// framesOf is what a server sends for events.
+func framesOf(f *testing.F, mime string, events ...watch.Event) []byte {
+	var buf bytes.Buffer
+	for _, event := range events {
+		body, err := encodeAs(mime, event.Object)
+		require.NoError(f, err)
+		frame := &metav1.WatchEvent{Type: string(event.Type), Object: runtime.RawExtension{Raw: body}}
+		if mime == runtime.ContentTypeJSON {
+			text, err := json.Marshal(frame)
+			require.NoError(f, err)
+			buf.Write(text)
+			continue
+		}
+		var framed bytes.Buffer
+		require.NoError(f, protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme).Encode(frame, &framed))
+		_, err = protobuf.LengthDelimitedFramer.NewFrameWriter(&buf).Write(framed.Bytes())
+		require.NoError(f, err)
+	}
+	return buf.Bytes()
+}
