@@ -7,10 +7,10 @@ GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
 FUZZED := . e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
-MODULES := . conformance e2e examples
+MODULES := . conformance e2e controllerruntime examples
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e examples bench apiserver clean
+.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,7 +19,7 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 	@cd examples && $(GO) build -o $(BIN)/demo ./demo
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
-test: check conformance e2e examples ## all tests
+test: check conformance e2e controllerruntime examples ## all tests
 
 check: format vet staticcheck unit ## the quick part: format, vet, staticcheck, unit and model tests with -race
 
@@ -49,6 +49,9 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
 	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 15m ./...
 	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded ./resources
+
+controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
+	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...

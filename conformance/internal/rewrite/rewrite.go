@@ -22,7 +22,7 @@ import (
 // Rules says how the files of a package are read.
 type Rules struct {
 	// DotImport is the path of the package under test. A file of an external test package (named "..._test") imports
-	// it by its path already and gets no dot import.
+	// it by its path already and gets no dot import. Empty means that no file gets one.
 	DotImport string
 	// Imports maps import paths to the paths that take their place.
 	Imports map[string]string
@@ -69,7 +69,7 @@ func (e *editor) insertAfter(n ast.Node, text string) {
 }
 
 func (r Rules) importsOf(tree *ast.File, e *editor) {
-	if !IsExternal(tree.Name.Name) {
+	if r.DotImport != "" && !IsExternal(tree.Name.Name) {
 		e.insertAfter(tree.Name, "; import . "+strconv.Quote(r.DotImport))
 	}
 	for _, spec := range tree.Imports {

@@ -1,0 +1,190 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mixing
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic/dynamiclister"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+	framework "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/kinformer/cache"
+)
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+}
+
+func boundedContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// background runs f until the test ends, and waits for it then.
+func background(t *testing.T, ctx context.Context, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { f(ctx); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+// told is a handler that passes on what it hears.
+func told(events chan<- any) clientgo.ResourceEventHandler {
+	return clientgo.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { events <- obj },
+		UpdateFunc: func(_, obj any) { events <- obj },
+		DeleteFunc: func(obj any) { events <- obj },
+	}
+}
+
+func receive(t *testing.T, ctx context.Context, events <-chan any) any {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-ctx.Done():
+		require.Fail(t, "nothing was heard")
+		return nil
+	}
+}
+
+func TestOurIndexerUnderGeneratedAndDynamicListers(t *testing.T) {
+	indexer := cache.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
+	require.NoError(t, indexer.Add(pod("a")))
+	lister := corelisters.NewPodLister(indexer).Pods("ns")
+	found, err := lister.List(labels.Everything())
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+	_, err = lister.Get("b")
+	assert.True(t, apierrors.IsNotFound(err))
+
+	widget := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w"}}}
+	require.NoError(t, indexer.Replace([]any{widget}, "7"))
+	got, err := dynamiclister.New(indexer, corev1.SchemeGroupVersion.WithResource("widgets")).Namespace("ns").Get("w")
+	require.NoError(t, err)
+	assert.Same(t, widget, got)
+}
+
+func TestTheirInformerUnderOurHelpers(t *testing.T) {
+	ctx := boundedContext(t)
+	source := framework.NewFakeControllerSource()
+	source.Add(pod("a"))
+	informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	events := make(chan any, 10)
+	registration, err := informer.AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj any) bool {
+			key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+			return err == nil && key == "ns/a"
+		},
+		Handler: told(events),
+	})
+	require.NoError(t, err)
+	background(t, ctx, informer.RunWithContext)
+	require.True(t, cache.WaitFor(ctx, "pods", informer.HasSyncedChecker(), registration.HasSyncedChecker()))
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
+	var listed []any
+	require.NoError(t, cache.ListAllByNamespace(informer.GetIndexer(), "ns", labels.Everything(), func(obj any) { listed = append(listed, obj) }))
+	assert.Len(t, listed, 1)
+	_, err = cache.NewGenericLister(informer.GetIndexer(), corev1.Resource("pods")).ByNamespace("ns").Get("a")
+	require.NoError(t, err)
+}
+
+func TestOurInformerUnderTheirHelpers(t *testing.T) {
+	ctx := boundedContext(t)
+	source := framework.NewFakeControllerSource()
+	source.Add(pod("a"))
+	var informer clientgo.SharedIndexInformer = cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, clientgo.Indexers{})
+	events := make(chan any, 10)
+	registration, err := informer.AddEventHandler(told(events))
+	require.NoError(t, err)
+	background(t, ctx, informer.RunWithContext)
+	require.True(t, clientgo.WaitFor(ctx, "pods", registration.HasSyncedChecker()))
+	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
+
+	var typed coreinformers.PodIndexInformer = clientgo.NewTypedSharedIndexInformer[*corev1.Pod](informer)
+	_, err = typed.AddTypedEventHandler(coreinformers.PodHandlerFuncs{AddFunc: func(p *corev1.Pod) { events <- p }})
+	require.NoError(t, err)
+	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
+	require.NoError(t, clientgo.ShutDownEventHandler(informer, registration))
+}
+
+func TestOurStoreUnderTheirReflector(t *testing.T) {
+	ctx := boundedContext(t)
+	source := framework.NewFakeControllerSource()
+	source.Add(pod("a"))
+	pushed := make(chan []any, 10)
+	store := &clientgo.UndeltaStore{Store: cache.NewStore(cache.MetaNamespaceKeyFunc), PushFunc: func(all []any) { pushed <- all }}
+	background(t, ctx, clientgo.NewReflector(source, &corev1.Pod{}, store, 0).RunWithContext)
+	select {
+	case all := <-pushed:
+		assert.Len(t, all, 1)
+	case <-ctx.Done():
+		require.Fail(t, "the reflector stored nothing")
+	}
+	assert.Equal(t, []string{"ns/a"}, store.ListKeys())
+}
+
+func TestOurRealFIFOUnderTheirController(t *testing.T) {
+	ctx := boundedContext(t)
+	source := framework.NewFakeControllerSource()
+	source.Add(pod("a"))
+	popped := make(chan any, 10)
+	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: cache.MetaNamespaceKeyFunc, KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+	controller := clientgo.New(&clientgo.Config{
+		Queue: queue, ListerWatcher: source, ObjectType: &corev1.Pod{},
+		Process: func(obj any, _ bool) error {
+			for _, delta := range obj.(clientgo.Deltas) {
+				popped <- delta.Object
+			}
+			return nil
+		},
+	})
+	background(t, ctx, controller.RunWithContext)
+	assert.Equal(t, "a", receive(t, ctx, popped).(*corev1.Pod).Name)
+	source.Add(pod("b"))
+	assert.Equal(t, "b", receive(t, ctx, popped).(*corev1.Pod).Name)
+	require.True(t, clientgo.WaitForCacheSync(ctx.Done(), controller.HasSynced))
+}
+
+func TestHandlersTombstonesAndErrorsAreTheSameTypes(t *testing.T) {
+	var tombstone any = cache.DeletedFinalStateUnknown{Key: "ns/a"}
+	theirs, ok := tombstone.(clientgo.DeletedFinalStateUnknown)
+	require.True(t, ok)
+	assert.Equal(t, "ns/a", theirs.Key)
+	assert.Same(t, clientgo.ErrFIFOClosed, cache.ErrFIFOClosed)
+	assert.Same(t, clientgo.ErrZeroLengthDeltasObject, cache.ErrZeroLengthDeltasObject)
+	assert.Equal(t, reflect.TypeFor[clientgo.KeyError](), reflect.TypeFor[cache.KeyError]())
+	assert.Equal(t, reflect.TypeFor[clientgo.Deltas](), reflect.TypeFor[cache.Deltas]())
+	assert.Equal(t, reflect.TypeFor[clientgo.ResourceEventHandlerFuncs](), reflect.TypeFor[cache.ResourceEventHandlerFuncs]())
+	var keyError clientgo.KeyError
+	require.ErrorAs(t, cache.NewStore(cache.MetaNamespaceKeyFunc).Add("has no metadata"), &keyError)
+}
+
+// TestUnswappedGeneratedInformer: generated code that keeps client-go's constructor takes our handlers and indexers.
+func TestUnswappedGeneratedInformer(t *testing.T) {
+	ctx := boundedContext(t)
+	client := fake.NewClientset(pod("a"))
+	unswapped := coreinformers.NewPodInformer(client, "ns", 0, cache.Indexers{})
+	background(t, ctx, unswapped.RunWithContext)
+	events := make(chan any, 10)
+	_, err := unswapped.AddEventHandler(told(events))
+	require.NoError(t, err)
+	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
+}

@@ -1,0 +1,88 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// pollEvery is how often a state is looked at that has no channel to wait on.
+const pollEvery = 10 * time.Millisecond
+
+// labeller sends the names that it was asked to reconcile and marks their pods.
+func labeller(c client.Client, seen chan<- string) reconcile.Func {
+	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		pod := &corev1.Pod{}
+		if err := c.Get(ctx, request.NamespacedName, pod); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		if pod.Labels["reconciled"] == "" {
+			pod.Labels["reconciled"] = "yes"
+			if err := c.Update(ctx, pod); err != nil {
+				return reconcile.Result{}, err
+			}
+			seen <- request.Name
+		}
+		return reconcile.Result{}, nil
+	}
+}
+
+// withReconciler sets up a controller for the pods of node-0.
+func withReconciler(t *testing.T, seen chan<- string) func(ctrl.Manager) {
+	return func(mgr ctrl.Manager) {
+		onNode := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()["node"] == "node-0" })
+		require.NoError(t, ctrl.NewControllerManagedBy(mgr).For(&corev1.Pod{}).
+			WithEventFilter(predicate.And(onNode, predicate.ResourceVersionChangedPredicate{})).
+			WithOptions(ctrlcontroller.Options{SkipNameValidation: ptr.To(true)}).
+			Complete(labeller(mgr.GetClient(), seen)))
+	}
+}
+
+func receive(t *testing.T, ctx context.Context, seen <-chan string) string {
+	t.Helper()
+	select {
+	case name := <-seen:
+		return name
+	case <-ctx.Done():
+		require.Fail(t, "nothing was reconciled")
+		return ""
+	}
+}
+
+func TestReconcilerOverStopAndRestart(t *testing.T) {
+	ctx := patientContext(t)
+	s := newStage(t, ctx)
+	s.createPods(t, ctx, "default", 4)
+	seen := make(chan string, 10)
+	_, stop := startManager(t, ctx, s, ctrlcache.Options{}, withReconciler(t, seen))
+	assert.ElementsMatch(t, []string{"pod-0", "pod-2"}, []string{receive(t, ctx, seen), receive(t, ctx, seen)})
+	require.NoError(t, s.Create(ctx, podIn("default", "other", "node-1")))
+	require.NoError(t, s.Create(ctx, podIn("default", "late", "node-0")))
+	assert.Equal(t, "late", receive(t, ctx, seen))
+	stop()
+
+	require.NoError(t, s.Create(ctx, podIn("default", "meanwhile", "node-0")))
+	_, stop = startManager(t, ctx, s, ctrlcache.Options{}, withReconciler(t, seen))
+	assert.Equal(t, "meanwhile", receive(t, ctx, seen), "a second manager finds what was left")
+
+	require.NoError(t, s.Kill())
+	require.NoError(t, s.Restart(ctx))
+	require.NoError(t, s.Create(ctx, podIn("default", "after", "node-0")))
+	assert.Equal(t, "after", receive(t, ctx, seen), "and goes on when the server is back")
+	stop()
+	assert.Empty(t, seen)
+}

@@ -1,0 +1,114 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+// patience bounds every wait: far longer than any takes.
+const patience = 90 * time.Second
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// stage is a server, and a client that reads from it directly.
+type stage struct {
+	*apiserver.Server
+	client.Client
+}
+
+func newStage(tb testing.TB, ctx context.Context) stage {
+	tb.Helper()
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, srv.Stop(context.Background())) })
+	c, err := client.New(srv.Config(), client.Options{})
+	require.NoError(tb, err)
+	return stage{Server: srv, Client: c}
+}
+
+func patientContext(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// counted is our constructor, which counts the informers that it made.
+type counted struct{ made atomic.Int64 }
+
+func (c *counted) newInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	c.made.Add(1)
+	return cache.NewSharedIndexInformer(lw, example, resync, indexers)
+}
+
+// startManager runs a manager with our informers. The returned function stops it and waits for it.
+func startManager(t *testing.T, ctx context.Context, s stage, options ctrlcache.Options, setUp func(ctrl.Manager)) (ctrl.Manager, func()) {
+	t.Helper()
+	if options.NewInformer == nil {
+		options.NewInformer = cache.NewSharedIndexInformer
+	}
+	mgr, err := ctrl.NewManager(s.Config(), ctrl.Options{Cache: options, Metrics: metricsserver.Options{BindAddress: "0"}})
+	require.NoError(t, err)
+	if setUp != nil {
+		setUp(mgr)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			assert.NoError(t, <-ended)
+		}
+	}
+	t.Cleanup(stop)
+	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
+	return mgr, stop
+}
+
+func podIn(namespace, name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"node": node}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	}
+}
+
+func (s stage) createPods(tb testing.TB, ctx context.Context, namespace string, n int) {
+	tb.Helper()
+	for i := range n {
+		require.NoError(tb, s.Create(ctx, podIn(namespace, fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%d", i%2))))
+	}
+}
+
+// isOurs says whether one of kinformer's informers is behind the cache's.
+func isOurs(informer ctrlcache.Informer) bool {
+	return reflect.TypeOf(informer).Elem().PkgPath() == reflect.TypeFor[cache.RealFIFO]().PkgPath()
+}

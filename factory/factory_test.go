@@ -1,0 +1,304 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	metadatafake "k8s.io/client-go/metadata/fake"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// isOurs says whether the informer's store is one of kinformer's. Generated accessors hide the informer itself in a wrapper.
+func isOurs(informer cache.SharedIndexInformer) bool {
+	return reflect.TypeOf(informer.GetIndexer()).Elem().PkgPath() == reflect.TypeFor[cache.RealFIFO]().PkgPath()
+}
+
+func pod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}}
+}
+
+func boundedContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// run starts the factory and stops it when the test ends.
+func run(t *testing.T, ctx context.Context, f informers.SharedInformerFactory) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	f.StartWithContext(ctx)
+	t.Cleanup(func() { cancel(); f.Shutdown() })
+	synced := f.WaitForCacheSyncWithContext(ctx)
+	require.NoError(t, synced.AsError())
+}
+
+// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that one that client-go adds is noticed.
+func TestEveryAccessorIsOurs(t *testing.T) {
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	count := 0
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		if v.Type().PkgPath() == "" && v.Kind() == reflect.Interface {
+			return
+		}
+		if informer := v.MethodByName("Informer"); informer.IsValid() {
+			count++
+			assert.True(t, isOurs(informer.Call(nil)[0].Interface().(cache.SharedIndexInformer)), path)
+			return
+		}
+		for i := range v.NumMethod() {
+			m := v.Type().Method(i)
+			if m.Type.NumOut() == 1 && strings.HasPrefix(m.Type.Out(0).PkgPath(), "k8s.io/client-go/informers/") && v.Method(i).Type().NumIn() == 0 {
+				walk(v.Method(i).Call(nil)[0], path+"."+m.Name)
+			}
+		}
+	}
+	walk(reflect.ValueOf(&f).Elem(), "f")
+	assert.Greater(t, count, 100)
+}
+
+func TestTheTableIsUpToDate(t *testing.T) {
+	var complaints bytes.Buffer
+	cmd := exec.CommandContext(boundedContext(t), "go", "run", "./internal/tablegen")
+	cmd.Stderr = &complaints
+	want, err := cmd.Output()
+	require.NoError(t, err, complaints.String())
+	got, err := os.ReadFile("typed_table.go")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got), "run go generate ./factory")
+}
+
+func TestOnlyAccessedTypesAreListed(t *testing.T) {
+	client := fake.NewClientset(pod("ns", "a"))
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+	lister := f.Core().V1().Pods().Lister()
+	_ = f.Core().V1().Nodes() // named, but its informer is not asked for
+	run(t, boundedContext(t), f)
+	pods, err := lister.List(labels.Everything())
+	require.NoError(t, err)
+	assert.Len(t, pods, 1)
+	for _, action := range client.Actions() {
+		assert.Equal(t, "pods", action.GetResource().Resource)
+	}
+	assert.NotEmpty(t, client.Actions())
+}
+
+func TestNamespaceAndListOptions(t *testing.T) {
+	client := fake.NewClientset(pod("ns", "a"), pod("ns", "b"), pod("other", "a"))
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithNamespace("ns"),
+		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=a" }))
+	informer := f.Core().V1().Pods().Informer()
+	run(t, boundedContext(t), f)
+	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+}
+
+func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {
+	mark := func(obj any) (any, error) {
+		obj.(*corev1.Pod).Annotations = map[string]string{"seen": "yes"}
+		return obj, nil
+	}
+	name, err := cache.NewInformerName("factory-test")
+	require.NoError(t, err)
+	inner := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), time.Hour,
+		informers.WithTransform(mark), informers.WithInformerName(name),
+		informers.WithCustomResyncConfig(map[metav1.Object]time.Duration{&corev1.Pod{}: time.Minute}))
+	var resyncs []time.Duration
+	f := factory.Wrap(inner, factory.WithConstructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		resyncs = append(resyncs, resync)
+		return cache.NewSharedIndexInformer(lw, example, resync, indexers)
+	}))
+	assert.Same(t, name, f.InformerName())
+	pods := f.Core().V1().Pods()
+	pods.Informer()
+	f.Core().V1().Nodes().Informer()
+	assert.Equal(t, []time.Duration{time.Minute, time.Hour}, resyncs)
+	run(t, boundedContext(t), f)
+	got, err := pods.Lister().Pods("ns").Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "yes", got.Annotations["seen"])
+}
+
+func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
+	inner := informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0)
+	f := factory.Wrap(inner)
+	f.Core().V1().Pods().Informer()
+	assert.True(t, isOurs(inner.Core().V1().Pods().Informer()), "the old holder gets the informer that exists")
+	assert.False(t, isOurs(inner.Core().V1().Nodes().Informer()))
+	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "what exists stays")
+
+	generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
+	require.NoError(t, err)
+	assert.True(t, isOurs(generic.Informer()))
+	run(t, boundedContext(t), f)
+	_, err = generic.Lister().ByNamespace("ns").Get("a")
+	require.NoError(t, err)
+	_, err = f.ForResource(schema.GroupVersionResource{Resource: "unknown"})
+	require.Error(t, err)
+}
+
+func TestAConstructorOfTheUserIsUsed(t *testing.T) {
+	client := fake.NewClientset(pod("ns", "a"), pod("other", "a"))
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+	informer := f.InformerFor(&corev1.Pod{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewPodInformer(c, "ns", resync, cache.Indexers{})
+	})
+	assert.Same(t, informer.GetIndexer(), f.Core().V1().Pods().Informer().GetIndexer())
+	run(t, boundedContext(t), f)
+	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+}
+
+func TestOneTypedInformerStopsAlone(t *testing.T) {
+	ctx := boundedContext(t)
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
+	pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
+	podsCtx, stopPods := context.WithCancel(ctx)
+	defer stopPods()
+	ended := make(chan struct{})
+	go func() { pods.RunWithContext(podsCtx); close(ended) }()
+	require.True(t, cache.WaitFor(ctx, "pods", pods.HasSyncedChecker()))
+	run(t, ctx, f)
+	stopPods()
+	<-ended
+	assert.True(t, pods.IsStopped())
+	assert.False(t, nodes.IsStopped())
+	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
+}
+
+var (
+	podsResource  = corev1.SchemeGroupVersion.WithResource("pods")
+	nodesResource = corev1.SchemeGroupVersion.WithResource("nodes")
+)
+
+func metadataScheme(t *testing.T) *runtime.Scheme {
+	s := metadatafake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(s))
+	return s
+}
+
+// resourceFactories makes both factories over a pod in each of two namespaces.
+func resourceFactories(t *testing.T, options ...factory.Option) map[string]*factory.ResourceFactory {
+	partial := func(namespace string) runtime.Object {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	}
+	return map[string]*factory.ResourceFactory{
+		"dynamic":  factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, options...),
+		"metadata": factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial("ns"), partial("other")), 0, options...),
+	}
+}
+
+func TestResourceFactories(t *testing.T) {
+	var transformed, tweaked atomic.Int64
+	factories := resourceFactories(t, factory.WithNamespace("ns"),
+		factory.WithTweakListOptions(func(*metav1.ListOptions) { tweaked.Add(1) }),
+		factory.WithTransform(func(obj any) (any, error) { transformed.Add(1); return obj, nil }))
+	for name, f := range factories {
+		t.Run(name, func(t *testing.T) {
+			transformed.Store(0)
+			tweaked.Store(0)
+			ctx, cancel := context.WithCancel(boundedContext(t))
+			defer cancel()
+			pods := f.ForResource(podsResource)
+			assert.Same(t, pods.Informer(), f.ForResource(podsResource).Informer())
+			assert.True(t, isOurs(pods.Informer()))
+			f.Start(ctx.Done())
+			f.StartWithContext(ctx)
+			assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: true}, f.WaitForCacheSync(ctx.Done()))
+			_, err := pods.Lister().ByNamespace("ns").Get("a")
+			require.NoError(t, err)
+			assert.Equal(t, []string{"ns/a"}, pods.Informer().GetStore().ListKeys())
+			assert.EqualValues(t, 1, transformed.Load())
+			assert.GreaterOrEqual(t, tweaked.Load(), int64(1))
+
+			cancel()
+			f.Shutdown()
+			f.Shutdown()
+			assert.True(t, pods.Informer().IsStopped())
+			nodes := f.ForResource(nodesResource)
+			f.StartWithContext(t.Context())
+			assert.False(t, nodes.Informer().(interface{ HasStarted() bool }).HasStarted(), "nothing starts after Shutdown")
+		})
+	}
+}
+
+func TestStopOfOneResource(t *testing.T) {
+	for name, f := range resourceFactories(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(boundedContext(t))
+			defer f.Shutdown()
+			defer cancel()
+			pods, nodes := f.ForResource(podsResource).Informer(), f.ForResource(nodesResource).Informer()
+			f.StartWithContext(ctx)
+			synced, err := f.WaitForCacheSyncWithContext(ctx)
+			require.NoError(t, err)
+			assert.Len(t, synced, 2)
+
+			assert.True(t, f.Stop(podsResource))
+			assert.True(t, pods.IsStopped())
+			assert.Len(t, pods.GetStore().List(), 2, "the last state stays readable")
+			assert.False(t, nodes.IsStopped())
+			assert.False(t, f.Stop(podsResource))
+
+			again := f.ForResource(podsResource).Informer()
+			assert.NotSame(t, pods, again)
+			f.StartWithContext(ctx)
+			assert.True(t, cache.WaitFor(ctx, "pods", again.HasSyncedChecker()))
+		})
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	f := resourceFactories(t, factory.WithConstructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		blocked := &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(blocked, unstreamed{}), example, resync, indexers)
+	}))["dynamic"]
+	running, stop := context.WithCancel(t.Context())
+	f.ForResource(podsResource)
+	f.StartWithContext(running)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	synced, err := f.WaitForCacheSyncWithContext(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false}, synced)
+	stop()
+	f.Shutdown()
+}
+
+// unstreamed is a client that cannot stream lists.
+type unstreamed struct{}
+
+func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }

@@ -1,0 +1,68 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache"
+)
+
+// Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer, and of what cache.InformerFunc returns.
+type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
+
+// Option sets a property of the informers of a factory.
+type Option func(*config)
+
+// config is all that the factories can be told. Its zero value works.
+type config struct {
+	namespace    string
+	tweak        func(*metav1.ListOptions)
+	transform    cache.TransformFunc
+	informerName *cache.InformerName
+	constructor  Constructor
+	options      []cache.Option
+}
+
+func newConfig(options []Option) config {
+	c := config{namespace: metav1.NamespaceAll}
+	for _, o := range options {
+		o(&c)
+	}
+	return c
+}
+
+// WithNamespace limits the informers to one namespace. The default is all.
+func WithNamespace(namespace string) Option {
+	return func(c *config) { c.namespace = namespace }
+}
+
+// WithTweakListOptions has tweak change the options of each list and watch, for selectors. It is called concurrently.
+func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
+	return func(c *config) { c.tweak = tweak }
+}
+
+// WithTransform sets the transform of all informers. A transform that the factory given to Wrap has itself comes in its place.
+func WithTransform(transform cache.TransformFunc) Option {
+	return func(c *config) { c.transform = transform }
+}
+
+// WithInformerName names the informers for their metrics, each by name and resource. The default of Wrap is the name that the
+// wrapped factory has. Shutdown of a ResourceFactory releases the name; of a wrapped factory, only its own.
+func WithInformerName(name *cache.InformerName) Option {
+	return func(c *config) { c.informerName = name }
+}
+
+// WithInformerOptions adds options to each informer. They are applied after those that name the informer for metrics and logs.
+func WithInformerOptions(options ...cache.Option) Option {
+	return func(c *config) { c.options = append(c.options, options...) }
+}
+
+// WithConstructor makes all informers by construct. Neither WithInformerName nor WithInformerOptions reaches them.
+func WithConstructor(construct Constructor) Option {
+	return func(c *config) { c.constructor = construct }
+}

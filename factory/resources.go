@@ -1,0 +1,210 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/dynamic/dynamiclister"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/metadata/metadatalister"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache"
+)
+
+var (
+	_ dynamicinformer.DynamicSharedInformerFactory = &ResourceFactory{}
+	_ metadatainformer.SharedInformerFactory       = &ResourceFactory{}
+)
+
+// Dynamic returns a factory whose informers hold *unstructured.Unstructured.
+func Dynamic(client dynamic.Interface, resync time.Duration, options ...Option) *ResourceFactory {
+	return newResourceFactory(resync, options, resourceKind{
+		client:  client,
+		example: func() runtime.Object { return &unstructured.Unstructured{} },
+		listWatch: func(gvr schema.GroupVersionResource, namespace string) *cache.ListWatch {
+			return listWatchOf(client.Resource(gvr).Namespace(namespace))
+		},
+		lister: func(indexer cache.Indexer, gvr schema.GroupVersionResource) cache.GenericLister {
+			return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(indexer, gvr))
+		},
+	})
+}
+
+// Metadata returns a factory whose informers hold *metav1.PartialObjectMetadata.
+func Metadata(client metadata.Interface, resync time.Duration, options ...Option) *ResourceFactory {
+	return newResourceFactory(resync, options, resourceKind{
+		client:  client,
+		example: func() runtime.Object { return &metav1.PartialObjectMetadata{} },
+		listWatch: func(gvr schema.GroupVersionResource, namespace string) *cache.ListWatch {
+			return listWatchOf(client.Resource(gvr).Namespace(namespace))
+		},
+		lister: func(indexer cache.Indexer, gvr schema.GroupVersionResource) cache.GenericLister {
+			return metadatalister.NewRuntimeObjectShim(metadatalister.New(indexer, gvr))
+		},
+	})
+}
+
+// resourceKind is in what the dynamic and the metadata factory differ.
+type resourceKind struct {
+	client    any
+	example   func() runtime.Object
+	listWatch func(gvr schema.GroupVersionResource, namespace string) *cache.ListWatch
+	lister    func(indexer cache.Indexer, gvr schema.GroupVersionResource) cache.GenericLister
+}
+
+// ResourceFactory makes at most one informer at a time for each resource, when it is first asked for. Its methods may be called
+// concurrently.
+type ResourceFactory struct {
+	kind   resourceKind
+	resync time.Duration
+	config config
+
+	running sync.WaitGroup // informers; none is added once mu.shutdown is set
+
+	mu struct {
+		sync.Mutex
+		members  map[schema.GroupVersionResource]*member
+		shutdown bool
+	}
+}
+
+// member is an informer of a ResourceFactory. stop is nil until it is started; both are guarded by the factory's mu.
+type member struct {
+	genericInformer
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when the informer's run has returned
+}
+
+func newResourceFactory(resync time.Duration, options []Option, kind resourceKind) *ResourceFactory {
+	f := &ResourceFactory{kind: kind, resync: resync, config: newConfig(options)}
+	f.mu.members = map[schema.GroupVersionResource]*member{}
+	return f
+}
+
+// ForResource returns the informer of gvr and its lister. A new one needs Start.
+func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m, ok := f.mu.members[gvr]; ok {
+		return &m.genericInformer
+	}
+	informer := f.config.newInformer(request{
+		client:  f.kind.client,
+		lw:      f.kind.listWatch(gvr, f.config.namespace),
+		example: f.kind.example(),
+		gvr:     gvr,
+		resync:  f.resync,
+	})
+	m := &member{
+		genericInformer: genericInformer{informer: informer, lister: f.kind.lister(informer.GetIndexer(), gvr)},
+		stopped:         make(chan struct{}),
+	}
+	f.mu.members[gvr] = m
+	return &m.genericInformer
+}
+
+// Start is StartWithContext for a stop channel.
+func (f *ResourceFactory) Start(stopCh <-chan struct{}) {
+	f.StartWithContext(wait.ContextForChannel(stopCh))
+}
+
+// StartWithContext runs the informers that do not run yet until ctx ends, and returns at once. After Shutdown it does nothing.
+func (f *ResourceFactory) StartWithContext(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.shutdown {
+		return
+	}
+	for _, m := range f.mu.members {
+		if m.stop != nil {
+			continue
+		}
+		running, stop := context.WithCancel(ctx)
+		m.stop = stop
+		f.running.Go(func() {
+			defer close(m.stopped)
+			defer stop()
+			m.informer.RunWithContext(running)
+		})
+	}
+}
+
+// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later ForResource makes a new one.
+// Whoever holds the old one can still read its last state. It returns false if there is no such informer. A handler
+// of the informer must not call it.
+func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
+	f.mu.Lock()
+	m, ok := f.mu.members[gvr]
+	var stop context.CancelFunc
+	if ok {
+		stop = m.stop
+		delete(f.mu.members, gvr)
+	}
+	f.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-m.stopped
+	}
+	return ok
+}
+
+// WaitForCacheSync waits until all started informers have their first list or stopCh is closed, and says which have.
+func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
+	synced, err := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
+	if err != nil {
+		klog.V(4).InfoS("Stopped waiting for caches", "synced", synced, "err", err)
+	}
+	return synced
+}
+
+// WaitForCacheSyncWithContext waits until all started informers have their first list, or ctx ends: then it returns the cause
+// as well.
+func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
+	started := f.started()
+	checkers := make([]cache.DoneChecker, 0, len(started))
+	for _, m := range started {
+		checkers = append(checkers, m.informer.HasSyncedChecker())
+	}
+	var err error
+	if !cache.WaitFor(ctx, "", checkers...) {
+		err = context.Cause(ctx)
+	}
+	synced := make(map[schema.GroupVersionResource]bool, len(started))
+	for gvr, m := range started {
+		synced[gvr] = m.informer.HasSynced()
+	}
+	return synced, err
+}
+
+func (f *ResourceFactory) started() map[schema.GroupVersionResource]*member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	started := maps.Clone(f.mu.members)
+	maps.DeleteFunc(started, func(_ schema.GroupVersionResource, m *member) bool { return m.stop == nil })
+	return started
+}
+
+// Shutdown lets no informer start any more and waits until those that run have ended, for which their contexts must end. It
+// may be called more than once, concurrently.
+func (f *ResourceFactory) Shutdown() {
+	f.mu.Lock()
+	f.mu.shutdown = true
+	f.mu.Unlock()
+	f.running.Wait()
+	f.config.informerName.Release()
+}

@@ -1,0 +1,93 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kinformer/cache"
+)
+
+//go:generate go run ./internal/tablegen -o typed_table.go
+
+// Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for an informer: those that
+// exist stay what they are. Start, Shutdown, the waits and InformerFor with a constructor are f's own.
+func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
+	c := newConfig(options)
+	if c.informerName == nil {
+		c.informerName = f.InformerName()
+	}
+	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c}}
+}
+
+// typedFactory is f but for its accessors; those of the API groups are in typed_groups.go.
+type typedFactory struct {
+	informers.SharedInformerFactory
+	accessors accessors
+}
+
+// InformerName returns the name under which the informers report metrics, or nil.
+func (f *typedFactory) InformerName() *cache.InformerName { return f.accessors.informerName }
+
+// ForResource returns the informer of one of the types that client-go has informers for, and an error for any other.
+func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	kind, ok := typedKinds().byResource[resource]
+	if !ok {
+		return nil, fmt.Errorf("no informer found for %v", resource)
+	}
+	informer := f.accessors.informerOf(kind)
+	return &genericInformer{informer: informer, lister: cache.NewGenericLister(informer.GetIndexer(), resource.GroupResource())}, nil
+}
+
+// accessors is the factory that generated accessors see. Their own constructors, which make client-go's informers, are used
+// only for types that the table does not have. It is apart from typedFactory so that the constructor that a user passes
+// to InformerFor is never mistaken for theirs.
+type accessors struct {
+	informers.SharedInformerFactory
+	config
+}
+
+// InformerName returns the name under which the informers report metrics, or nil.
+func (a accessors) InformerName() *cache.InformerName { return a.informerName }
+
+// InformerFor returns the one informer for the type of obj.
+func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	kind, ok := typedKinds().byType[reflect.TypeOf(obj)]
+	if !ok {
+		return a.SharedInformerFactory.InformerFor(obj, generated)
+	}
+	return a.informerOf(kind)
+}
+
+func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
+	return a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return a.newInformer(request{
+			client:  client,
+			lw:      kind.listWatch(client, a.namespace),
+			example: kind.example,
+			gvr:     kind.gvr,
+			resync:  resync,
+		})
+	})
+}
+
+// genericInformer is an informer and its lister.
+type genericInformer struct {
+	informer cache.SharedIndexInformer
+	lister   cache.GenericLister
+}
+
+// Informer returns the informer.
+func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.informer }
+
+// Lister returns the lister over the informer's store.
+func (g *genericInformer) Lister() cache.GenericLister { return g.lister }

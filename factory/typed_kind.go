@@ -1,0 +1,38 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kinformer/cache"
+)
+
+// typedKind is a type that client-go has a generated informer for.
+type typedKind struct {
+	gvr       schema.GroupVersionResource
+	example   runtime.Object
+	listWatch func(client kubernetes.Interface, namespace string) *cache.ListWatch
+}
+
+// typedIndex finds kinds.
+type typedIndex struct {
+	byType     map[reflect.Type]typedKind
+	byResource map[schema.GroupVersionResource]typedKind
+}
+
+// typedKinds is typedTable, indexed on first use.
+var typedKinds = sync.OnceValue(func() typedIndex {
+	index := typedIndex{byType: map[reflect.Type]typedKind{}, byResource: map[schema.GroupVersionResource]typedKind{}}
+	for _, kind := range typedTable() {
+		index.byType[reflect.TypeOf(kind.example)] = kind
+		index.byResource[kind.gvr] = kind
+	}
+	return index
+})
