@@ -27,6 +27,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
 )
 
@@ -66,18 +67,19 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // replicated adds a handler that keeps a replica to an informer.
-func replicated(t *testing.T, informer cache.SharedIndexInformer) *replica {
+func replicated(t *testing.T, informer cache.SharedIndexInformer) *follow.Replica {
 	t.Helper()
-	r := newReplica()
+	r := follow.NewReplica(func(fault string) { t.Error(fault) })
 	_, err := informer.AddEventHandler(r)
 	require.NoError(t, err)
+	t.Cleanup(r.Close)
 	return r
 }
 
 func TestTypedFactory(t *testing.T) {
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)
-	r := pods(t, srv, "default")
+	r := resourceOf(t, srv, "pods-protobuf")
 	w := startWriters(ctx, r, 4)
 
 	var requests paths
@@ -96,9 +98,10 @@ func TestTypedFactory(t *testing.T) {
 
 	require.NoError(t, w.awaitWrites(ctx, someWrites))
 	w.finish()
-	want := r.listed(t, ctx)
-	require.NoError(t, ours.awaitEqual(ctx, want))
-	require.NoError(t, theirs.awaitEqual(ctx, want))
+	want, err := r.Listed(ctx)
+	require.NoError(t, err)
+	require.NoError(t, ours.AwaitEqual(ctx, want))
+	require.NoError(t, theirs.AwaitEqual(ctx, want))
 	listed, err := unswapped.Lister().Pods("default").List(labels.Everything())
 	require.NoError(t, err)
 	assert.Len(t, listed, len(want))
@@ -117,10 +120,10 @@ type genericFactory interface {
 }
 
 // testBesideClientGo follows the same writes with a factory of ours and one of client-go's.
-func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, newResource func(*testing.T, *apiserver.Server, string) resource, newFactories func(*testing.T, *rest.Config) []genericFactory) {
+func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, kind string, newFactories func(*testing.T, *rest.Config) []genericFactory) {
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)
-	r := newResource(t, srv, "default")
+	r := resourceOf(t, srv, kind)
 	w := startWriters(ctx, r, 5)
 	factories := newFactories(t, srv.Config())
 	running, stop := context.WithCancel(ctx)
@@ -133,7 +136,8 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, newResour
 	}
 	require.NoError(t, w.awaitWrites(ctx, someWrites))
 	w.finish()
-	want := r.listed(t, ctx)
+	want, err := r.Listed(ctx)
+	require.NoError(t, err)
 	for _, f := range factories {
 		informer := f.ForResource(gvr)
 		require.NoError(t, awaitVersions(ctx, informer.Informer(), want))
@@ -149,17 +153,18 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, newResour
 }
 
 // awaitVersions waits until a late handler has been told of the wanted names and versions.
-func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want contents) error {
-	r := newReplica()
+func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want follow.Contents) error {
+	r := follow.NewReplica(func(string) {})
+	defer r.Close()
 	if _, err := informer.AddEventHandler(r); err != nil {
 		return err
 	}
-	return r.awaitEqual(ctx, want)
+	return r.AwaitEqual(ctx, want)
 }
 
 func TestDynamicFactory(t *testing.T) {
 	gvr := apiserver.CustomResource{Group: "e2e.kinformer.io", Version: "v1", Kind: "Widget"}.Resource()
-	testBesideClientGo(t, gvr, widgets, func(t *testing.T, config *rest.Config) []genericFactory {
+	testBesideClientGo(t, gvr, "crd-dynamic", func(t *testing.T, config *rest.Config) []genericFactory {
 		client, err := dynamic.NewForConfig(config)
 		require.NoError(t, err)
 		return []genericFactory{
@@ -171,7 +176,7 @@ func TestDynamicFactory(t *testing.T) {
 
 func TestMetadataFactory(t *testing.T) {
 	gvr := corev1.SchemeGroupVersion.WithResource("pods")
-	testBesideClientGo(t, gvr, pods, func(t *testing.T, config *rest.Config) []genericFactory {
+	testBesideClientGo(t, gvr, "pods-protobuf", func(t *testing.T, config *rest.Config) []genericFactory {
 		client, err := metadata.NewForConfig(config)
 		require.NoError(t, err)
 		return []genericFactory{

@@ -96,6 +96,18 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
 }
 
+// resourceOf makes the resource of that kind on srv.
+func resourceOf(t *testing.T, srv *apiserver.Server, kind string) *follow.Resource {
+	t.Helper()
+	require.NoError(t, srv.InstallCRD(t.Context(), follow.Widget))
+	writer, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	r, err := follow.Kinds()[kind](follow.Clients{Read: srv.Config(), Write: writer})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
 // everyWay runs test for each kind of client in each mode, on a server of its own.
 func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode)) {
 	for _, name := range []string{"pods-protobuf", "crd-dynamic"} {
@@ -103,13 +115,7 @@ func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *ap
 			t.Run(name+"/"+string(m), func(t *testing.T) {
 				ctx := patientContext(t)
 				srv := startServer(t, ctx)
-				require.NoError(t, srv.InstallCRD(ctx, follow.Widget))
-				writer, err := dynamic.NewForConfig(srv.Config())
-				require.NoError(t, err)
-				r, err := follow.Kinds()[name](follow.Clients{Read: srv.Config(), Write: writer})
-				require.NoError(t, err)
-				t.Cleanup(r.Close)
-				test(t, ctx, srv, r, m)
+				test(t, ctx, srv, resourceOf(t, srv, name), m)
 			})
 		}
 	}
