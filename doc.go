@@ -47,7 +47,7 @@
 //	ListerWatcher ─────── what the user gave: a client, or a fake
 //	    │
 //	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
-//	    │  Replace, Resync, and batches of what the watch channel holds
+//	    │  a whole state, staged as it arrives (reflector_stage.go), Resync, and batches of what the watch channel holds
 //	RealFIFO ──────────── record_queue.go, queue_*.go: key and version are read once, the transform runs, changes wait as
 //	    │                 records in an order: that of arrival (real_fifo.go), or by key (delta_fifo.go, coalesced_fifo.go)
 //	    │  a batch of records, all that is there; or, if nothing waits and nobody is at work, the reflector's own batch,

@@ -36,9 +36,9 @@ func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
 // backoff that would let it notice late. The resource gone is like the resource not there yet: what is cached stays until
 // it is back. For other errors the backoff applies. A period of 0 means 5 s.
 func WaitForResource(period time.Duration) ErrorPolicy {
-	const everyFewSeconds = 5 * time.Second // one cheap request: a 404 is answered without touching storage
+	const cheap = 5 * time.Second // one cheap request: a 404 is answered without touching storage
 	if period <= 0 {
-		period = everyFewSeconds
+		period = cheap
 	}
 	return func(_ context.Context, err error, _ int) ErrorDecision {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {

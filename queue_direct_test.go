@@ -189,6 +189,7 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
 		store := &batchSizes{RealFIFO: atomicFIFO()}
 		r := newReflector(reflectorConfig{listerWatcher: server, expectedType: &corev1.Pod{}, store: store})
+		r.batches = store // by itself the reflector takes a type that embeds a queue for a user's
 		store.position = r.lastSyncResourceVersion
 		defer inBackground(t, r)()
 		synctest.Wait()

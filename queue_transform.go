@@ -87,6 +87,17 @@ func (t *transformer) addTo(stats *QueueStats) {
 
 // newReplacement reads the keys and versions of a list as received and transforms it.
 func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
+	r, err := q.stage(objects)
+	if err != nil {
+		return nil, err
+	}
+	q.transform.replaced(r.kept)
+	return r, nil
+}
+
+// stage is newReplacement for a part of a list: what the parts joined make may follow, or be discarded. The slice stays the
+// caller's, the objects do not.
+func (q *recordQueue) stage(objects []any) (*replacement, error) {
 	r := &replacement{
 		keys:     make([]string, 0, len(objects)),
 		versions: make([]string, 0, len(objects)),
@@ -109,6 +120,5 @@ func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
 			return nil, err
 		}
 	}
-	q.transform.replaced(r.kept)
 	return r, nil
 }

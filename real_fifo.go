@@ -88,18 +88,11 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.bookmark(re
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
-	if f.atomic {
-		return f.replaceAll(newItems, resourceVersion)
-	}
-	listed, err := f.newReplacement(newItems)
+	listed, err := f.stage(newItems)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.appendLocked(f.expandLocked(listed)...)
-	f.populateInitialLocked(f.waiting.len())
-	return nil
+	return f.replaceStaged(listed, resourceVersion)
 }
 
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.

@@ -143,15 +143,11 @@ func (q *recordQueue) readKey(rec *record) (err error) {
 
 // replaceAll queues a list as one record.
 func (q *recordQueue) replaceAll(list []any, version string) error {
-	listed, err := q.newReplacement(list)
+	listed, err := q.stage(list)
 	if err != nil {
 		return err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.appendLocked(record{typ: ReplacedAll, version: version, list: listed})
-	q.populateInitialLocked(q.waiting.len())
-	return nil
+	return q.replaceStaged(listed, version)
 }
 
 // syncAll queues a resync as one record.

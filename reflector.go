@@ -76,6 +76,7 @@ type reflector struct {
 	expects   expectation
 	batches   batchStore             // the store, if it takes batches, else nil
 	bounded   boundedStore           // the store, if it may be full, else nil
+	queue     stagingQueue           // the store, or what is behind it, if it takes whole states in parts, else nil
 	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
@@ -105,12 +106,27 @@ func newReflector(cfg reflectorConfig) *reflector {
 		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
 		opening:         openingPhase(cfg),
 	}
-	r.batches, _ = cfg.store.(batchStore)
 	r.report.attach(cfg.clock)
-	r.bounded, _ = cfg.store.(boundedStore)
+	r.own(cfg.store)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r
+}
+
+// own finds out what a store of this package takes beyond a ReflectorStore. It goes by the type itself: a user's type that
+// embeds one has these methods too, and may override those that they would pass by.
+func (r *reflector) own(store ReflectorStore) {
+	switch own := store.(type) {
+	case *RealFIFO:
+		r.batches, r.bounded, r.queue = own, own, own
+	case *coalescedFIFO:
+		r.batches, r.bounded, r.queue = own, own, own
+	case *DeltaFIFO:
+		r.batches, r.bounded = own, own
+	case gatedQueue:
+		r.own(own.informerQueue)
+		r.batches, r.bounded = own, own // whole states do not wait at the gate
+	}
 }
 
 // openingPhase is what the config asks for; left to choose, streaming if the gate is on and the ListerWatcher does not

@@ -25,12 +25,12 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 	}
 	defer done()
 	started := m.r.clock.Now()
-	list, err := m.fetch(ctx)
+	got, err := m.fetch(ctx)
 	if errors.Is(err, errStopped) {
 		return stopped
 	}
 	if err == nil {
-		err = m.r.publish(ctx, list)
+		err = m.r.publish(got)
 	}
 	m.r.logSlow(ctx, "LIST", started)
 	if err != nil {
@@ -42,7 +42,7 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that version, at its
 // newest without delay. The rules for pages are those of the first request in both cases.
-func (m *machine) fetch(ctx context.Context) (runtime.Object, error) {
+func (m *machine) fetch(ctx context.Context) (fetched, error) {
 	r := m.r
 	asked := r.position.forList()
 	pages := r.pager(asked)
@@ -51,32 +51,53 @@ func (m *machine) fetch(ctx context.Context) (runtime.Object, error) {
 		r.refuse(true)
 		got, err = m.fetchAt(ctx, pages, r.position.forList())
 	}
-	if err == nil {
-		err = rejectTables(got.list, r.typeDescription)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to list %v: %w", r.typeDescription, err)
+		return fetched{}, fmt.Errorf("failed to list %v: %w", r.typeDescription, err)
 	}
 	if asked == "0" && got.paged {
 		r.paging = true
 	}
 	r.refuse(false)
-	return got.list, nil
+	return got, nil
 }
 
-// fetched is a list and whether it came in more than one page.
+// fetched is a list that waits to be published, its version, and whether it came in more than one page.
 type fetched struct {
-	list  runtime.Object
-	paged bool
+	stage   stage
+	version string
+	paged   bool
 }
 
-func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (fetched, error) {
+// fetchAt gets the collection page by page. Each page is a request of its own and is staged, by this goroutine, as it
+// arrives; the pager sees only what a page says of itself. If a continue token expires the pager begins anew, and so does
+// the stage.
+func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return request(ctx, m, func(ctx context.Context) (fetched, error) {
-		list, paged, err := pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
-		return fetched{list, paged}, err
-	}, func(fetched) {})
+	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page, err := request(ctx, m, func(ctx context.Context) (runtime.Object, error) { return m.r.listPage(ctx, options) }, func(runtime.Object) {})
+		if err != nil {
+			return nil, err
+		}
+		if options.Continue == "" {
+			got.stage = m.r.newListStage(meta.LenList(page))
+		}
+		return m.r.stagePage(ctx, got.stage, page)
+	}
+	var list runtime.Object
+	list, got.paged, err = pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
+	if ctx.Err() != nil {
+		return fetched{}, errStopped
+	}
+	if err != nil {
+		return fetched{}, err
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return fetched{}, err
+	}
+	got.version = accessor.GetResourceVersion()
+	return got, nil
 }
 
 // pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise lists at "" and "0"
@@ -84,7 +105,7 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 // watch cache; a list at a given version asks for one page, since a limit would take it from the watch cache to etcd,
 // unless paging has shown that there is none.
 func (r *reflector) pager(version string) *pager.ListPager {
-	p := pager.New(r.listPage)
+	p := pager.New(nil) // fetchAt gives it the function
 	switch {
 	case r.pageSize != 0:
 		p.PageSize = r.pageSize
@@ -104,37 +125,40 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 	return page, err
 }
 
-// rejectTables refuses a table instead of a list, which a badly set up client may get.
-func rejectTables(list runtime.Object, typeDescription string) error {
-	if gvk, bad := unusableKind(list); bad {
-		return fmt.Errorf("unsupported list of kind %v, type: %v", gvk, typeDescription)
+// stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
+// the page does. Items are copied out of the page's array, so that none of them keeps all others alive.
+func (r *reflector) stagePage(ctx context.Context, into stage, page runtime.Object) (runtime.Object, error) {
+	if gvk, bad := unusableKind(page); bad {
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.typeDescription) // a badly set up client may get it
 	}
-	return nil
-}
-
-// publish makes the list the content of the store, and its version the position. The store gets a slice of its own.
-func (r *reflector) publish(ctx context.Context, list runtime.Object) error {
-	accessor, err := meta.ListAccessor(list)
+	accessor, err := meta.ListAccessor(page)
 	if err != nil {
-		return fmt.Errorf("unable to understand a list result of type %T: %w", list, err)
+		return nil, fmt.Errorf("unable to understand a list result of type %T: %w", page, err)
 	}
-	items := make([]any, 0, meta.LenList(list))
-	err = meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
+	var refused error
+	err = meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
 		if isNil(item) {
 			utilruntime.HandleErrorWithContext(ctx, nil, "List item without an object dropped", "reflector", r.name, "type", r.typeDescription)
 			return nil
 		}
-		items = append(items, item)
-		return nil
+		refused = into.put(item)
+		return refused
 	})
-	if err != nil {
-		return fmt.Errorf("unable to understand the items of a list result of type %T: %w", list, err)
+	switch {
+	case refused != nil:
+		return nil, fmt.Errorf("unable to sync list result: %w", refused)
+	case err != nil:
+		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, err)
 	}
-	version := accessor.GetResourceVersion()
-	if err := r.store.Replace(items, version); err != nil {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
+}
+
+// publish makes the list the content of the store, and its version the position.
+func (r *reflector) publish(got fetched) error {
+	if err := got.stage.publish(got.version); err != nil {
 		return fmt.Errorf("unable to sync list result: %w", err)
 	}
-	r.position.advance(version)
+	r.position.advance(got.version)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,18 +30,22 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 		return m.streamFailed(ctx, asked, err)
 	}
 	m.stream = s
-	staged := newStaging()
-	if err := m.collect(ctx, staged); err != nil {
+	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
+	staged := m.r.newStreamStage(check)
+	version, err := m.collect(ctx, staged)
+	if err != nil {
 		m.dropStream()
 		return m.streamFailed(ctx, asked, err)
 	}
 	m.r.refuse(false)
-	m.compareWithList(ctx, staged)
-	if err := m.r.store.Replace(staged.take(), staged.version); err != nil {
+	if raw, ok := staged.(*staging); ok && check {
+		m.compareWithList(ctx, raw.objects(), version)
+	}
+	if err := staged.publish(version); err != nil {
 		m.dropStream()
 		return m.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", err))
 	}
-	m.r.position.advance(staged.version)
+	m.r.position.advance(version)
 	m.r.logSlow(ctx, "watch-list", started)
 	m.stream.handOver(m.r.clock.Now())
 	m.r.report.succeeded()
@@ -62,17 +65,35 @@ func (r *reflector) streamOptions(version string) metav1.ListOptions {
 	}
 }
 
-// collect fills staged from the open stream up to the end mark, which also gives the version.
-func (m *machine) collect(ctx context.Context, staged *staging) error {
+// collect fills staged from the open stream up to the end mark, and returns the version of that.
+func (m *machine) collect(ctx context.Context, staged stage) (version string, err error) {
 	quiet := m.r.streamSilence()
 	defer quiet.stop()
-	return m.follow(ctx, m.stream, quiet, func(ctx context.Context, c watchChange) bool {
-		if err := staged.apply(c); err != nil {
+	var refused error // by the stage of our own queue: it is the queue's, or the user's transform's, as an error of Replace
+	err = m.follow(ctx, m.stream, quiet, func(ctx context.Context, c watchChange) bool {
+		var err error
+		switch c.kind {
+		case watch.Bookmark:
+			version = c.meta.GetResourceVersion()
+		case watch.Deleted:
+			err = staged.remove(c.obj)
+		default:
+			err = staged.put(c.obj)
+		}
+		if _, own := staged.(*queueStage); own && err != nil {
+			refused = fmt.Errorf("unable to sync watch-list result: %w", err)
+			return true
+		}
+		if err != nil {
 			utilruntime.HandleErrorWithContext(ctx, err, "Unable to stage a watch-list event", "reflector", m.r.name,
 				"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
 		}
 		return c.endsInitialEvents()
 	})
+	if refused != nil {
+		err = refused
+	}
+	return version, err
 }
 
 // streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing staged.
@@ -107,75 +128,12 @@ func (m *machine) streamFailed(ctx context.Context, asked string, err error) ref
 	return listing
 }
 
-// compareWithList panics if a list at the same version differs from what was streamed. It does nothing unless the
-// environment asks for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for continuous integration.
-func (m *machine) compareWithList(ctx context.Context, staged *staging) {
-	if !consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
-		return
-	}
+// compareWithList panics if a list at the same version differs from what was streamed. It is for when the environment asks
+// for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for continuous integration.
+func (m *machine) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return request(ctx, m, func(ctx context.Context) (runtime.Object, error) { return m.r.listPage(ctx, options) }, func(runtime.Object) {})
 	}
 	// Both sides as the server sent them: the store transforms later, in Replace.
-	consistencydetector.CheckDataConsistency(ctx, m.r.name, staged.version, list, nil, metav1.ListOptions{}, staged.objects)
-}
-
-// staging holds the state that a watch-list stream describes until it is complete, as received and in the order of
-// arrival.
-type staging struct {
-	version string         // of the end mark
-	at      map[string]int // key → place in items
-	items   []any          // nil where an object was deleted again
-	holes   int
-}
-
-func newStaging() *staging {
-	return &staging{at: make(map[string]int)}
-}
-
-// apply takes a change into the state. A bookmark changes only the version.
-func (s *staging) apply(c watchChange) error {
-	if c.kind == watch.Bookmark {
-		s.version = c.meta.GetResourceVersion()
-		return nil
-	}
-	key, err := DeletionHandlingMetaNamespaceKeyFunc(c.obj)
-	if err != nil {
-		return err
-	}
-	place, known := s.at[key]
-	switch {
-	case c.kind == watch.Deleted && known:
-		delete(s.at, key)
-		s.items[place] = nil
-		s.holes++
-	case c.kind == watch.Deleted:
-	case known:
-		s.items[place] = c.obj
-	default:
-		s.at[key] = len(s.items)
-		s.items = append(s.items, c.obj)
-	}
-	return nil
-}
-
-// objects returns a copy of the state.
-func (s *staging) objects() []any {
-	objects := make([]any, 0, len(s.items)-s.holes)
-	for _, obj := range s.items {
-		if obj != nil {
-			objects = append(objects, obj)
-		}
-	}
-	return objects
-}
-
-// take hands the state over to the caller; the staging is empty afterwards.
-func (s *staging) take() []any {
-	items := s.items
-	if s.holes > 0 {
-		items = slices.DeleteFunc(items, func(obj any) bool { return obj == nil })
-	}
-	s.at, s.items, s.holes = nil, nil, 0
-	return items
+	consistencydetector.CheckDataConsistency(ctx, m.r.name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
 }

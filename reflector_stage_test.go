@@ -1,0 +1,283 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"pgregory.net/rapid"
+)
+
+// page makes a page of a list with the pods named first and on, n of them, and another page behind it unless it is the last.
+func page(first, n int, last bool) *v1.PodList {
+	list := podList("50")
+	for i := first; i < first+n; i++ {
+		list.Items = append(list.Items, *podAt(fmt.Sprintf("p%04d", i), fmt.Sprint(i+1)))
+		list.Items[len(list.Items)-1].Labels = map[string]string{"app": "x"}
+	}
+	if !last {
+		list.Continue = fmt.Sprint(first + n)
+	}
+	return list
+}
+
+// inPages is a list function that gives pages of size out of total pods, as each is asked for by arrived.
+func inPages(total, size int, arrived func(*v1.PodList)) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+	return func(_ int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+		first := 0
+		if o.Continue != "" {
+			if _, err := fmt.Sscan(o.Continue, &first); err != nil {
+				return nil, err
+			}
+		}
+		list := page(first, min(size, total-first), first+size >= total)
+		arrived(list)
+		return list, nil
+	}
+}
+
+// TestPagesAreLetGo: when a page is asked for, the one before is gone, array and all; after the sync the last one is. Each
+// item passed the transform once, and what was listed is in the store.
+func TestPagesAreLetGo(t *testing.T) {
+	for _, size := range []int{40, 1000} {
+		var before weak.Pointer[v1.Pod]
+		var kept []int
+		transformed := map[string]int{}
+		server := &fakeServer{noStream: true, watch: watches(), list: inPages(1000, size, func(list *v1.PodList) {
+			runtime.GC()
+			if before.Value() != nil {
+				kept = append(kept, len(kept))
+			}
+			before = weak.Make(&list.Items[0])
+		})}
+		informer := informerOf(server, WithPageSize(int64(size)))
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			pod := obj.(*v1.Pod)
+			transformed[pod.Name]++
+			pod.Labels = nil
+			return pod, nil
+		}))
+		stop := running(t, informer)
+		require.NoError(t, WaitForSync(t.Context(), informer))
+		runtime.GC()
+		assert.Nil(t, before.Value(), "the last page")
+		assert.Empty(t, kept, "pages that were kept")
+		assert.Len(t, informer.GetStore().List(), 1000)
+		stop()
+		assert.Len(t, transformed, 1000)
+		for name, times := range transformed {
+			assert.Equal(t, 1, times, name)
+		}
+	}
+}
+
+// TestForeignStoreKeepsNoPage: nor does a store that is not ours, which gets everything by one Replace.
+func TestForeignStoreKeepsNoPage(t *testing.T) {
+	var before weak.Pointer[v1.Pod]
+	server := &fakeServer{noStream: true, list: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), watch: watches(errForbidden)}
+	store := NewStore(MetaNamespaceKeyFunc)
+	require.ErrorIs(t, newReflector(reflectorConfig{listerWatcher: server, store: store}).listAndWatch(t.Context()), errForbidden)
+	runtime.GC()
+	assert.Nil(t, before.Value())
+	assert.Len(t, store.List(), 20)
+}
+
+// TestListsAreNotWritten: a list that the ListerWatcher keeps stays as it was, whatever the transform does to its objects'
+// fields.
+func TestListsAreNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := page(0, 10, true)
+		want := list.DeepCopy()
+		informer := informerOf(&fakeServer{noStream: true, list: listOf(list), watch: watches()})
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			pod := obj.(*v1.Pod)
+			pod.Labels, pod.UID, pod.ResourceVersion = nil, "", ""
+			return pod, nil
+		}))
+		defer running(t, informer)()
+		require.NoError(t, WaitForSync(t.Context(), informer))
+		assert.Equal(t, want, list)
+	})
+}
+
+// TestExpiredPagesAreDiscarded: nothing of pages that led nowhere is seen, also by the transform's results.
+func TestExpiredPagesAreDiscarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, watch: watches()}
+		server.list = func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+			switch n {
+			case 1, 2:
+				return page(10*n, 5, false), nil
+			case 3:
+				return nil, errExpired
+			default:
+				return podList("60", podAt("late", "55")), nil
+			}
+		}
+		informer := informerOf(server)
+		var mu sync.Mutex
+		var heard []string
+		_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, nameAt(obj))
+		}})
+		require.NoError(t, err)
+		stop := running(t, informer)
+		synctest.Wait()
+		stop()
+		assert.Equal(t, []string{"late@55"}, heard)
+		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.asked()[:4])
+	})
+}
+
+// TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, as it comes.
+func TestStreamTransformsOnArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScriptedWatch(0)
+		informer := informerOf(&fakeServer{watch: watches(w)})
+		var times []string
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			times = append(times, nameAt(obj))
+			return obj, nil
+		}))
+		stop := running(t, informer)
+		for i := range stageChunk {
+			w.events <- added(fmt.Sprintf("p%d", i), "1")
+		}
+		synctest.Wait()
+		assert.Len(t, times, stageChunk, "before the end mark")
+		w.events <- modified("p1", "2")
+		w.events <- deleted("p2", "3")
+		w.events <- added("p2", "4")
+		w.events <- deleted("p3", "5")
+		w.events <- endMark("6")
+		require.NoError(t, WaitForSync(t.Context(), informer))
+		stop()
+		assert.Equal(t, []string{"p1@2", "p2@4"}, times[stageChunk:])
+		assert.Len(t, informer.GetStore().ListKeys(), stageChunk-1)
+	})
+}
+
+// TestTransformErrorInAStage: a transform that fails costs the whole state, as in Replace; of a stream LIST is tried then.
+func TestTransformErrorInAStage(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newScriptedWatch(2)
+		w.events <- added("a", "1")
+		w.events <- endMark("6")
+		server := &fakeServer{list: listOf(podList("7", podAt("a", "1"))), watch: watches(w)}
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, errInternal }})
+		err := newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(t.Context())
+		require.ErrorIs(t, err, errInternal)
+		assert.Contains(t, err.Error(), "unable to sync list result")
+		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.asked())
+		assert.False(t, queue.HasSynced())
+	})
+}
+
+// TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
+func TestOverriddenReplace(t *testing.T) {
+	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
+	server := &fakeServer{noStream: true, list: listOf(podList("7", podAt("a", "1"))), watch: watches(sent(added("b", "8"), failedWith(errExpired)))}
+	require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(t.Context()))
+	assert.Equal(t, 1, queue.replaced)
+	assert.Equal(t, 1, queue.added)
+}
+
+type replaceCounter struct {
+	*RealFIFO
+	replaced int
+	added    int
+}
+
+func (q *replaceCounter) Add(obj any) error {
+	q.added++
+	return q.RealFIFO.Add(obj)
+}
+
+func (q *replaceCounter) Replace(items []any, version string) error {
+	q.replaced++
+	return q.RealFIFO.Replace(items, version)
+}
+
+// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of each key.
+func TestStageModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+		ours := newQueueStage(queue, 0)
+		ours.pending = make([]any, 0, rapid.IntRange(1, 5).Draw(t, "chunk"))
+		store := &storeLog{}
+		theirs := newStaging(store)
+		want := map[string]string{}
+		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
+			pod := podAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
+			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
+				delete(want, pod.Name)
+				require.NoError(t, ours.remove(pod))
+				require.NoError(t, theirs.remove(pod))
+			} else {
+				want[pod.Name] = nameAt(pod)
+				require.NoError(t, ours.put(pod))
+				require.NoError(t, theirs.put(pod))
+			}
+		}
+		var names []string
+		for _, name := range want {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+
+		require.NoError(t, theirs.publish("99"))
+		got := strings.Fields(strings.TrimPrefix(store.entries()[0], "replace 99:"))
+		slices.Sort(got)
+		assert.ElementsMatch(t, names, got)
+
+		require.NoError(t, ours.publish("99"))
+		last := map[string]string{}
+		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
+			for i, key := range batch[0].list.keys {
+				assert.Equal(t, nameAt(batch[0].list.objects[i]), strings.TrimPrefix(key, "ns/")+"@"+batch[0].list.versions[i])
+				last[key] = nameAt(batch[0].list.objects[i])
+			}
+			return nil
+		}))
+		require.Len(t, last, len(want))
+		for name, state := range want {
+			require.Equal(t, state, last["ns/"+name])
+		}
+	})
+}
+
+// TestStopWhileStaging: a list that is being staged when the context ends is not published.
+func TestStopWhileStaging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		server := &fakeServer{noStream: true, watch: watches(), list: inPages(1000, 500, func(list *v1.PodList) {
+			if list.Continue == "" {
+				cancel()
+			}
+		})}
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+		began := time.Now()
+		require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(ctx))
+		assert.Zero(t, time.Since(began))
+		assert.False(t, queue.HasSynced())
+	})
+}
