@@ -36,7 +36,7 @@ import (
 func TestReflectorModel(t *testing.T) {
 	reports(t)
 	rapid.Check(t, func(r *rapid.T) {
-		steps := rapid.SliceOfN(modelStep(), 0, 40).Draw(r, "steps")
+		steps := rapid.SliceOfN(anyStep(), 0, 40).Draw(r, "steps")
 		source := cachetest.Options{
 			Example: &v1.Pod{}, NewList: func() runtime.Object { return &v1.PodList{} },
 			WatchList: rapid.SampledFrom([]cachetest.WatchListMode{
@@ -54,17 +54,17 @@ func TestReflectorModel(t *testing.T) {
 	})
 }
 
-// step is something that the server does. Names and versions are drawn small, so that they meet.
-type step struct {
+// modelStep is something that the server does. Names and versions are drawn small, so that they meet.
+type modelStep struct {
 	what string
 	name string
 	err  string
 	verb cachetest.Verb
 }
 
-func modelStep() *rapid.Generator[step] {
-	return rapid.Custom(func(r *rapid.T) step {
-		return step{
+func anyStep() *rapid.Generator[modelStep] {
+	return rapid.Custom(func(r *rapid.T) modelStep {
+		return modelStep{
 			what: rapid.SampledFrom([]string{
 				"put", "put", "put", "put", "delete", "delete", "tick", "bookmark", "cut", "break", "compact", "resend", "fail", "fail", "cut short",
 				"error", "garbage", "forget", "pause", "pass",
@@ -77,7 +77,7 @@ func modelStep() *rapid.Generator[step] {
 }
 
 // playModel performs the steps and returns what is wrong in the end.
-func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []step) []string {
+func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
 	server := &modelServer{Source: cachetest.NewSource(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
 	informer := InformerFunc(WithBackoff(*second()), WithPageSize(pageSize))(server, &v1.Pod{}, 0, Indexers{})
@@ -130,7 +130,7 @@ type modelServer struct {
 	}
 }
 
-func (s *modelServer) perform(play *scenarioPlay, i int, do step) {
+func (s *modelServer) perform(play *scenarioPlay, i int, do modelStep) {
 	switch do.what {
 	case "put":
 		pod := podAt(do.name, "")

@@ -119,7 +119,7 @@ func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string
 		p := newScenarioPlay(t, engine)
 		defer p.end()
 		for _, command := range s.commands {
-			p.began = time.Now()
+			p.begin()
 			if fields := strings.Fields(command); len(fields) > 0 && fields[0] != "#" {
 				p.do(fields)
 			}
@@ -152,7 +152,6 @@ type scenarioPlay struct {
 	*cachetest.Source
 	t      *testing.T
 	engine scenarioEngine
-	began  time.Time
 	stop   func()            // nil before start
 	open   map[string]func() // ends of partitions, outages and stalls
 
@@ -164,6 +163,7 @@ type scenarioPlay struct {
 
 	mu struct {
 		sync.Mutex
+		began   time.Time // of the present command
 		lines   []string
 		objects map[string]string // key → version, as the store has them
 		failing map[string]int    // calls of the store that are to fail
@@ -186,10 +186,16 @@ func (p *scenarioPlay) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := fmt.Sprintf(format, args...)
-	if passed := time.Since(p.began); passed > 0 {
+	if passed := time.Since(p.mu.began); passed > 0 {
 		line = fmt.Sprintf("[%v] %s", passed, line)
 	}
 	p.mu.lines = append(p.mu.lines, line)
+}
+
+func (p *scenarioPlay) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.began = time.Now()
 }
 
 func (p *scenarioPlay) take() (lines []string) {
