@@ -3,6 +3,12 @@
 
 package cache
 
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
 // stagingQueue is a queue that takes a whole state in parts: each goes through stage as it arrives, and what the parts joined
 // make through replaceStaged, or nowhere.
 type stagingQueue interface {
@@ -63,4 +69,13 @@ func (r *replacement) compact() {
 	}
 	clear(r.objects[n:])
 	r.keys, r.versions, r.objects = r.keys[:n], r.versions[:n], r.objects[:n]
+}
+
+// keepRest leaves those of kept out that are listed: another state of theirs could be transformed.
+func (r *replacement) keepRest() {
+	if len(r.kept) == 0 {
+		return
+	}
+	listed := sets.New(r.keys...)
+	r.kept = slices.DeleteFunc(r.kept, listed.Has)
 }

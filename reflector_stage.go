@@ -152,6 +152,7 @@ func (s *queueStage) publish(version string) error {
 	if s.holes {
 		list.compact()
 	}
+	list.keepRest()
 	return s.queue.replaceStaged(list, version)
 }
 

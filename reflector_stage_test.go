@@ -192,6 +192,38 @@ func TestTransformErrorInAStage(t *testing.T) {
 	})
 }
 
+// TestStageKeepsCached: with WithCachedOnTransformError an object that cannot be transformed is kept as it is in the store, but not if a
+// later state of it can be, and not if it was deleted again.
+func TestStageKeepsCached(t *testing.T) {
+	reports(t)
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
+		if pod := obj.(*v1.Pod); pod.Labels != nil {
+			return nil, errInternal
+		}
+		return obj, nil
+	}})
+	queue.transform.keepCached = true
+	for _, chunk := range []int{1, 100} {
+		bad := func(name string) *v1.Pod {
+			pod := podAt(name, "1")
+			pod.Labels = map[string]string{"bad": "yes"}
+			return pod
+		}
+		stage := newQueueStage(queue, 0)
+		stage.pending = make([]any, 0, chunk)
+		for _, pod := range []*v1.Pod{bad("stays"), bad("recovers"), podAt("fine", "2"), bad("goes"), podAt("recovers", "3")} {
+			require.NoError(t, stage.put(pod))
+		}
+		require.NoError(t, stage.remove(bad("goes")))
+		require.NoError(t, stage.publish("9"))
+		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
+			assert.Equal(t, []string{"ns/fine", "ns/recovers"}, batch[0].list.keys)
+			assert.Equal(t, []string{"ns/stays"}, batch[0].list.kept)
+			return nil
+		}))
+	}
+}
+
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
