@@ -49,7 +49,7 @@
 //	ListerWatcher ─────── what the user gave: a client, or a fake
 //	    │
 //	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
-//	    │  a whole state, staged as it arrives (reflector_stage.go); batches of what the watch channel holds
+//	    │  a whole state, staged as it arrives (reflector_stage.go), Resync, and batches of what the watch channel holds
 //	RealFIFO ──────────── record_queue.go, queue_*.go: key and version are read once, the transform runs, changes wait as
 //	    │                 records in an order: that of arrival (real_fifo.go), or by key (delta_fifo.go, coalesced_fifo.go)
 //	    │  a batch of records, all that is there; or, if nothing waits and nobody is at work, the reflector's own batch,
@@ -88,8 +88,8 @@
 //
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
 // which our informers' queue is not, and together with none of them otherwise. keyReader.mu and transformer.mu of a queue,
-// processFailures.mu, RetryStats.mu, reflectorReport.mu, freshness.mu and position.mu are each the last lock taken;
-// retrier.mu is held while the retried function runs.
+// processFailures.mu and RetryStats.mu are each the last lock taken; retrier.mu is held while the retried function runs.
+// reflectorReport.mu, freshness.mu and position.mu are held for a few assignments each, and nothing is taken under them.
 //
 // # Testing
 //

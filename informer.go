@@ -102,7 +102,6 @@ type informerQueue interface {
 	Queue
 	ReflectorBookmarkStore
 	boundedStore
-	stagedStore
 	queueStats() (QueueStats, bool)
 	popAll(process processFunc) error
 	core() *recordQueue

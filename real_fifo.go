@@ -95,18 +95,6 @@ func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error
 	return f.replaceStaged(listed, resourceVersion)
 }
 
-func (f *RealFIFO) replaceStaged(listed *replacement, version string) error {
-	if f.atomic {
-		return f.recordQueue.replaceStaged(listed, version)
-	}
-	f.transform.replaced(listed.kept)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.appendLocked(f.expandLocked(listed)...)
-	f.populateInitialLocked(f.waiting.len())
-	return nil
-}
-
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
 func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
 	keys := listed.names()

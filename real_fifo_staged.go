@@ -9,6 +9,42 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
+// stagingQueue is a queue that takes a whole state in parts: each goes through stage as it arrives, and what the parts joined
+// make through replaceStaged, or nowhere.
+type stagingQueue interface {
+	stage(part []any) (*replacement, error)
+	replaceStaged(listed *replacement, resourceVersion string) error
+	keyOf(obj any) (string, error)
+}
+
+var (
+	_ stagingQueue = (*RealFIFO)(nil)
+	_ stagingQueue = (*coalescedFIFO)(nil)
+)
+
+// replaceStaged queues a list that went through stage as one record. The queue owns it from here on.
+func (q *recordQueue) replaceStaged(listed *replacement, version string) error {
+	q.transform.replaced(listed.kept)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.appendLocked(record{typ: ReplacedAll, version: version, list: listed})
+	q.populateInitialLocked(q.waiting.len())
+	return nil
+}
+
+// replaceStaged is Replace for a list that went through stage.
+func (f *RealFIFO) replaceStaged(listed *replacement, version string) error {
+	if f.atomic {
+		return f.recordQueue.replaceStaged(listed, version)
+	}
+	f.transform.replaced(listed.kept)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.appendLocked(f.expandLocked(listed)...)
+	f.populateInitialLocked(f.waiting.len())
+	return nil
+}
+
 // join adds a part, which the caller gives up, at the end.
 func (r *replacement) join(part *replacement) {
 	r.keys = append(r.keys, part.keys...)

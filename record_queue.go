@@ -141,15 +141,6 @@ func (q *recordQueue) readKey(rec *record) (err error) {
 	return err
 }
 
-// stagedStore is a store that takes a whole state in parts.
-type stagedStore interface {
-	// stage keys and transforms a part. Objects that cannot be transformed fail it, or are named in kept.
-	stage(objects []any) (*replacement, error)
-	keyOf(obj any) (string, error)
-	// replaceStaged is Replace for what went through stage. The store owns the list from here on.
-	replaceStaged(listed *replacement, version string) error
-}
-
 // replaceAll queues a list as one record.
 func (q *recordQueue) replaceAll(list []any, version string) error {
 	listed, err := q.stage(list)
@@ -157,15 +148,6 @@ func (q *recordQueue) replaceAll(list []any, version string) error {
 		return err
 	}
 	return q.replaceStaged(listed, version)
-}
-
-func (q *recordQueue) replaceStaged(listed *replacement, version string) error {
-	q.transform.replaced(listed.kept)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.appendLocked(record{typ: ReplacedAll, version: version, list: listed})
-	q.populateInitialLocked(q.waiting.len())
-	return nil
 }
 
 // syncAll queues a resync as one record.

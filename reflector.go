@@ -76,7 +76,7 @@ type reflector struct {
 	expects   expectation
 	batches   batchStore             // the store, if it takes batches, else nil
 	bounded   boundedStore           // the store, if it may be full, else nil
-	queue     stagedStore            // the store, if it takes whole states in parts, else nil
+	queue     stagingQueue           // the store, or what is behind it, if it takes whole states in parts, else nil
 	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
 	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
 	timeouts  watchTimeouts
@@ -107,24 +107,25 @@ func newReflector(cfg reflectorConfig) *reflector {
 		opening:         openingPhase(cfg),
 	}
 	r.report.attach(cfg.clock)
-	r.batches, r.bounded, r.queue = ownStore(cfg.store)
+	r.own(cfg.store)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
 	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r
 }
 
-// ownStore tells what a store of this package takes beyond a ReflectorStore. It goes by the type itself: a user's type that
+// own finds out what a store of this package takes beyond a ReflectorStore. It goes by the type itself: a user's type that
 // embeds one has these methods too, and may override those that they would pass by.
-func ownStore(store ReflectorStore) (batchStore, boundedStore, stagedStore) {
+func (r *reflector) own(store ReflectorStore) {
 	switch own := store.(type) {
 	case *RealFIFO:
-		return own, own, own
-	case gatedQueue: // whole states do not wait at the gate
-		return own, own, own
+		r.batches, r.bounded, r.queue = own, own, own
+	case *coalescedFIFO:
+		r.batches, r.bounded, r.queue = own, own, own
 	case *DeltaFIFO:
-		return own, own, nil
-	default:
-		return nil, nil, nil
+		r.batches, r.bounded = own, own
+	case gatedQueue:
+		r.own(own.informerQueue)
+		r.batches, r.bounded = own, own // whole states do not wait at the gate
 	}
 }
 

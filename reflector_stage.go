@@ -60,7 +60,7 @@ const stageChunk = 256
 // queueStage is for the queue of our own informers. Objects are keyed and transformed as they come, once, so that of the
 // state as received never more than a page and a chunk is there.
 type queueStage struct {
-	queue   stagedStore
+	queue   stagingQueue
 	list    *replacement
 	pending []any // put, and not in list yet
 
@@ -70,7 +70,7 @@ type queueStage struct {
 	holes bool // some places of list are empty
 }
 
-func newQueueStage(queue stagedStore, size int) *queueStage {
+func newQueueStage(queue stagingQueue, size int) *queueStage {
 	return &queueStage{
 		queue:   queue,
 		list:    &replacement{keys: make([]string, 0, size), versions: make([]string, 0, size), objects: make([]any, 0, size)},
