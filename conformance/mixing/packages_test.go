@@ -4,7 +4,9 @@
 package mixing
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,49 +26,58 @@ const (
 	copyModule    = "mixing.kinformer.example"
 )
 
-// packages are packages of real modules that make or use informers and have tests of their own.
-var packages = []struct{ module, folder string }{
-	{"k8s.io/client-go", "dynamic/dynamicinformer"},
-	{"k8s.io/client-go", "dynamic/dynamiclister"},
-	{"k8s.io/client-go", "metadata/metadatainformer"},
-	{"k8s.io/client-go", "metadata/metadatalister"},
-	{"k8s.io/client-go", "tools/watch"},
+// modules are real modules, and of each the packages that make or use informers and have tests of their own.
+var modules = []struct {
+	path, version string
+	folders       []string
+}{
+	{"k8s.io/client-go", "v0.37.2", []string{
+		"dynamic/dynamicinformer", "dynamic/dynamiclister", "metadata/metadatainformer", "metadata/metadatalister", "tools/watch",
+	}},
+	{"k8s.io/cloud-provider", "v0.37.2", []string{"controllers/service", "controllers/node"}},
 }
 
 // TestPackagesOfOthers copies packages, with kinformer in the place of client-go's tools/cache, and runs their tests.
 func TestPackagesOfOthers(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	newModule(t, ctx, dir)
-	rules := rewrite.Rules{Imports: map[string]string{clientGoCache: "github.com/kinformer/cache"}}
-	for _, p := range packages {
-		rules.Imports[p.module+"/"+p.folder] = copyModule + "/" + p.folder
-	}
-	for _, p := range packages {
-		from := strings.TrimSpace(goCommand(t, ctx, dir, "list", "-m", "-f", "{{.Dir}}", p.module))
-		assert.NotZero(t, copyPackage(t, rules, filepath.Join(from, p.folder), filepath.Join(dir, p.folder)),
-			"%s does not import tools/cache", p.folder)
-	}
-	for _, p := range packages {
-		t.Run(p.folder, func(t *testing.T) {
-			out := goCommand(t, ctx, dir, "test", "-vet=off", "-timeout=2m", "./"+p.folder)
-			assert.Contains(t, out, "ok")
-			assert.NotContains(t, out, "no test files")
+	for _, m := range modules {
+		t.Run(m.path, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			dir := t.TempDir()
+			from := newModule(t, ctx, dir, m.path+"@"+m.version)
+			rules := rewrite.Rules{Imports: map[string]string{clientGoCache: "github.com/kinformer/cache"}}
+			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=2m"}
+			for _, folder := range m.folders {
+				rules.Imports[m.path+"/"+folder] = copyModule + "/" + folder
+				args = append(args, "./"+folder)
+			}
+			for _, folder := range m.folders {
+				assert.NotZero(t, copyPackage(t, rules, filepath.Join(from, folder), filepath.Join(dir, folder)),
+					"%s does not import tools/cache", folder)
+			}
+			out := goCommand(t, ctx, dir, args...)
+			for _, folder := range m.folders {
+				assert.Contains(t, out, "ok  \t"+copyModule+"/"+folder)
+			}
+			assert.NotContains(t, out, "[no test")
 		})
 	}
 }
 
-// newModule makes a module in dir with the requirements of this one.
-func newModule(t *testing.T, ctx context.Context, dir string) {
+// newModule makes a module in dir with the requirements of another, which it requires as well, and returns where that lies.
+func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 	t.Helper()
-	home := strings.TrimSpace(goCommand(t, ctx, ".", "list", "-m", "-f", "{{.Dir}}"))
+	var downloaded struct{ Dir string }
+	require.NoError(t, json.Unmarshal([]byte(goCommand(t, ctx, ".", "mod", "download", "-json", other)), &downloaded))
 	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(home, name))
+		text, err := os.ReadFile(filepath.Join(downloaded.Dir, name))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
-	goCommand(t, ctx, dir, "mod", "edit", "-module="+copyModule, "-replace=github.com/kinformer/cache="+filepath.Dir(home))
+	home := strings.TrimSpace(goCommand(t, ctx, ".", "list", "-m", "-f", "{{.Dir}}"))
+	goCommand(t, ctx, dir, "mod", "edit", "-module="+copyModule, "-require="+other,
+		"-require=github.com/kinformer/cache@v0.0.0", "-replace=github.com/kinformer/cache="+filepath.Dir(home))
+	return downloaded.Dir
 }
 
 // copyPackage copies the Go files of a folder and returns how many of them now import kinformer.
@@ -90,11 +101,13 @@ func copyPackage(t *testing.T, rules rewrite.Rules, from, to string) int {
 	return swapped
 }
 
+// goCommand runs the go command and returns its standard output.
 func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) string {
 	t.Helper()
+	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
+	cmd.Dir, cmd.Stderr = dir, &complaints
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s%s", out, complaints.String())
 	return string(out)
 }
