@@ -24,7 +24,9 @@
 //  3. A handler that is added late hears of what is in the store first (isInInitialList is true), then of all that follows,
 //     nothing twice and nothing left out.
 //  4. A Replace, and each batch of watch events, is seen by readers of the store whole or not at all.
-//  5. A slow, stuck or panicking handler delays nobody else. What it has still to hear waits in memory, without a bound.
+//  5. A slow, stuck or panicking handler delays nobody else, unless it was added with Block. What it has still to hear waits
+//     in memory, without a bound, unless Deliver sets one. A handler that has heard everything keeps no object in memory and
+//     has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that readers of the store take.
 //     One that fails or panics is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a
 //     handler) and leaves everything else as it was.
@@ -57,13 +59,21 @@
 //	applier ───────────── apply.go: one batch is one transaction; what it replaced makes the notifications
 //	    ├──▶ store ────── store.go, thread_safe_store.go, index.go: what readers see
 //	    │
-//	sharedProcessor ───── shared_processor.go: each notification to each handler that it is meant for
+//	sharedProcessor ───── shared_processor.go: writes each notification once, to the log, and wakes who is parked
 //	    │
-//	processorListener ─── processor_listener.go: what one handler has still to hear, and the goroutine that calls it
+//	eventlog.Log ──────── internal/eventlog: small segments, garbage as soon as the last cursor has left them
+//	    │
+//	courier ───────────── courier.go: a cursor in the log; while there is something to read, the goroutine that calls the
+//	    │                 handler. A handler's registration is its processorListener, with one courier or, if it asked
+//	    │                 for parallel calls, several
 //	    │
 //	the user's handler
 //
-// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO, or what WithCoalescedQueue asks for. Names and contracts that are client-go's are
+// Slow handlers are the business of delivery.go: coalescer.go merges what waits, backpressure.go holds the watch back and
+// removes handlers, handler_statistics.go tells how each of them is doing.
+//
+// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO, or what WithCoalescedQueue asks for. Names
+// and contracts that are client-go's are
 // aliases and live in the clientgo*.go files; nothing else does.
 //
 // # Locks
@@ -73,7 +83,8 @@
 //  1. sharedIndexInformer.life: the phases of an informer and what may be set before the start
 //  2. sharedIndexInformer.delivery: one batch goes into the store and on to the handlers, or one handler joins
 //  3. threadSafeMap.writer, then threadSafeMap.state: the store
-//  4. sharedProcessor.mu, then processorListener.mu, then resyncSchedule.mu
+//  4. sharedProcessor.mu, which guards the writer's end of the log and who is parked, then courier.mu of any one courier or
+//     resyncSchedule.mu. No user code runs under any of these, and nobody waits under them for a handler
 //
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
 // which our informers' queue is not, and together with none of them otherwise. keyReader.mu and transformer.mu of a queue,
