@@ -141,6 +141,9 @@ func (c *Cursor[T]) Peek() []T {
 		if next == nil {
 			return nil
 		}
+		if c.position < SegmentSize {
+			continue // a segment with a successor is full: it became so between the two loads
+		}
 		c.segment, c.position = next, 0
 	}
 	return nil
