@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -146,4 +147,23 @@ func TestIndexPanicsByOption(t *testing.T) {
 	assert.Panics(t, func() { _ = s.Replace([]any{item{"b", 8}}, "") })
 	require.NoError(t, s.Add(item{"c", 1}), "no lock is held")
 	assert.ElementsMatch(t, []any{item{"b", 8}, item{"c", 1}}, s.List())
+}
+
+// BenchmarkSnapshot: the cost of taking and closing a snapshot does not grow with the store.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, size := range []int{100, 100_000} {
+		b.Run(fmt.Sprint("objects=", size), func(b *testing.B) {
+			s := NewStore(itemKey)
+			list := make([]any, size)
+			for i := range list {
+				list[i] = item{key: fmt.Sprint(i)}
+			}
+			require.NoError(b, s.Replace(list, ""))
+			for b.Loop() {
+				snapshot, err := SnapshotOf(s)
+				require.NoError(b, err)
+				snapshot.Close()
+			}
+		})
+	}
 }
