@@ -71,8 +71,8 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		defer applier.done()
 		changes := applier.apply(batch, isInInitialList)
 		fresh.note(batch)
-		for _, c := range changes {
-			c.deliverIsolated(handler)
+		for i := range changes {
+			changes[i].deliverIsolated(handler)
 		}
 		return nil
 	}

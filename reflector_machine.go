@@ -22,7 +22,8 @@ const (
 	listing reflectorPhase = iota
 	// streaming: a watch-list stream fills a staging area, which replaces the store's content at the end mark.
 	streaming
-	// watching: a watch is being opened or followed; its events are applied one by one.
+	// watching: a watch is being opened or followed; its events go to the store in their order, in
+	// batches if it takes those.
 	watching
 	// backingOff: nothing is in flight; the machine waits for pause.length, then goes to pause.resume.
 	backingOff

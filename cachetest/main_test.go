@@ -144,7 +144,7 @@ func requireEnd(t *testing.T, w watch.Interface) {
 	require.False(t, ok, "unexpected %s", line(event))
 }
 
-// requireSilent requires that nothing more comes for now. In a bubble only.
+// requireSilent requires that nothing more comes at this moment. In a bubble only.
 func requireSilent(t *testing.T, w watch.Interface) {
 	t.Helper()
 	synctest.Wait()
