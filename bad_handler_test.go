@@ -92,8 +92,9 @@ func TestPanickingHandlerHearsTheRest(t *testing.T) {
 					e.source.put(pod(name, "1"))
 				}
 				time.Sleep(2 * panicPause)
+				synctest.Wait()
 				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.take())
-				assert.Equal(t, 1, *panics)
+				assert.Equal(t, 1, panics())
 				assert.Equal(t, uint64(5), handle.Statistics().Delivered)
 				assert.True(t, handle.HasSynced())
 			})

@@ -335,5 +335,5 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 			})
 		})
 	}
-	assert.Equal(t, 1, *panics)
+	assert.Equal(t, 1, panics())
 }

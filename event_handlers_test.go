@@ -93,7 +93,7 @@ func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
 }
 
 // quietPanics has panics of handlers reported instead of ending the process, until the test ends. The result counts them.
-func quietPanics(t *testing.T) *int {
+func quietPanics(t *testing.T) func() int {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	var mu sync.Mutex // handlers may panic side by side
 	count := 0
@@ -104,7 +104,11 @@ func quietPanics(t *testing.T) *int {
 		count++
 	})
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
-	return &count
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count
+	}
 }
 
 func TestPanickingHandlerLosesOneCall(t *testing.T) {
@@ -128,7 +132,7 @@ func TestPanickingHandlerLosesOneCall(t *testing.T) {
 		time.Sleep(panicPause)
 		synctest.Wait()
 		assert.Equal(t, []string{"add c1"}, bad.take())
-		assert.Equal(t, 1, *panics)
+		assert.Equal(t, 1, panics())
 	})
 }
 

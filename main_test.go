@@ -5,8 +5,10 @@ package cache
 
 import (
 	"context"
+	"flag"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -19,6 +21,10 @@ func TestMain(m *testing.M) {
 		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
 			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
 		},
+	}
+	flag.Parse()
+	if !testing.Verbose() {
+		klog.SetLogger(logr.Discard()) // so that what a failing test says can be found; -v shows the log
 	}
 	goleak.VerifyTestMain(m)
 }

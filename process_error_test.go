@@ -24,7 +24,7 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 		"FIFO":      NewFIFO(MetaNamespaceKeyFunc),
 		"foreign":   foreignQueue{NewDeltaFIFOWithOptions(DeltaFIFOOptions{})},
 	} {
-		before, panicsBefore := len(texts()), *panics
+		before, panicsBefore := len(texts()), panics()
 		synctest.Test(t, func(t *testing.T) {
 			server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(sent(added("a", "2")))}
 			seen := []string{}
@@ -43,7 +43,7 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 			assert.Equal(t, name == "RealFIFO" || name == "DeltaFIFO", ok, name)
 		})
 		assert.Len(t, texts(), before+1, name)
-		assert.Equal(t, panicsBefore+1, *panics, name)
+		assert.Equal(t, panicsBefore+1, panics(), name)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		assert.Len(t, s.store.List(), 3)
 		stats, _ := QueueStatsOf(s)
 		assert.EqualValues(t, 2, stats.ProcessErrors)
-		assert.Equal(t, 2, *panics)
+		assert.Equal(t, 2, panics())
 	})
 }
 

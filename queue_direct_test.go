@@ -61,7 +61,7 @@ func TestPanicInTheProducer(t *testing.T) {
 	good := s.mutationDetector
 	s.mutationDetector = panickingDetector{}
 	require.Empty(t, q.putBatch(updatesOf(1), false))
-	assert.Equal(t, 1, *panics)
+	assert.Equal(t, 1, panics())
 	s.mutationDetector = good
 	require.Empty(t, q.putBatch(updatesOf(2), false))
 	assert.Len(t, s.store.List(), 2)
