@@ -6,6 +6,7 @@ package cache
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -19,10 +20,18 @@ type applier struct {
 	// changed it. What a resync is and what version the store is at is decided on the received one.
 	received map[string]string
 
-	// operations and changes are memory for one batch, empty between two.
-	operations []operation
+	*batchMemory             // between apply and done
+	own          batchMemory // for batches up to ownBatch
+}
+
+// batchMemory is what the work on one batch needs and nobody keeps. For larger batches informers share it, so that idle
+// ones hold little.
+type batchMemory struct {
+	operations []operation // empty between two runs
 	changes    []change
 }
+
+var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 func newApplier(s *store) *applier {
 	return &applier{store: s, received: map[string]string{}}
@@ -31,6 +40,9 @@ func newApplier(s *store) *applier {
 // apply applies the batch to the store and returns the notifications for it, in order. Each run of single changes is one
 // transaction, so that readers see it at once. The notifications are the caller's until the next call of done.
 func (a *applier) apply(batch []record, isInInitialList bool) []change {
+	if a.batchMemory = &a.own; len(batch) > ownBatch {
+		a.batchMemory = spareMemory.Get().(*batchMemory)
+	}
 	changes := a.changes[:0]
 	for len(batch) > 0 {
 		if n := keyedRun(batch); n > 0 {
@@ -52,16 +64,29 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 	return changes
 }
 
-// done lets go of the objects of the last batch, and keeps its memory unless it was a large one.
+// done lets go of the last batch. It does nothing if there is none.
 func (a *applier) done() {
-	clear(a.changes)
-	if cap(a.changes) > keptRecords {
-		a.changes = nil
+	memory := a.batchMemory
+	if memory == nil {
+		return
 	}
-	if cap(a.operations) > keptRecords {
-		a.operations = nil
+	a.batchMemory = nil
+	clear(memory.changes)
+	memory.changes = memory.changes[:0]
+	switch size := max(cap(memory.changes), cap(memory.operations)); {
+	case memory != &a.own && size <= keptBatch:
+		spareMemory.Put(memory)
+	case size > 2*ownBatch: // a list has grown it
+		*memory = batchMemory{}
 	}
 }
+
+// ownBatch is how long the batches are for which an applier has its own memory: 3 KiB.
+const ownBatch = 16
+
+// keptBatch is how long a batch may be for its memory to be used again: 80 KiB. A reflector hands over at most drainLimit
+// records at once, but more may wait in the queue.
+const keptBatch = 4 * drainLimit
 
 // keyedRun returns how many records at the front are about one object each.
 func keyedRun(batch []record) int {

@@ -31,11 +31,11 @@ func (q gatedQueue) put(obj any, put func(any) error) error {
 }
 
 // putBatch lets as many records in at a time as there is room for.
-func (q gatedQueue) putBatch(records []record, more bool) (refused []refusedRecord) {
+func (q gatedQueue) putBatch(records []record) (refused []refusedRecord) {
 	for len(records) > 0 {
 		n := q.processor.admit(len(records), q.done)
 		keyed := keyedRecords(records[:n])
-		bad := q.informerQueue.putBatch(records[:n], more && n == len(records))
+		bad := q.informerQueue.putBatch(records[:n])
 		q.processor.arrived(n - keyed + len(bad))
 		refused = append(refused, bad...)
 		records = records[n:]

@@ -38,7 +38,7 @@ func TestQueueAllocatesNothing(t *testing.T) {
 		nothing := func([]record, bool) error { return nil }
 		perBatch := testing.AllocsPerRun(100, func() {
 			copy(batch, events)
-			require.Empty(t, q.putBatch(batch, false))
+			require.Empty(t, q.putBatch(batch))
 			require.NoError(t, q.popAll(nothing))
 		})
 		assert.LessOrEqual(t, perBatch, 1.0, name)
@@ -60,12 +60,12 @@ func TestAllocationsOfAnUpdate(t *testing.T) {
 	events, batch, next := updatesOf(100), make([]record, 1), 0
 	for _, event := range events { // every object is known before
 		batch[0] = event
-		require.Empty(t, q.putBatch(batch, false))
+		require.Empty(t, q.putBatch(batch))
 	}
 	perEvent := testing.AllocsPerRun(1000, func() {
 		batch[0] = events[next%len(events)]
 		next++
-		require.Empty(t, q.putBatch(batch, false))
+		require.Empty(t, q.putBatch(batch))
 	})
 	assert.Zero(t, q.waiting.len(), "the producer applies")
 	operations := make([]operation, 1)
@@ -84,7 +84,7 @@ func BenchmarkUpdateThroughTheInformer(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				copy(batch, events[i%10*size:])
-				q.putBatch(batch, false)
+				q.putBatch(batch)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")
 		})
@@ -99,7 +99,7 @@ func BenchmarkQueue(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				copy(batch, events[i%10*size:])
-				q.putBatch(batch, false)
+				q.putBatch(batch)
 				_ = q.popAll(func([]record, bool) error { return nil })
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")

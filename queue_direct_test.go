@@ -19,28 +19,26 @@ import (
 
 func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 	s, q := informerAndQueue()
-	require.Empty(t, q.putBatch(updatesOf(3), false))
+	require.Empty(t, q.putBatch(updatesOf(3)))
 	assert.Zero(t, q.waiting.len())
 	assert.Len(t, s.store.List(), 3)
 	assert.True(t, q.HasSynced())
 }
 
-// TestProducerHandsOverWhatCannotBeDoneAtOnce: more is to come, something waits already, a handler is joining, or the
+// TestProducerHandsOverWhatCannotBeDoneAtOnce: something waits already, a handler is joining, or the
 // queue is closed.
 func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(s *sharedIndexInformer, q *RealFIFO)
-		more    bool
 		waiting int
 	}{
-		"more to come":       {prepare: func(*sharedIndexInformer, *RealFIFO) {}, more: true, waiting: 3},
 		"something waits":    {prepare: func(_ *sharedIndexInformer, q *RealFIFO) { _ = q.Add(pod("x", "1")) }, waiting: 4},
 		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *RealFIFO) { s.delivery.Lock() }, waiting: 3},
 		"closed":             {prepare: func(_ *sharedIndexInformer, q *RealFIFO) { q.Close() }, waiting: 3},
 	} {
 		s, q := informerAndQueue()
 		test.prepare(s, q)
-		require.Empty(t, q.putBatch(updatesOf(3), test.more), name)
+		require.Empty(t, q.putBatch(updatesOf(3)), name)
 		assert.Equal(t, test.waiting, q.waiting.len(), name)
 		s.delivery.TryLock()
 		s.delivery.Unlock()
@@ -60,10 +58,10 @@ func TestPanicInTheProducer(t *testing.T) {
 	s, q := informerAndQueue()
 	good := s.mutationDetector
 	s.mutationDetector = panickingDetector{}
-	require.Empty(t, q.putBatch(updatesOf(1), false))
+	require.Empty(t, q.putBatch(updatesOf(1)))
 	assert.Equal(t, 1, panics())
 	s.mutationDetector = good
-	require.Empty(t, q.putBatch(updatesOf(2), false))
+	require.Empty(t, q.putBatch(updatesOf(2)))
 	assert.Len(t, s.store.List(), 2)
 }
 
@@ -83,7 +81,7 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 		{typ: Updated, object: pod("a", "1")}, {typ: Updated, object: pod("bad", "1")}, {typ: Deleted, object: nil},
 		{typ: Bookmark, version: "7"}, {typ: Added, object: pod("worse", "1")}, {typ: Deleted, object: pod("b", "1")},
 	}
-	refused := q.putBatch(batch, false)
+	refused := q.putBatch(batch)
 	require.Len(t, refused, 3)
 	assert.ErrorIs(t, refused[0].err, failure)
 	assert.ErrorAs(t, refused[1].err, &KeyError{})
@@ -127,7 +125,7 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 						version := fmt.Sprintf("%06d", b*size+i+1)
 						batch[i] = record{typ: Updated, object: pod(fmt.Sprint("p", p), version), version: version}
 					}
-					assert.Empty(t, q.putBatch(batch, b%3 == 0))
+					assert.Empty(t, q.putBatch(batch))
 				}
 			})
 		}
@@ -158,7 +156,7 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 			if byProducer {
 				q.direct = slow
 			}
-			go func() { _ = q.putBatch(updatesOf(popBatchSize*3), false) }()
+			go func() { _ = q.putBatch(updatesOf(popBatchSize * 3)) }()
 			go func() {
 				for !errors.Is(q.popAll(func(batch []record, initial bool) error { slow(batch, initial); return nil }), ErrFIFOClosed) {
 				}
@@ -194,7 +192,6 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		defer inBackground(t, r)()
 		synctest.Wait()
 		assert.Equal(t, []int{drainLimit, drainLimit, 10}, store.sizes)
-		assert.Equal(t, []bool{true, true, false}, store.more)
 		assert.Equal(t, []string{"1", "256", "512"}, store.before)
 		assert.Equal(t, fmt.Sprint(events), r.lastSyncResourceVersion())
 	})
@@ -205,13 +202,12 @@ type batchSizes struct {
 	*RealFIFO
 	position func() string
 	sizes    []int
-	more     []bool
 	before   []string // the reflector's position at the call
 }
 
-func (s *batchSizes) putBatch(records []record, more bool) []refusedRecord {
-	s.sizes, s.more, s.before = append(s.sizes, len(records)), append(s.more, more), append(s.before, s.position())
-	return s.RealFIFO.putBatch(records, more)
+func (s *batchSizes) putBatch(records []record) []refusedRecord {
+	s.sizes, s.before = append(s.sizes, len(records)), append(s.before, s.position())
+	return s.RealFIFO.putBatch(records)
 }
 
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so

@@ -34,7 +34,7 @@ func (g *rigQueue) Update(objects []any) error {
 		version, _ := objectVersion(obj)
 		g.batch = append(g.batch, record{typ: Updated, object: obj, version: version})
 	}
-	for _, refused := range g.queue.putBatch(g.batch, false) {
+	for _, refused := range g.queue.putBatch(g.batch) {
 		return refused.err
 	}
 	return nil

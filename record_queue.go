@@ -46,11 +46,10 @@ type processFunc = func(batch []record, isInInitialList bool) error
 // batchStore is a ReflectorStore that takes what a watch sent by the batch.
 type batchStore interface {
 	// putBatch queues records in their order, under one lock. Given are typ (Added, Updated, Deleted or Bookmark), object
-	// and version as received; the store fills in the rest. The slice is the caller's again when the call returns, with
-	// nothing left in it. more tells that further batches will follow at once, so that there is no time to lose.
+	// and version as received; the store fills in the rest. The slice is the caller's again when the call returns, empty.
 	//
 	// A record that cannot be queued is left out; it is among what is returned.
-	putBatch(records []record, more bool) []refusedRecord
+	putBatch(records []record) []refusedRecord
 }
 
 // refusedRecord is an event that could not be queued, and why.
@@ -60,7 +59,7 @@ type refusedRecord struct {
 	err    error
 }
 
-func (q *recordQueue) putBatch(records []record, more bool) []refusedRecord {
+func (q *recordQueue) putBatch(records []record) []refusedRecord {
 	defer clear(records)
 	admitted, refused := q.admitBatch(records)
 	q.mu.Lock()
@@ -68,7 +67,7 @@ func (q *recordQueue) putBatch(records []record, more bool) []refusedRecord {
 	if len(refused) > 0 || holdsKeyed(admitted) {
 		q.populateLocked()
 	}
-	if len(admitted) > 0 && (more || !q.processHereLocked(admitted)) {
+	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.appendLocked(admitted...)
 	}
 	return refused

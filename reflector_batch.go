@@ -20,17 +20,17 @@ const drainLimit = 256
 // drain handles an event and all that the channel holds behind it, up to limit or drainLimit, then hands the changes over. done and
 // err are those of receive.
 func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, limit int, take func(context.Context, watchChange) bool) (done bool, err error) {
-	ready := true
 	for n := 1; ; n++ {
 		done, err = m.receive(ctx, s, event, open, take)
 		if done || err != nil || n >= min(limit, drainLimit) {
 			break
 		}
+		var ready bool
 		if event, open, ready = poll(s.events); !ready {
 			break
 		}
 	}
-	m.handOver(ctx, ready && !done && err == nil)
+	m.handOver(ctx)
 	return done, err
 }
 
@@ -108,12 +108,12 @@ func (b *collected) add(c watchChange, version string) {
 
 func (b *collected) moveTo(version string) { b.version, b.moves = version, true }
 
-// handOver gives the store what was collected and advances the position. more tells that the channel may hold further
-// events. What the store refuses is reported and costs that change only.
-func (m *machine) handOver(ctx context.Context, more bool) {
+// handOver gives the store what was collected and advances the position. What the store refuses is reported and costs that
+// change only.
+func (m *machine) handOver(ctx context.Context) {
 	b := &m.collected
 	if len(b.records) > 0 {
-		for _, refused := range m.r.batches.putBatch(b.records, more) {
+		for _, refused := range m.r.batches.putBatch(b.records) {
 			m.r.reportRefused(ctx, refused.err, refused.typ, refused.object)
 		}
 		b.records = b.records[:0]
