@@ -72,18 +72,6 @@ type currentWork struct {
 	at      int64 // when the oldest of them was distributed
 }
 
-// step is a run of changes that were taken together: changes[next:end], or that range of a bulk record.
-type step struct {
-	changes   []change // without bulk records, in memory that keeps no other changes alive
-	bulk      *change  // a bulk record, or nil
-	next, end int32
-	settled   int32 // up to where the run is counted
-	calls     int32 // not counted yet
-	began     int64 // when the first of these was made
-	initial   bool  // the call that is running belongs to the initial list
-	quick     bool  // the last calls were quick: what follows need not be timed one by one
-}
-
 const (
 	// quickCall is up to where calls are timed by the run, at a cost of one reading of the clock (25-40 ns) for up to
 	// eventlog.SegmentSize calls. Slower ones can afford one each.
@@ -215,19 +203,6 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 	return slow, backlog
 }
 
-// more tells whether some of what was taken is not delivered.
-func (s *step) more() bool {
-	return s.next < s.end || s.bulk != nil && int(s.next) < s.bulk.many.len()
-}
-
-// oldest returns the change that is delivered next, or the bulk record that it belongs to.
-func (s *step) oldest() *change {
-	if s.bulk != nil {
-		return s.bulk
-	}
-	return &s.changes[s.next]
-}
-
 // takeRunLocked takes from the log what may be delivered together.
 func (l *courier) takeRunLocked() {
 	if first := l.mu.first; first != nil {
@@ -241,8 +216,9 @@ func (l *courier) takeRunLocked() {
 		l.mu.cursor.Skip(1)
 		ahead = l.mu.cursor.Peek()
 	}
-	n := 0
+	n, plain := 0, len(l.listener.couriers) == 1
 	for limit := min(len(ahead), l.runLimitLocked()); n < limit && ahead[n].many == nil; n++ {
+		plain = plain && ahead[n].bounded()
 	}
 	switch {
 	case len(ahead) == 0:
@@ -252,7 +228,7 @@ func (l *courier) takeRunLocked() {
 		l.setStep(step{bulk: &bulk})
 		l.mu.cursor.Skip(1)
 	default:
-		l.setStep(step{changes: ahead[:n:n], end: int32(n)})
+		l.setStep(step{changes: ahead[:n:n], end: int32(n), plain: plain})
 		l.mu.cursor.Skip(n)
 	}
 }
@@ -340,13 +316,17 @@ func (l *courier) runLimitLocked() int {
 // deliver makes the calls of step and tells whether all have returned. After a panic the rest of step remains.
 func (l *courier) deliver() (returned bool) {
 	defer utilruntime.HandleCrashWithLogger(l.listener.logger)
-	s := &l.step
-	for s.next < s.end && !l.listener.closed.Load() {
+	s, closed, handler := &l.step, &l.listener.closed, l.listener.handler
+	for s.next < s.end && !closed.Load() {
 		i := s.next
 		s.next++
-		if s.bulk == nil {
+		switch {
+		case s.plain:
+			s.calls++
+			s.changes[i].deliver(handler)
+		case s.bulk == nil:
 			l.tell(&s.changes[i])
-		} else {
+		default:
 			one := s.bulk.single(int(i))
 			l.tell(&one)
 		}
@@ -435,11 +415,7 @@ func (l *courier) countPassedLocked() {
 	s := &l.step
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
-		for i := s.settled; s.bulk == nil && i < s.next; i++ {
-			if s.changes[i].bounded() {
-				l.mu.counted++
-			}
-		}
+		l.mu.counted += int64(s.boundedSince(s.settled))
 		l.listener.madeRoom()
 	}
 	s.settled = s.next
