@@ -60,13 +60,32 @@ func (c *controller) queueStats() (QueueStats, bool) {
 }
 
 func (s *sharedIndexInformer) queueStats() (QueueStats, bool) {
-	s.life.Lock()
-	c := s.life.controller
-	s.life.Unlock()
-	if c == nil {
-		return QueueStats{}, false
+	if c := s.started(); c != nil {
+		return c.queueStats()
 	}
-	return c.queueStats()
+	return QueueStats{}, false
+}
+
+// started returns the informer's controller, or nil before the start.
+func (s *sharedIndexInformer) started() *controller {
+	s.life.Lock()
+	defer s.life.Unlock()
+	return s.life.controller
+}
+
+// transformer returns what transforms on the way into the controller's queue, nil for a foreign queue.
+func (c *controller) transformer() *transformer {
+	if queue, own := c.config.Queue.(interface{ core() *recordQueue }); own {
+		return &queue.core().transform
+	}
+	return nil
+}
+
+func (s *sharedIndexInformer) transformer() *transformer {
+	if c := s.started(); c != nil {
+		return c.transformer()
+	}
+	return nil
 }
 
 func (v controllerView) queueStats() (QueueStats, bool) { return v.informer.queueStats() }

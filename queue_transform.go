@@ -77,6 +77,16 @@ func (t *transformer) replaced(except []string) {
 	}
 }
 
+// untransformed is QueueStats.Untransformed; 0 for a nil transformer.
+func (t *transformer) untransformed() int {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.behind)
+}
+
 func (t *transformer) addTo(stats *QueueStats) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

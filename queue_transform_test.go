@@ -96,6 +96,9 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 		assert.Equal(t, 1, stats.Untransformed)
 		assert.EqualValues(t, 1, stats.TransformErrors)
 		assert.ErrorIs(t, stats.LastTransformError, errTransform)
+		status, err := StatusOf(s)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"1 objects are not as on the server: the transform function refused them"}, status.Degraded)
 		require.Len(t, texts(), 1)
 		stream.events <- modified("a", "3")
 		synctest.Wait()
@@ -103,6 +106,8 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 		stats, _ = QueueStatsOf(s.GetController())
 		assert.Zero(t, stats.Untransformed)
 		assert.EqualValues(t, 1, stats.TransformErrors)
+		status, _ = StatusOf(s.GetController())
+		assert.Empty(t, status.Degraded)
 	})
 }
 

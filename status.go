@@ -75,6 +75,9 @@ func StatusOf(informer Controller) (Status, error) {
 	if own.store != nil {
 		status.Objects = own.store.Len()
 	}
+	if n := own.transform.untransformed(); n > 0 {
+		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
+	}
 	return status, nil
 }
 
@@ -83,17 +86,19 @@ type inspection struct {
 	report *reflectorReport
 	store  *store     // nil if it is not ours
 	fresh  *freshness // nil if store is
+
+	transform *transformer // nil before the start, and with a foreign queue
 }
 
 // inspect returns nil for what is not of this package.
 func inspect(informer Controller) *inspection {
 	switch own := informer.(type) {
 	case *sharedIndexInformer:
-		return &inspection{report: own.report, store: own.store, fresh: own.fresh}
+		return &inspection{report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	case controllerView:
 		return inspect(own.informer)
 	case *controller:
-		return &inspection{report: own.report, store: own.store, fresh: own.fresh}
+		return &inspection{report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	case interface{ GetController() Controller }:
 		return inspect(own.GetController())
 	default:
