@@ -156,13 +156,14 @@ func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 		delivery Delivery
 		judge    func(*deliveryModel) error
 	}{
-		"lossless":          {Delivery{}, judgeComplete},
-		"lossless parallel": {Delivery{Parallel: 3}, judgeComplete},
-		"block":             {Delivery{Overflow: Block, Max: 2}, judgeComplete},
-		"block parallel":    {Delivery{Overflow: Block, Max: 2, Parallel: 3}, judgeComplete},
-		"coalesce":          {Delivery{Overflow: Coalesce}, judgeComplete},
-		"coalesce parallel": {Delivery{Overflow: Coalesce, Parallel: 3}, judgeComplete},
-		"disconnect":        {Delivery{Overflow: Disconnect, Max: 3}, judgeDisconnected},
+		"lossless":            {Delivery{}, judgeComplete},
+		"lossless parallel":   {Delivery{Parallel: 3}, judgeComplete},
+		"block":               {Delivery{Overflow: Block, Max: 2}, judgeComplete},
+		"block parallel":      {Delivery{Overflow: Block, Max: 2, Parallel: 3}, judgeComplete},
+		"coalesce":            {Delivery{Overflow: Coalesce}, judgeComplete},
+		"coalesce parallel":   {Delivery{Overflow: Coalesce, Parallel: 3}, judgeComplete},
+		"disconnect":          {Delivery{Overflow: Disconnect, Max: 3}, judgeDisconnected},
+		"disconnect parallel": {Delivery{Overflow: Disconnect, Max: 3, Parallel: 3}, judgeDisconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
