@@ -11,13 +11,16 @@
 //	              cursor                         cursor, cursor
 //
 // Write: fill slots of the tail, publish their number, link a new tail when it is full. Read: what is published of the own
-// segment, then its successor. Segments know only their successors, so nothing holds what all cursors have left behind.
-// When the last cursor leaves, the tail goes too, and its memory is used again.
+// segment, then its successor. Segments know only their successors, so nothing holds what all cursors have left behind: its
+// memory is used again. When the last cursor leaves, the tail goes too.
 //
 // Invariants:
 //
 //   - slots[:filled] of a segment never change while any cursor may reach them;
 //   - a segment has a successor only if it is full;
+//   - a segment is used again when no cursor can come to it any more: its users are the cursors in it, the segment before it,
+//     and the log if it is the tail. A cursor that was abandoned stays a user for ever, and leaves the segment to the
+//     garbage collector;
 //   - the log has a tail exactly while it has cursors.
 package eventlog
 
@@ -35,6 +38,20 @@ type segment[T any] struct {
 	slots  *[SegmentSize]T
 	filled atomic.Int32 // how many of slots are published
 	next   atomic.Pointer[segment[T]]
+	users  atomic.Int32
+	spare  *sync.Pool // nil: not to be used again
+}
+
+// release takes one user away. Without users the segment is spare, empty, and its successor has one user less.
+func (s *segment[T]) release() {
+	for s != nil && s.users.Add(-1) == 0 && s.spare != nil {
+		next := s.next.Load()
+		clear(s.slots[:s.filled.Load()])
+		s.filled.Store(0)
+		s.next.Store(nil)
+		s.spare.Put(s)
+		s = next
+	}
 }
 
 // Log is the writer's end. Its methods, and those of a Cursor that take the log, are called by one goroutine at a time.
@@ -45,7 +62,6 @@ type Log[T any] struct {
 
 	tail    *segment[T] // nil without cursors
 	cursors int
-	lent    bool // an abandoned cursor's reader may still look at slots of the tail
 }
 
 // Append writes entries behind all others, for the cursors that are in the log. The log keeps a copy. Without cursors it
@@ -68,11 +84,14 @@ func (l *Log[T]) Append(entries []T) {
 
 // extend makes an empty segment the tail.
 func (l *Log[T]) extend() {
-	fresh := l.newSegment()
-	if l.tail != nil {
-		l.tail.next.Store(fresh)
+	full, fresh := l.tail, l.newSegment()
+	l.tail = fresh
+	fresh.users.Store(1)
+	if full != nil {
+		fresh.users.Store(2)
+		full.next.Store(fresh)
+		full.release()
 	}
-	l.tail, l.lent = fresh, false
 }
 
 func (l *Log[T]) newSegment() *segment[T] {
@@ -81,7 +100,7 @@ func (l *Log[T]) newSegment() *segment[T] {
 			return spare
 		}
 	}
-	return &segment[T]{slots: new([SegmentSize]T)}
+	return &segment[T]{slots: new([SegmentSize]T), spare: l.Spare}
 }
 
 // Cursors returns how many cursors are in the log.
@@ -100,37 +119,32 @@ func (c *Cursor[T]) Enter(l *Log[T]) {
 		l.extend()
 	}
 	l.cursors++
+	l.tail.users.Add(1)
 	c.segment, c.position = l.tail, int(l.tail.filled.Load())
 }
 
 // Leave takes the cursor out of the log. Its reader holds nothing that Peek returned.
 func (c *Cursor[T]) Leave(l *Log[T]) {
-	*c = Cursor[T]{}
-	l.cursors--
-	if l.cursors > 0 {
-		return
-	}
-	tail := l.tail
-	l.tail = nil
-	if l.Spare == nil || l.lent {
-		return
-	}
-	clear(tail.slots[:tail.filled.Load()])
-	tail.filled.Store(0)
-	l.Spare.Put(tail)
+	left := c.segment
+	c.Abandon(l)
+	left.release()
 }
 
 // Abandon takes the cursor out of the log while its reader may hold what Peek returned, which stays as it is.
 func (c *Cursor[T]) Abandon(l *Log[T]) {
-	l.lent = true
-	c.Leave(l)
+	*c = Cursor[T]{}
+	if l.cursors--; l.cursors == 0 {
+		tail := l.tail
+		l.tail = nil
+		tail.release()
+	}
 }
 
 // InLog tells whether the cursor is in a log.
 func (c *Cursor[T]) InLog() bool { return c.segment != nil }
 
 // Peek returns the entries that are next, up to the end of a segment; none when the cursor has read all. They must not be
-// changed. Whoever holds them keeps no other entries alive.
+// changed, nor looked at after the next Peek. Whoever holds them keeps no other entries alive.
 func (c *Cursor[T]) Peek() []T {
 	for c.segment != nil {
 		filled := int(c.segment.filled.Load())
@@ -144,6 +158,8 @@ func (c *Cursor[T]) Peek() []T {
 		if c.position < SegmentSize {
 			continue // a segment with a successor is full: it became so between the two loads
 		}
+		next.users.Add(1)
+		c.segment.release()
 		c.segment, c.position = next, 0
 	}
 	return nil
