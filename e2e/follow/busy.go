@@ -76,9 +76,9 @@ func refusal(r *http.Request, seconds int) (*http.Response, error) {
 	}, nil
 }
 
-// closeIdle releases the connections of an HTTP client of the rest package. The client's own method does not see them: they
+// CloseIdle returns what releases the connections of an HTTP client of the rest package. The client's own method does not see them: they
 // are below the round trippers that authenticate.
-func closeIdle(c *http.Client) func() {
+func CloseIdle(c *http.Client) func() {
 	return func() { utilnet.CloseIdleConnectionsFor(c.Transport) }
 }
 
@@ -119,6 +119,6 @@ func Occupy(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	return func() {
 		cancel()
 		group.Wait()
-		closeIdle(httpClient)()
+		CloseIdle(httpClient)()
 	}, nil
 }
