@@ -34,6 +34,8 @@ type reflectorTuning struct {
 	pageSize int64         // 0: client-go's rules
 	jitter   time.Duration // 0: no pause before the first request
 	slots    *ListSlots    // nil: no cap
+	// namespace is that of all objects; "": any.
+	namespace string
 }
 
 // WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
@@ -72,6 +74,13 @@ func WithBackoff(backoff wait.Backoff) Option {
 // the server ignores that or has no cache.
 func WithPageSize(objects int64) Option {
 	return func(c *informerConfig) { c.reflector.pageSize = objects }
+}
+
+// WithExpectedNamespace says that the informer's ListerWatcher asks for the objects of one namespace, which the informer has
+// no other way to know. Objects of another one that come all the same, in a list or a watch, are reported and left out, as
+// those of another type are, and show in the Status. It changes no request. The default, "", is any namespace.
+func WithExpectedNamespace(namespace string) Option {
+	return func(c *informerConfig) { c.reflector.namespace = namespace }
 }
 
 // WithStartJitter has the informer wait for a random part of span before its first request, so that the informers of a

@@ -106,6 +106,7 @@ func newReflector(cfg reflectorConfig) *reflector {
 		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
 		opening:         openingPhase(cfg),
 	}
+	r.expects.namespace = cfg.tuning.namespace
 	r.report.attach(cfg.clock)
 	r.own(cfg.store)
 	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)

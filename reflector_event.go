@@ -6,14 +6,10 @@ package cache
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
@@ -73,46 +69,19 @@ func (m *machine) closing(s *stream) error {
 // vet makes a change of an event, or says why it is none.
 func (e expectation) vet(event watch.Event) (watchChange, error) {
 	obj := event.Object
-	if isNil(obj) {
-		return watchChange{}, fmt.Errorf("no object")
-	}
-	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
-		return watchChange{}, fmt.Errorf("object has type %v, not %v", got, e.typ)
-	}
-	if e.gvk != nil {
-		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
-			return watchChange{}, fmt.Errorf("object is of kind %v, not %v", got, *e.gvk)
-		}
-	}
-	if gvk, bad := unusableKind(obj); bad {
-		return watchChange{}, fmt.Errorf("objects of kind %v cannot be cached", gvk)
+	if err := e.admit(obj); err != nil {
+		return watchChange{}, err
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
 	}
 	switch event.Type {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+	case watch.Added, watch.Modified, watch.Deleted:
+		return watchChange{kind: event.Type, obj: obj, meta: accessor}, e.admitNamespace(accessor)
+	case watch.Bookmark: // which is of no namespace
 		return watchChange{kind: event.Type, obj: obj, meta: accessor}, nil
 	default:
 		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
-	}
-}
-
-// unusableKind tells unstructured objects that answer a request without being the objects asked for: tables, which a
-// server sends to clients that accept them, and statuses.
-func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
-	if _, ok := obj.(runtime.Unstructured); !ok {
-		return schema.GroupVersionKind{}, false
-	}
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	switch gvk {
-	case metav1.SchemeGroupVersion.WithKind("Table"), metav1beta1.SchemeGroupVersion.WithKind("Table"):
-		return gvk, true
-	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
-		_, single := obj.(*unstructured.Unstructured)
-		return gvk, single
-	default:
-		return gvk, false
 	}
 }

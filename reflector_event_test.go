@@ -63,7 +63,12 @@ func TestMalformedEvents(t *testing.T) {
 			mark.Object = mark.Object.DeepCopyObject()
 			mark.Object.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 			reported := reports(t)
-			expect := func(c *reflectorConfig) { c.expectedType = tc.expected }
+			expect := func(c *reflectorConfig) {
+				c.expectedType = tc.expected
+				if _, ok := tc.expected.(*unstructured.Unstructured); ok {
+					c.listerWatcher.(*fakeServer).list = listOf(untypedList("5", untyped("g/v1", "Kind", "a", "1")))
+				}
+			}
 
 			got := watchedFor(t, expect, sent(good("6"), tc.event))
 			assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, got.asked)

@@ -25,6 +25,7 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 	}
 	defer done()
 	started := m.r.clock.Now()
+	m.r.report.takesOver()
 	got, err := m.fetch(ctx)
 	if errors.Is(err, errStopped) {
 		return stopped
@@ -66,6 +67,17 @@ type fetched struct {
 	stage   stage
 	version string
 	paged   bool
+	taken   int          // items that were staged
+	foreign foreignItems // items that were left out
+}
+
+// refused is the error of a list of which nothing was taken: the informer, or the server, is set up for something else, and
+// an empty state would be taken for the truth.
+func (f *fetched) refused() error {
+	if f.taken > 0 || f.foreign.n == 0 {
+		return nil
+	}
+	return fmt.Errorf("none of %d list items is one of the expected objects: %w", f.foreign.n, f.foreign.first)
 }
 
 // fetchAt gets the collection page by page. Each page is a request of its own and is staged, by this goroutine, as it
@@ -80,14 +92,17 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 			return nil, err
 		}
 		if options.Continue == "" {
-			got.stage = m.r.newListStage(meta.LenList(page))
+			got = fetched{stage: m.r.newListStage(meta.LenList(page))}
 		}
-		return m.r.stagePage(ctx, got.stage, page)
+		return m.r.stagePage(ctx, &got, page)
 	}
 	var list runtime.Object
 	list, got.paged, err = pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
 	if ctx.Err() != nil {
 		return fetched{}, errStopped
+	}
+	if err == nil {
+		err = got.refused()
 	}
 	if err != nil {
 		return fetched{}, err
@@ -126,8 +141,8 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 }
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
-// the page does. Items are copied out of the page's array, so that none of them keeps all others alive.
-func (r *reflector) stagePage(ctx context.Context, into stage, page runtime.Object) (runtime.Object, error) {
+// the page does. Items that are none of the expected objects are reported and left out. Items are copied out of the page's array, so that none of them keeps all others alive.
+func (r *reflector) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
 	if gvk, bad := unusableKind(page); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.typeDescription) // a badly set up client may get it
 	}
@@ -136,14 +151,18 @@ func (r *reflector) stagePage(ctx context.Context, into stage, page runtime.Obje
 		return nil, fmt.Errorf("unable to understand a list result of type %T: %w", page, err)
 	}
 	var refused error
+	var foreign foreignItems
 	err = meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
-		if isNil(item) {
-			utilruntime.HandleErrorWithContext(ctx, nil, "List item without an object dropped", "reflector", r.name, "type", r.typeDescription)
+		if reason := r.expects.admitItem(item); reason != nil {
+			foreign.note(reason)
 			return nil
 		}
-		refused = into.put(item)
+		refused = into.stage.put(item)
+		into.taken++
 		return refused
 	})
+	into.foreign.add(foreign)
+	r.reportForeign(ctx, foreign)
 	switch {
 	case refused != nil:
 		return nil, fmt.Errorf("unable to sync list result: %w", refused)
@@ -151,6 +170,33 @@ func (r *reflector) stagePage(ctx context.Context, into stage, page runtime.Obje
 		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, err)
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
+}
+
+// foreignItems are items that are none of the expected objects.
+type foreignItems struct {
+	n     int64
+	first error // why the first is none
+}
+
+func (f *foreignItems) note(reason error) {
+	if f.n++; f.first == nil {
+		f.first = reason
+	}
+}
+
+func (f *foreignItems) add(more foreignItems) {
+	if f.n += more.n; f.first == nil {
+		f.first = more.first
+	}
+}
+
+// reportForeign reports items that were left out, all of a page at once.
+func (r *reflector) reportForeign(ctx context.Context, f foreignItems) {
+	if f.n == 0 {
+		return
+	}
+	r.report.dropped(f.n)
+	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.name, "type", r.typeDescription, "items", f.n)
 }
 
 // publish makes the list the content of the store, and its version the position.

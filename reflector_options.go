@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/naming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -115,29 +113,6 @@ func (t watchTimeouts) seconds() *int64 {
 	span := t.max - t.min
 	drawn := int64((t.min + time.Duration(rand.Float64()*float64(span))).Seconds())
 	return &drawn
-}
-
-// expectation says which objects a reflector admits.
-type expectation struct {
-	typ reflect.Type             // nil: any
-	gvk *schema.GroupVersionKind // only for unstructured objects; nil: any
-}
-
-func expectationOf(example any) expectation {
-	return expectation{typ: reflect.TypeOf(example), gvk: unstructuredKind(example)}
-}
-
-// unstructuredKind is the kind that an unstructured example carries, nil if there is none.
-func unstructuredKind(example any) *schema.GroupVersionKind {
-	obj, ok := example.(*unstructured.Unstructured)
-	if !ok || obj == nil {
-		return nil
-	}
-	gvk := obj.GroupVersionKind()
-	if gvk.Empty() {
-		return nil
-	}
-	return &gvk
 }
 
 // describeType says in words what the example stands for: its kind if it is unstructured and has one, else its Go type.

@@ -31,6 +31,8 @@ type reflectorReport struct {
 		stopped   bool      // by the error policy
 		listUntil time.Time // until then LIST replaces watch-lists
 		silentAt  time.Time // when the idle watchdog last gave up a watch
+		left      int64     // list items and watch events that were left out, so far
+		leftNow   int64     // those of them since the whole state was last asked for
 	}
 }
 
@@ -75,6 +77,21 @@ func (p *reflectorReport) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.failures = 0
+}
+
+// takesOver notes that the whole state is asked for.
+func (p *reflectorReport) takesOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.leftNow = 0
+}
+
+// dropped notes n list items or watch events that were left out.
+func (p *reflectorReport) dropped(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.left += n
+	p.mu.leftNow += n
 }
 
 func (p *reflectorReport) refusal(refused bool) {

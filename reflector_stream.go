@@ -25,6 +25,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	}
 	defer done()
 	started, asked := m.r.clock.Now(), m.r.position.forStream()
+	m.r.report.takesOver()
 	s, err := m.open(ctx, m.r.streamOptions(asked))
 	if err != nil {
 		return m.streamFailed(ctx, asked, err)
@@ -90,8 +91,11 @@ func (m *machine) collect(ctx context.Context, staged stage) (version string, er
 		}
 		return c.endsInitialEvents()
 	})
-	if refused != nil {
+	switch {
+	case refused != nil:
 		err = refused
+	case err == nil && m.stream.understood == 1 && m.stream.received > 1: // nothing but the end mark
+		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", m.stream.received-1)
 	}
 	return version, err
 }

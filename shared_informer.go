@@ -32,7 +32,7 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 }
 
 // NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run. exampleObject names the type of
-// the objects, nil for any: others that the watch sends are reported and left out. Indexers are copied.
+// the objects, nil for any: others that come, in a list or a watch, are reported and left out. Indexers are copied.
 //
 // options.ResyncPeriod is the default for handlers that do not name one, and how often the informer checks which handlers
 // are due; 0 means never.

@@ -37,6 +37,10 @@ type Status struct {
 	Objects int
 	// Lists counts the LIST requests so far, each page one; Watches the watch requests, watch-lists included.
 	Lists, Watches int64
+	// Dropped counts the list items and watch events so far that were left out, because they were no objects, or none of
+	// the informer's type, or namespace (see WithExpectedNamespace). Each of them was reported to
+	// k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a list together.
+	Dropped int64
 	// Degraded says in words what is not as it should be; empty if all is well.
 	Degraded []string
 }
@@ -113,7 +117,7 @@ func (p *reflectorReport) status() Status {
 	s := Status{
 		Phase: p.mu.phase, Mode: p.mu.mode,
 		LastError: p.mu.err, LastErrorAt: p.mu.errAt, Attempts: p.mu.failures,
-		Lists: p.lists.Load(), Watches: p.watches.Load(),
+		Lists: p.lists.Load(), Watches: p.watches.Load(), Dropped: p.mu.left,
 	}
 	now := p.mu.clock.Now()
 	if heard := p.heard.Load(); heard != 0 {
@@ -134,6 +138,9 @@ func (p *reflectorReport) degradedLocked(now time.Time) []string {
 	}
 	if m.refused {
 		reasons = append(reasons, "the server does not know the last resourceVersion")
+	}
+	if m.leftNow > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d objects of another type or namespace left out", m.leftNow))
 	}
 	if m.listUntil.After(now) {
 		reasons = append(reasons, "LIST instead of watch-list until "+m.listUntil.Format(time.RFC3339))

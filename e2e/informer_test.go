@@ -58,13 +58,26 @@ func (f *followed) report(fault string) {
 	f.faults = append(f.faults, fault)
 }
 
+// startFollowing runs an informer of r and waits until its handler has the initial state.
 func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m follow.Mode) *followed {
 	t.Helper()
+	f := newFollowed(r, m)
+	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
+	return f
+}
+
+func newFollowed(r *follow.Resource, m follow.Mode) *followed {
 	f := &followed{source: &follow.Source{ListWatch: r.ListWatch, Mode: m}}
 	f.replica = follow.NewReplica(f.report)
 	f.SharedIndexInformer = cache.NewSharedIndexInformer(f.source, r.Example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
+	return f
+}
+
+// start runs the informer until stop is called, or the test ends.
+func (f *followed) start(t *testing.T, ctx context.Context) cache.ResourceEventHandlerRegistration {
+	t.Helper()
 	registration, err := f.AddEventHandler(f.replica)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(ctx)
@@ -72,8 +85,7 @@ func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m fol
 	go func() { f.RunWithContext(ctx); close(done) }()
 	f.stop = func() { cancel(); <-done }
 	t.Cleanup(f.stop)
-	require.True(t, cache.WaitFor(ctx, "initial list", registration.HasSyncedChecker()))
-	return f
+	return registration
 }
 
 // check waits until the informer has caught up with a fresh LIST, and fails for anything that was told wrong.

@@ -82,13 +82,21 @@ func (w *writers) finish() int64 {
 // awaitWrites returns when n more writes have been acknowledged.
 func (w *writers) awaitWrites(ctx context.Context, n int64) error {
 	goal := w.done.Load() + n
+	if err := until(ctx, func() bool { return w.done.Load() >= goal }); err != nil {
+		return fmt.Errorf("%d writes short of %d: %w", goal-w.done.Load(), n, err)
+	}
+	return nil
+}
+
+// until returns nil when done has returned true, and an error when ctx ends before.
+func until(ctx context.Context, done func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for w.done.Load() < goal {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d writes short of %d: %w", goal-w.done.Load(), n, context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 	}
 	return nil

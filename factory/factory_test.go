@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
@@ -121,6 +122,26 @@ func TestNamespaceAndListOptions(t *testing.T) {
 	informer := f.Core().V1().Pods().Informer()
 	run(t, boundedContext(t), f)
 	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+}
+
+// TestObjectsOfAnotherNamespaceAreLeftOut: the namespace of a factory is known, so that what a server sends of another one
+// does not get into the cache.
+func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &corev1.PodList{Items: []corev1.Pod{*pod("ns", "a"), *pod("other", "b")}}, nil
+	})
+	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}, nil
+	})
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithNamespace("ns"))
+	pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
+	run(t, boundedContext(t), f)
+	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
+	assert.Equal(t, []string{"a"}, nodes.GetStore().ListKeys(), "cluster-scoped objects are of no namespace")
+	status, err := cache.StatusOf(pods.GetController())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, status.Dropped)
 }
 
 func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {

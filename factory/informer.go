@@ -68,6 +68,7 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 		options := append([]cache.Option{
 			cache.WithIdentifier(c.informerName.WithResource(r.gvr), nil),
 			cache.WithObjectDescription(r.gvr.String()),
+			cache.WithExpectedNamespace(c.namespace),
 		}, c.options...)
 		construct = cache.InformerFunc(options...)
 	}

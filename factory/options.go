@@ -36,7 +36,8 @@ func newConfig(options []Option) config {
 	return c
 }
 
-// WithNamespace limits the informers to one namespace. The default is all.
+// WithNamespace limits the informers to one namespace: their requests, and what they take of the answers; see
+// cache.WithExpectedNamespace. The default is all.
 func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace = namespace }
 }

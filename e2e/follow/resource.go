@@ -91,7 +91,7 @@ func Pods(c Clients) (*Resource, error) {
 				return client.CoreV1().Pods(Namespace).Watch(ctx, o)
 			},
 		},
-		Close: httpClient.CloseIdleConnections,
+		Close: CloseIdle(httpClient),
 		api:   c.Write.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace),
 		kind:  corev1.SchemeGroupVersion.WithKind("Pod"),
 		spec: map[string]any{"spec": map[string]any{
@@ -123,7 +123,7 @@ func Widgets(c Clients) (*Resource, error) {
 				return api.Watch(ctx, o)
 			},
 		},
-		Close: httpClient.CloseIdleConnections,
+		Close: CloseIdle(httpClient),
 		api:   c.Write.Resource(Widget.Resource()).Namespace(Namespace),
 		kind:  kind,
 		spec:  map[string]any{"spec": map[string]any{"content": Marker}},
@@ -155,7 +155,7 @@ func ConfigMapMetadata(c Clients) (*Resource, error) {
 				return api.Watch(ctx, o)
 			},
 		},
-		Close: httpClient.CloseIdleConnections,
+		Close: CloseIdle(httpClient),
 		api:   c.Write.Resource(resource).Namespace(Namespace),
 		kind:  kind,
 		spec:  map[string]any{"data": map[string]any{"content": Marker}},

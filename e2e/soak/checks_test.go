@@ -94,6 +94,43 @@ func TestReaderNoticesMixedStates(t *testing.T) {
 	assert.Contains(t, violations(r.report), "mixed", "another shard's objects")
 }
 
+// TestVersionsAreHeldAgainstTheHistory replaces a store's content by something that is not the state at its resourceVersion.
+func TestVersionsAreHeldAgainstTheHistory(t *testing.T) {
+	first, second := chainName(0), chainName(1)
+	for name, c := range map[string]struct {
+		now    []any
+		at     string
+		broken bool
+	}{
+		"right":              {[]any{podOf(first, "5", 2), podOf(second, "7", 2)}, "8", false},
+		"newer":              {[]any{podOf(first, "9", 3), podOf(second, "7", 2)}, "9", false},
+		"deleted":            {[]any{podOf(first, "5", 2)}, "8", false},
+		"before the change":  {[]any{podOf(first, "3", 1)}, "4", false},
+		"half, of the new":   {[]any{podOf(first, "3", 1), podOf(second, "7", 2)}, "7", true},
+		"half, of the old":   {[]any{podOf(first, "5", 2), podOf(second, "7", 2)}, "5", true},
+		"missing":            {[]any{podOf(second, "7", 2)}, "7", true},
+		"nothing, of a list": {[]any{}, "5", true},
+	} {
+		for how, check := range map[string]func(versioned){
+			"at least": versioned.atLeast, "exactly": versioned.exactly, "at a glance": versioned.glance,
+		} {
+			h := newHistory()
+			h.acknowledged(keyOf(first), 3)
+			h.acknowledged(keyOf(first), 5)
+			h.acknowledged(keyOf(second), 7)
+			h.ending(keyOf(second))
+			store, report := newStore(t), silentReport()
+			require.NoError(t, store.Replace(c.now, c.at))
+			check(versioned{indexer: store, history: h, report: report})
+			if how == "at least" && name == "half, of the old" {
+				assert.Empty(t, violations(report), "a list may be newer")
+				continue
+			}
+			assert.Equal(t, c.broken, len(violations(report)) > 0, "%s, %s", name, how)
+		}
+	}
+}
+
 func TestChain(t *testing.T) {
 	for _, c := range []struct {
 		steps  []int // 0: missing

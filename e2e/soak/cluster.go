@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -34,10 +37,26 @@ type cluster struct {
 	writer dynamic.Interface
 	direct func() // closes the writers' connections
 	dir    string
+
+	throttle follow.Throttle // what informers are answered with 429
+	refusing atomic.Pointer[refusing]
+}
+
+// refusing is how requests of informers are refused for a while.
+type refusing struct {
+	percent int // of the requests
+	seconds int // that the answer asks for, from 1 to this
 }
 
 func startCluster(ctx context.Context, binary string) (_ *cluster, err error) {
 	c := &cluster{}
+	c.throttle.Refuse = func(*http.Request) int {
+		now := c.refusing.Load()
+		if now == nil || rand.IntN(100) >= now.percent {
+			return 0
+		}
+		return 1 + rand.IntN(now.seconds)
+	}
 	if c.dir, err = os.MkdirTemp("", "kinformer-soak-"); err != nil {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
@@ -65,7 +84,7 @@ func (c *cluster) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("soak: %w", err)
 	}
-	c.direct = httpClient.CloseIdleConnections
+	c.direct = follow.CloseIdle(httpClient)
 	if c.writer, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
 		return fmt.Errorf("soak: %w", err)
 	}
@@ -104,6 +123,7 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration, ch
 func (c *cluster) throughProxy() *rest.Config {
 	config := c.server.UserConfig()
 	config.Dial = c.proxy.Dial
+	config.Wrap(c.throttle.Wrap)
 	return config
 }
 

@@ -18,6 +18,7 @@
 //	unheard   an acknowledged state was not told to a handler, though no list skipped it
 //	back      a read is older than an earlier one of the same reader, whichever methods they were
 //	mixed     a read shows states of different moments, or an index has what does not belong there
+//	version   a state has not what was acknowledged up to its resourceVersion, or has what is newer
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
 //	ledger    an acknowledged write is not in the quorum LIST
 //	stop      an informer does not stop, or calls a handler after its end
@@ -26,5 +27,7 @@
 //
 // Of reads that show one moment: one writer of each kind changes the objects of a chain one after the other, each write after
 // the one before was acknowledged. So in every state that the server ever had, no object of the chain is ahead of the one
-// before it, and the last is at most one behind the first.
+// before it, and the last is at most one behind the first. And a state that says of which resourceVersion it is can be held
+// against the ledger. Of our informers that is also done by an index function, which is called in the middle of every batch and
+// list on its way into the store, and without a pause while a list becomes the content of the store.
 package soak

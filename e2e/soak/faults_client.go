@@ -140,7 +140,7 @@ func addIndexers(ctx context.Context, r *run, random *rand.Rand) error {
 			continue
 		}
 		name := fmt.Sprintf("late-%d", n)
-		if err := f.informer.AddIndexers(cache.Indexers{name: byShard}); err != nil {
+		if err := f.informer.AddIndexers(cache.Indexers{name: f.byShard}); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		for range 20 {

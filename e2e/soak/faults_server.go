@@ -5,15 +5,8 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
@@ -47,6 +40,7 @@ var serverFaults = []fault{
 		return expire(ctx, r, nil)
 	}},
 	{"server: too many requests", tooManyRequests},
+	{"server: refuses with 429", refuse},
 }
 
 // withoutWatchCache has the server read etcd, of which the history is compacted, for a while.
@@ -77,41 +71,30 @@ func expire(ctx context.Context, r *run, change func(*apiserver.Options)) error 
 	return r.cluster.restart(ctx, true, 0, change)
 }
 
-// tooManyRequests has all informers list anew while one request at a time is served.
+// tooManyRequests has all informers list anew while the one request that the server takes at a time is somebody else's. An
+// informer hears of it after ten attempts of its client, a second each.
 func tooManyRequests(ctx context.Context, r *run, random *rand.Rand) error {
-	stopFlood, err := flood(ctx, r.cluster.server.UserConfig())
+	err := expire(ctx, r, func(o *apiserver.Options) { o.MaxRequestsInFlight = 1 })
 	if err != nil {
 		return err
 	}
-	err = expire(ctx, r, func(o *apiserver.Options) { o.MaxRequestsInFlight = 1 })
-	wait(ctx, between(random, time.Second, 4*time.Second))
-	stopFlood()
-	return errors.Join(err, r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.MaxRequestsInFlight = 0 }))
+	leave, err := follow.Occupy(ctx, r.cluster.server.UserConfig())
+	if err != nil {
+		return err
+	}
+	r.cluster.proxy.Cut() // who came before is asked to come again
+	wait(ctx, between(random, 12*time.Second, 15*time.Second))
+	leave()
+	return r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.MaxRequestsInFlight = 0 })
 }
 
-// flood lists pods all the time; answers do not matter.
-func flood(ctx context.Context, config *rest.Config) (stop func(), err error) {
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
+// refuse has some or all lists and watches of informers refused with 429 and a time to wait.
+func refuse(ctx context.Context, r *run, random *rand.Rand) error {
+	r.cluster.refusing.Store(&refusing{percent: 30 + random.IntN(71), seconds: 3})
+	defer r.cluster.refusing.Store(nil)
+	for range 2 {
+		r.cluster.proxy.Cut()
+		wait(ctx, between(random, time.Second, 3*time.Second))
 	}
-	client, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	pods := client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(follow.Namespace)
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for wait(ctx, time.Millisecond) {
-				_, _ = pods.List(ctx, metav1.ListOptions{})
-			}
-		})
-	}
-	return func() {
-		cancel()
-		group.Wait()
-		httpClient.CloseIdleConnections()
-	}, nil
+	return nil
 }

@@ -52,11 +52,13 @@ type follower struct {
 	source   *follow.Source
 	ledger   *ledger
 	report   *report
+	versions versioned
 	close    func() // of the resource
 
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when Run has returned
-	reader sync.WaitGroup
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when Run has returned
+	listed  chan struct{} // holds an element when a list is about to become the content of the store
+	readers sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
@@ -74,7 +76,7 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+uint64(number)))
 	f := &follower{
 		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), kind: kind, mode: mode,
-		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}),
+		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}), listed: make(chan struct{}, 1),
 	}
 	f.source = &follow.Source{
 		ListWatch: resource.ListWatch, Mode: mode,
@@ -84,8 +86,9 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	}
 	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
 	f.informer = libraries[r.config.Library](f.source, resource.Example, resync, cache.Indexers{
-		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: byShard,
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: f.byShard,
 	})
+	f.versions = versioned{name: f.name + " versions", indexer: f.informer.GetIndexer(), history: f.ledger.history, report: r.report}
 	for _, k := range kinds {
 		if _, err = f.join(k); err != nil {
 			return nil, err
@@ -94,8 +97,15 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() { defer close(f.ended); f.informer.RunWithContext(ctx) }()
 	reader := newReader(f, random, r.config.Pause)
-	f.reader.Go(func() { reader.read(ctx) })
+	f.readers.Go(func() { reader.read(ctx) })
+	f.readers.Go(func() { f.versions.hunt(ctx, f.listed) })
 	return f, nil
+}
+
+// byShard looks at the store, too: it is called in the middle of what is on its way into it.
+func (f *follower) byShard(obj any) ([]string, error) {
+	f.versions.glance()
+	return byShard(obj)
 }
 
 // current returns the handlers, in the order in which they came.
@@ -152,6 +162,10 @@ func (f *follower) skipped(from, to string) {
 	for _, h := range f.current() {
 		h.coverage.skipped(from, to)
 	}
+	select {
+	case f.listed <- struct{}{}:
+	default:
+	}
 }
 
 // stop ends the informer, and notes if it does not end or calls handlers afterwards.
@@ -167,7 +181,7 @@ func (f *follower) stop() {
 		h.replica.Close()
 		f.forget(h)
 	}
-	f.reader.Wait()
+	f.readers.Wait()
 	f.close()
 	f.countRequests()
 }

@@ -37,7 +37,8 @@ func step(name, value string) (n int, err error) {
 //
 // An entry changes under the gate's read lock, by its writer; under its write lock nobody writes and all may be read.
 type ledger struct {
-	gate sync.RWMutex
+	gate    sync.RWMutex
+	history *history
 
 	mu struct {
 		sync.Mutex
@@ -47,7 +48,7 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	l := &ledger{}
+	l := &ledger{history: newHistory()}
 	l.mu.entries, l.mu.listeners = map[string]*entry{}, map[*coverage]struct{}{}
 	return l
 }
@@ -64,8 +65,9 @@ func (l *ledger) entry(name string) *entry {
 	return e
 }
 
-// acknowledged tells the listeners of a state that the server has confirmed.
-func (l *ledger) acknowledged(state follow.State) {
+// acknowledged tells the history and the listeners of a state that the server has confirmed.
+func (l *ledger) acknowledged(name string, state follow.State) {
+	l.history.acknowledged(keyOf(name), state.RV)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.listeners {
@@ -88,7 +90,7 @@ func (l *ledger) compare(listed follow.Contents, report func(format string, args
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, e := range l.mu.entries {
-		got, exists := listed[follow.Namespace+"/"+name]
+		got, exists := listed[keyOf(name)]
 		switch {
 		case e.certain && e.exists != exists:
 			report("%s: acknowledged %v (exists: %t), listed %v (exists: %t)", name, e.State, e.exists, got, exists)
@@ -101,6 +103,7 @@ func (l *ledger) compare(listed follow.Contents, report func(format string, args
 			e.State = got
 		}
 	}
+	l.history.settle()
 	for key := range listed {
 		if name := strings.TrimPrefix(key, follow.Namespace+"/"); l.mu.entries[name] == nil {
 			report("%s was never written", name)

@@ -22,6 +22,7 @@ type reader struct {
 	report   *report
 	random   *rand.Rand
 	pause    time.Duration
+	versions versioned
 
 	keys     []string          // all that were seen
 	floor    map[string]uint64 // no object may be seen below its floor
@@ -33,14 +34,14 @@ type reader struct {
 func newReader(f *follower, random *rand.Rand, pause time.Duration) *reader {
 	return &reader{
 		name: f.name + " reader", informer: f.informer, indexer: f.informer.GetIndexer(), report: f.report,
-		random: random, pause: pause, floor: map[string]uint64{}, present: map[string]bool{},
+		random: random, pause: pause, versions: f.versions, floor: map[string]uint64{}, present: map[string]bool{},
 	}
 }
 
 func (r *reader) read(ctx context.Context) {
 	methods := []func(){
 		r.readList, r.readKeys, r.readNamespace, r.readShard, r.readShardKeys, r.readIndex, r.readPositions,
-		r.readOne, r.readOne, r.readOne, r.readGet,
+		r.readOne, r.readOne, r.readOne, r.readGet, r.versions.atLeast, r.versions.exactly,
 	}
 	for wait(ctx, r.pause) {
 		for range 5 {
@@ -184,7 +185,7 @@ func (r *reader) whole(objects []any) {
 func brokenChain(objects follow.Contents) string {
 	first, last, missing := 0, 0, false
 	for i := range chainLength {
-		state, ok := objects[follow.Namespace+"/"+chainName(i)]
+		state, ok := objects[keyOf(chainName(i))]
 		if !ok {
 			missing = true
 			continue

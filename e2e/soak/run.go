@@ -62,6 +62,7 @@ func (r *run) inCluster(ctx context.Context) (err error) {
 		_, accepted := r.cluster.proxy.Open()
 		r.report.count("connections", accepted)
 		r.report.count("connections cut", r.cluster.proxy.Cuts())
+		r.report.count("answers of 429 below the clients", r.cluster.throttle.Server.Load()+r.cluster.throttle.Own.Load())
 		err = errors.Join(err, r.cluster.stop(context.WithoutCancel(ctx)))
 	}()
 	stopWriters, err := r.startWriters(ctx)

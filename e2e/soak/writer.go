@@ -72,7 +72,7 @@ func (w *writer) step(ctx context.Context, name string, dice int, value func(*en
 	w.report.count("writes acknowledged: "+verb, 1)
 	if e.exists = verb != "delete"; e.exists {
 		e.State = state
-		w.ledger.acknowledged(state)
+		w.ledger.acknowledged(name, state)
 	}
 	return state.Value
 }
@@ -89,6 +89,7 @@ func (w *writer) change(ctx context.Context, name, value string, e *entry, dice 
 		state, err = w.resource.Patch(ctx, name, value, e.State)
 		return "patch", state, err
 	default:
+		w.ledger.history.ending(keyOf(name))
 		return "delete", follow.State{}, w.resource.Delete(ctx, name, e.State)
 	}
 }

@@ -1,0 +1,141 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+// userResource makes the resource of that kind, read as the user who is subject to request limits, through throttle.
+func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *follow.Throttle) *follow.Resource {
+	t.Helper()
+	writer, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	read := srv.UserConfig()
+	read.Wrap(throttle.Wrap)
+	r, err := follow.Kinds()[kind](follow.Clients{Read: read, Write: writer})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// TestInformerSurvivesABusyServer: a server serves one request at a time and somebody else's is always in flight. That it
+// refuses a LIST gets to the informer when the client has repeated it ten times; the informer goes on, and ends equal.
+func TestInformerSurvivesABusyServer(t *testing.T) {
+	t.Parallel()
+	ctx := patientContext(t)
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr, MaxRequestsInFlight: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	throttle := &follow.Throttle{}
+	r := userResource(t, srv, "pods-protobuf", throttle)
+	w := startWriters(ctx, r, 4)
+	require.NoError(t, w.awaitWrites(ctx, someWrites/4))
+	leave, err := follow.Occupy(ctx, srv.UserConfig())
+	require.NoError(t, err)
+
+	f := newFollowed(r, follow.ListMode)
+	registration := f.start(t, ctx)
+	require.NoError(t, until(ctx, func() bool {
+		if registration.HasSynced() { // it came between two requests of the others, which is rare
+			f.stop()
+			f = newFollowed(r, follow.ListMode)
+			registration = f.start(t, ctx)
+		}
+		return f.source.Throttled.Load() > 0
+	}))
+	status, err := cache.StatusOf(f.GetController())
+	require.NoError(t, err)
+	t.Logf("%d answers of 429, %d of them to the informer: %v", throttle.Server.Load(), f.source.Throttled.Load(), status)
+	assert.NotEmpty(t, status.Degraded)
+	leave()
+	require.True(t, cache.WaitFor(ctx, "initial list", registration.HasSyncedChecker()))
+	w.finish()
+	f.check(t, ctx, r)
+	assert.Greater(t, throttle.Server.Load(), f.source.Throttled.Load())
+}
+
+// refusals has the first request of each kind refused, and keeps when each came.
+type refusals struct {
+	after int // seconds
+
+	mu   sync.Mutex
+	came map[string][]time.Time
+}
+
+func (s *refusals) refuse(r *http.Request) (seconds int) {
+	query := r.URL.Query()
+	kind := "list"
+	switch {
+	case query.Get("sendInitialEvents") == "true":
+		kind = "stream"
+	case query.Get("watch") != "":
+		kind = "watch"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.came[kind] = append(s.came[kind], time.Now())
+	if len(s.came[kind]) == 1 {
+		return s.after
+	}
+	return 0
+}
+
+// check fails if the second request of that kind came too early.
+func (s *refusals) check(t *testing.T, kind string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if assert.GreaterOrEqual(t, len(s.came[kind]), 2, kind) {
+		assert.GreaterOrEqual(t, s.came[kind][1].Sub(s.came[kind][0]), time.Duration(s.after)*time.Second, kind)
+	}
+}
+
+// TestInformersHonourRetryAfter: whichever request is refused with 429, the next one comes after the time that the server
+// asks for, which is more than the first backoff, and the informer ends equal.
+func TestInformersHonourRetryAfter(t *testing.T) {
+	t.Parallel()
+	const after = 2
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	type refused struct {
+		*followed
+		refusals
+		resource *follow.Resource
+		first    string // kind of the first request
+	}
+	var all []*refused
+	for kind := range follow.Kinds() {
+		_, err := resourceOf(t, srv, kind).Create(ctx, "retry-after", "1")
+		require.NoError(t, err)
+		for mode, first := range map[follow.Mode]string{follow.ListMode: "list", follow.WatchListMode: "stream"} {
+			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
+			f.resource = userResource(t, srv, kind, &follow.Throttle{Refuse: f.refuse})
+			f.followed = newFollowed(f.resource, mode)
+			f.source.WatchSeconds = func() int64 { return 2 } // so that a stream is followed by a watch soon
+			f.start(t, ctx)
+			all = append(all, f)
+		}
+	}
+	for _, f := range all {
+		require.NoError(t, until(ctx, func() bool { return f.source.Watches.Load() >= 2 }))
+		f.followed.check(t, ctx, f.resource)
+		f.refusals.check(t, f.first)
+		f.refusals.check(t, "watch")
+		assert.EqualValues(t, 2, f.source.Throttled.Load())
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+// history keeps what the server has acknowledged of each object, so that a state can be held against the resourceVersion that it
+// claims to be of: what was acknowledged up to there must be in it, or something newer, or the object may have been deleted.
+// Its methods may be called concurrently.
+type history struct {
+	mu struct {
+		sync.RWMutex
+		objects map[string][]acknowledgement // by key, growing
+	}
+}
+
+// acknowledgement is a state of an object that the server has confirmed.
+type acknowledgement struct {
+	rv uint64
+	// ending says that a deletion of it was asked for.
+	ending bool
+}
+
+func newHistory() *history {
+	h := &history{}
+	h.mu.objects = map[string][]acknowledgement{}
+	return h
+}
+
+func keyOf(name string) string { return follow.Namespace + "/" + name }
+
+// acknowledged takes a state of the object in.
+func (h *history) acknowledged(key string, rv uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.objects[key] = append(h.mu.objects[key], acknowledgement{rv: rv})
+}
+
+// ending notes, before a deletion is asked for, that the last state may end.
+func (h *history) ending(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if all := h.mu.objects[key]; len(all) > 0 {
+		all[len(all)-1].ending = true
+	}
+}
+
+// settle forgets all but the last of each object. It weakens checks of states that are older than now.
+func (h *history) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, all := range h.mu.objects {
+		h.mu.objects[key] = all[len(all)-1:]
+	}
+}
+
+// keys calls yield with each key of which something was acknowledged.
+func (h *history) keys(yield func(key string) bool) {
+	h.mu.RLock()
+	keys := make([]string, 0, len(h.mu.objects))
+	for key := range h.mu.objects {
+		keys = append(keys, key)
+	}
+	h.mu.RUnlock()
+	for _, key := range keys {
+		if !yield(key) {
+			return
+		}
+	}
+}
+
+// contradicts says what is wrong with an object of a state that has, at least, all changes up to at; nothing if it may be right.
+func (h *history) contradicts(key string, at uint64, state follow.State, exists bool) string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var last acknowledgement
+	for _, a := range h.mu.objects[key] {
+		if a.rv <= at {
+			last = a
+		}
+	}
+	switch {
+	case exists && state.RV < last.rv:
+		return fmt.Sprintf("%s at %v, though %d was acknowledged", key, state, last.rv)
+	case !exists && last.rv > 0 && !last.ending:
+		return fmt.Sprintf("%s is missing, though %d was acknowledged", key, last.rv)
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+// versioned checks that states have what belongs to their resourceVersion.
+type versioned struct {
+	name    string
+	indexer cache.Indexer
+	history *history
+	report  *report
+}
+
+// atLeast checks that a list has all that was acknowledged up to the resourceVersion that the store had before.
+func (v versioned) atLeast() {
+	at, ok := v.parse(v.indexer.LastStoreSyncResourceVersion())
+	if !ok {
+		return
+	}
+	listed := follow.ContentsOf(v.indexer.List())
+	for key := range v.history.keys {
+		state, exists := listed[key]
+		v.check(key, at, state, exists, "a list after that version")
+	}
+}
+
+// exactly checks that a snapshot is the state at its resourceVersion: nothing older, nothing newer. It does nothing if the
+// store has no snapshots.
+func (v versioned) exactly() {
+	v.snapshot(func(s cache.Snapshot, at uint64) {
+		n := 0
+		for _, obj := range s.All() {
+			n++
+			v.notNewer(obj, at)
+		}
+		if s.Len() != n || len(s.List()) != n {
+			v.report.violation("mixed", v.name, "a snapshot of %d has %d objects and lists %d", s.Len(), n, len(s.List()))
+		}
+		for key := range v.history.keys {
+			v.one(s, key, at)
+		}
+	})
+}
+
+// glance is exactly for the objects of the chain alone, of which there is always one that was changed lately. It takes a few
+// microseconds.
+func (v versioned) glance() {
+	v.snapshot(func(s cache.Snapshot, at uint64) {
+		for i := range chainLength {
+			v.one(s, keyOf(chainName(i)), at)
+		}
+	})
+}
+
+func (v versioned) snapshot(use func(s cache.Snapshot, at uint64)) {
+	s, err := cache.SnapshotOf(v.indexer)
+	if err != nil {
+		return // client-go's
+	}
+	defer s.Close()
+	if at, ok := v.parse(s.ResourceVersion()); ok {
+		use(s, at)
+	}
+}
+
+func (v versioned) one(s cache.Snapshot, key string, at uint64) {
+	obj, exists := s.Get(key)
+	if !exists {
+		v.check(key, at, follow.State{}, false, "a snapshot")
+		return
+	}
+	v.check(key, at, v.notNewer(obj, at), true, "a snapshot")
+}
+
+func (v versioned) notNewer(obj any, at uint64) follow.State {
+	key, state := follow.StateOf(obj)
+	if state.RV > at {
+		v.report.violation("version", v.name, "a snapshot of %d has %s at %v", at, key, state)
+	}
+	return state
+}
+
+func (v versioned) check(key string, at uint64, state follow.State, exists bool, what string) {
+	if text := v.history.contradicts(key, at, state, exists); text != "" {
+		v.report.violation("version", v.name, "%s of %d: %s", what, at, text)
+	}
+}
+
+// parse reads a resourceVersion. That of a store before its first list is empty.
+func (v versioned) parse(text string) (rv uint64, ok bool) {
+	if text == "" {
+		return 0, false
+	}
+	rv, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		v.report.violation("version", v.name, "resourceVersion %q", text)
+	}
+	return rv, err == nil
+}
+
+// hunt glances without a pause for a while after each signal, until ctx ends: a state that shows for microseconds only,
+// when a list becomes the content of the store, is not met by who reads now and then.
+func (v versioned) hunt(ctx context.Context, signals <-chan struct{}) {
+	const (
+		length = 20 * time.Millisecond
+		burst  = 10
+	)
+	for {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
+		glances := int64(0)
+		for end := time.Now().Add(length); time.Now().Before(end); glances += burst {
+			for range burst {
+				v.glance()
+			}
+		}
+		v.report.count("reads: hunting", glances)
+	}
+}
