@@ -21,6 +21,8 @@ type row struct {
 	light bool
 	// slow rows are left out of a quick run, unless -run names rows.
 	slow bool
+	// rounds is how many rounds are enough, if not as many as the run has.
+	rounds int
 	// setup makes what both sides share: objects, events, full stores.
 	setup func(ctx context.Context, e *env) (trial, error)
 }
@@ -73,7 +75,7 @@ func rows() []row {
 	return slices.Concat(
 		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
 		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), heapRows(), resyncRows(),
+		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), courseRows(), resyncRows(),
 	)
 }
 

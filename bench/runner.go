@@ -62,7 +62,11 @@ func (r *runner) runRow(ctx context.Context, w row) (report.Row, error) {
 	if err != nil {
 		return result, fmt.Errorf("setup: %w", err)
 	}
-	for round := range r.rounds {
+	rounds := r.rounds
+	if w.rounds > 0 {
+		rounds = min(rounds, w.rounds)
+	}
+	for round := range rounds {
 		if err := r.runRound(ctx, try, round, &result); err != nil {
 			return result, err
 		}

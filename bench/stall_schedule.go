@@ -199,12 +199,17 @@ func (t *stall) write() error {
 func onSchedule(interval time.Duration, read func(i int) error, done *atomic.Bool) ([]float64, error) {
 	latencies := make([]float64, 0, 1<<14)
 	start := time.Now()
+	end := time.Duration(-1) // when done was seen: a reader that is always late sees it too
 	for i := 0; ; i++ {
 		due := time.Duration(i) * interval
-		for time.Since(start) < due {
-			if done.Load() {
-				return latencies, nil
-			}
+		for end < 0 && time.Since(start) < due && !done.Load() {
+			continue
+		}
+		if end < 0 && i > 0 && done.Load() {
+			end = time.Since(start)
+		}
+		if end >= 0 && due >= end {
+			return latencies, nil
 		}
 		if err := read(i); err != nil {
 			return latencies, err

@@ -26,7 +26,7 @@ func storeMemoryRows() []row {
 		all = append(all, row{
 			group: "Memory of a store", name: fmt.Sprintf("store/bytes-%d", indexes),
 			title: fmt.Sprintf("indexes: %d, keys included; random: %d updates and deletes", indexes, churnOperations),
-			light: true,
+			light: true, rounds: 2, // bytes hardly differ between rounds
 			setup: func(ctx context.Context, e *env) (trial, error) { return memoryTrial(ctx, e, indexes) },
 		})
 	}
@@ -49,8 +49,8 @@ func memoryTrial(ctx context.Context, e *env, indexes int) (trial, error) {
 			return churn(store, population, moved, e.ops(churnOperations), e.seed)
 		})
 		scales.hold()
-		scales.change("after as many more, with a snapshot of before held", func(store clientgo.Indexer) error {
-			return churn(store, population, moved, e.ops(churnOperations), e.seed+1)
+		scales.change("after 2 more per object, with a snapshot of before held", func(store clientgo.Indexer) error {
+			return churn(store, population, moved, 2*len(population.Pods), e.seed+1)
 		})
 		scales.change("after its Close", func(clientgo.Indexer) error { return scales.letGo() })
 		return outcome{samples: scales.samples, check: scales.check}, scales.err
