@@ -24,7 +24,12 @@ type env struct {
 	profiles measure.Profiles
 	region   string // names the profiles of what is measured next
 
+	// allLight makes the objects of every row light, so that a million fit.
+	allLight bool
+
 	light bool
+	// atEnd is called when the row is done.
+	atEnd []func()
 	// first and second are two generations of the same population, each
 	// decoded on its own; made when asked for.
 	first, second *workload.Population
@@ -33,10 +38,19 @@ type env struct {
 // use prepares the environment for a row: objects of the other kind are let
 // go, so that at most one kind is in memory.
 func (e *env) use(r row) {
-	if e.light != r.light {
+	light := r.light || e.allLight
+	if e.light != light {
 		e.first, e.second = nil, nil
 	}
-	e.light = r.light
+	e.light = light
+}
+
+// release ends what the setup of a row started.
+func (e *env) release() {
+	for _, end := range e.atEnd {
+		end()
+	}
+	e.atEnd = nil
 }
 
 // population is the objects of the row.

@@ -37,6 +37,7 @@ func fanoutRow(capacity, handlers int) row {
 	return row{
 		group: "Fan-out", name: fmt.Sprintf("fanout/%d-%d", capacity, handlers),
 		title: fmt.Sprintf("watch events, handlers: %d, ResultChan: %s", handlers, channel),
+		light: true,
 		setup: func(ctx context.Context, e *env) (trial, error) {
 			generation, events, err := updates(ctx, e, e.ops(400_000/(handlers+3)))
 			if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 // informer is a shared informer of one round, with its source and handlers.
-// It has one index, by namespace, as those of generated factories.
+// It has one index, by namespace, as those of generated factories, unless
+// newInformerOn says otherwise.
 type informer struct {
 	clientgo.SharedIndexInformer
 	source   *source.Source
@@ -27,9 +28,15 @@ type informer struct {
 
 // newInformer makes an informer that does not run yet.
 func newInformer(s side, src *source.Source, resync time.Duration) *informer {
+	i := newInformerOn(s, src, resync, indexers(1))
+	i.source = src
+	return i
+}
+
+// newInformerOn makes an informer on any ListerWatcher.
+func newInformerOn(s side, lw clientgo.ListerWatcher, resync time.Duration, indexers clientgo.Indexers) *informer {
 	return &informer{
-		SharedIndexInformer: s.newSharedIndexInformer(src, &corev1.Pod{}, resync, indexers(1)),
-		source:              src,
+		SharedIndexInformer: s.newSharedIndexInformer(lw, &corev1.Pod{}, resync, indexers),
 		stopped:             make(chan struct{}),
 	}
 }

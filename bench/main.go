@@ -7,7 +7,7 @@
 //
 //	go run ./bench                        everything, about twenty minutes
 //	go run ./bench -quick                 everything, smaller, two minutes
-//	go run ./bench -run 'store/get' -n 1000000
+//	go run ./bench -run '^(store|held|stall)/' -light -n 1000000
 //	go run ./bench -quick -control         client-go against itself: the noise
 //	go run ./bench -run fanout/0-16 -cpuprofile /tmp/p.
 //	go run ./bench -benchstat out.txt && benchstat -col /side out.txt
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	cfg.profiles.Enable()
 	document := describe(ctx, cfg)
-	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, progress: stderr}
+	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, quick: cfg.quick && !cfg.named, progress: stderr}
 	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
 		return err
 	}
@@ -85,13 +85,14 @@ type config struct {
 	seed            uint64
 	scale           float64
 	quick, control  bool
+	light, named    bool // named: -run says which rows
 	pattern         *regexp.Regexp
 	json, benchstat string
 	profiles        measure.Profiles
 }
 
 func (c config) env() *env {
-	return &env{sides: c.sides(), n: c.n, seed: c.seed, scale: c.scale, profiles: c.profiles}
+	return &env{sides: c.sides(), n: c.n, seed: c.seed, scale: c.scale, allLight: c.light, profiles: c.profiles}
 }
 
 func (c config) sides() [2]side {
@@ -120,6 +121,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5; 3 with -quick)")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the objects")
 	flags.BoolVar(&c.quick, "quick", false, "less of everything: two minutes in total")
+	flags.BoolVar(&c.light, "light", false, "objects with hardly more than metadata in every row, so that -n 1000000 fits into memory")
 	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows what ratios are chance")
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
@@ -137,6 +139,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if c.pattern, err = regexp.Compile(*pattern); err != nil {
 		return c, fmt.Errorf("-run: %w", err)
 	}
+	c.named = *pattern != ""
 	return c.withDefaults(measure.AvailableMemory()), nil
 }
 

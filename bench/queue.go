@@ -38,7 +38,7 @@ type queuePath func(objects []any) (taken int, err error)
 const queueObjects = fanoutObjects
 
 func queueRow(name, title string, depth int, pathOf func(side) queuePath) row {
-	return row{group: queueGroup, name: name, title: title, setup: func(ctx context.Context, e *env) (trial, error) {
+	return row{group: queueGroup, name: name, title: title, light: true, setup: func(ctx context.Context, e *env) (trial, error) {
 		population, err := e.population(ctx)
 		if err != nil {
 			return nil, err

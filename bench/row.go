@@ -7,6 +7,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 // row is one workload of the benchmark.
@@ -16,6 +19,10 @@ type row struct {
 	title string // what is done, in a few words
 	// light asks for light objects (workload.Config.Light).
 	light bool
+	// slow rows are left out of a quick run, unless -run names rows.
+	slow bool
+	// rounds is how many rounds are enough, if not as many as the run has.
+	rounds int
 	// setup makes what both sides share: objects, events, full stores.
 	setup func(ctx context.Context, e *env) (trial, error)
 }
@@ -27,13 +34,31 @@ type trial func(ctx context.Context, s side) (outcome, error)
 // outcome is what one round gave.
 type outcome struct {
 	samples []sample
-	check   check
+	// shown are figures of which less is not better: they get no ratio.
+	shown  []sample
+	curves []curve
+	check  check
 }
 
 // sample is one figure; less is better.
 type sample struct {
 	name, unit string
 	value      float64
+}
+
+// curve is a line that pictures draw: quantiles, or something over time.
+type curve struct {
+	name, x, y string // x and y with their units
+	points     []report.Point
+}
+
+// quantilesOf is the curve of a distribution, from sorted values.
+func quantilesOf(name, unit string, sorted []float64) curve {
+	c := curve{name: name, x: "percentile", y: unit}
+	for _, p := range [...]float64{0.1, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 100} {
+		c.points = append(c.points, report.Point{p, stats.Percentile(sorted, p/100)})
+	}
+	return c
 }
 
 // check is what must be equal on both sides after each round: what handlers or
@@ -46,9 +71,11 @@ type check struct {
 
 // rows are all workloads, in the order of the report.
 func rows() []row {
+	const none, held = holding(false), holding(true)
 	return slices.Concat(
-		storeReadRows(), storeWriteRows(), storeReaderRows(), storeStallRows(), storeMemoryRows(),
-		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), heapRows(), resyncRows(),
+		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
+		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
+		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), courseRows(), resyncRows(),
 	)
 }
 

@@ -28,6 +28,7 @@ type runner struct {
 	env      *env
 	sides    [2]side
 	rounds   int
+	quick    bool      // leaves slow rows out
 	progress io.Writer // one line for each row that is done
 }
 
@@ -37,7 +38,7 @@ func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]
 	results := make([]report.Row, len(all))
 	for _, light := range []bool{true, false} {
 		for i, w := range all {
-			if w.light != light || !pattern.MatchString(w.name) {
+			if w.light != light || w.slow && r.quick || !pattern.MatchString(w.name) {
 				continue
 			}
 			start := time.Now()
@@ -56,11 +57,16 @@ func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]
 func (r *runner) runRow(ctx context.Context, w row) (report.Row, error) {
 	result := report.Row{Group: w.group, Name: w.name, Title: w.title}
 	r.env.use(w)
+	defer r.env.release()
 	try, err := w.setup(ctx, r.env)
 	if err != nil {
 		return result, fmt.Errorf("setup: %w", err)
 	}
-	for round := range r.rounds {
+	rounds := r.rounds
+	if w.rounds > 0 {
+		rounds = min(rounds, w.rounds)
+	}
+	for round := range rounds {
 		if err := r.runRound(ctx, try, round, &result); err != nil {
 			return result, err
 		}
@@ -79,14 +85,24 @@ func (r *runner) runRound(ctx context.Context, try trial, round int, result *rep
 			return fmt.Errorf("%s, round %d: %w", s.name, round+1, err)
 		}
 		checks[s.index] = out.check
-		for _, v := range out.samples {
-			result.Record(s.index, v.name, v.unit, v.value)
-		}
+		record(result, s.index, out)
 	}
 	if checks[0] != checks[1] {
 		return &differError{row: result.Name, round: round + 1, checks: checks}
 	}
 	return nil
+}
+
+func record(result *report.Row, side int, out outcome) {
+	for _, v := range out.samples {
+		result.Record(side, v.name, v.unit, v.value)
+	}
+	for _, v := range out.shown {
+		result.Show(side, v.name, v.unit, v.value)
+	}
+	for _, c := range out.curves {
+		result.Draw(side, c.name, c.x, c.y, c.points)
+	}
 }
 
 func tryWithin(ctx context.Context, try trial, s side) (outcome, error) {

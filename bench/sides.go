@@ -24,6 +24,8 @@ type side struct {
 
 	newIndexer             func(clientgo.KeyFunc, clientgo.Indexers) clientgo.Indexer
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
+	// snapshot takes a snapshot of the side's store; nil where there is no such thing.
+	snapshot func(clientgo.Store) (kinformer.Snapshot, error)
 }
 
 // sides are client-go and this library, in this order everywhere.
@@ -49,5 +51,6 @@ func ours(index int) side {
 			return kinformer.NewIndexer(key, indexers)
 		},
 		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
+		snapshot:               kinformer.SnapshotOf,
 	}
 }

@@ -54,17 +54,25 @@ func indexers(n int) clientgo.Indexers {
 	return chosen
 }
 
+// add condenses objects with their versions, regardless of order.
+func (c *check) add(objects []any) error {
+	for _, obj := range objects {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok {
+			return fmt.Errorf("store holds %T: %w", obj, errNotAPod)
+		}
+		c.Objects++
+		c.State += digest(pod.Namespace, pod.Name, string(pod.UID), pod.ResourceVersion)
+	}
+	return nil
+}
+
 // stateOf condenses what a store holds: the objects with their versions, and
 // the members of each value of each index, both regardless of order.
 func stateOf(store clientgo.Indexer) (check, error) {
 	var c check
-	for _, obj := range store.List() {
-		pod, ok := obj.(*corev1.Pod)
-		if !ok {
-			return c, fmt.Errorf("store holds %T: %w", obj, errNotAPod)
-		}
-		c.Objects++
-		c.State += digest(pod.Namespace, pod.Name, string(pod.UID), pod.ResourceVersion)
+	if err := c.add(store.List()); err != nil {
+		return c, err
 	}
 	for index := range store.GetIndexers() {
 		for _, value := range store.ListIndexFuncValues(index) {

@@ -5,11 +5,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
+	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/workload"
 )
@@ -45,11 +47,72 @@ func objects(p *workload.Population) []any {
 // given by reads.
 type storeOps func(store clientgo.Indexer) (reads int64, err error)
 
-// storeRow is a row of single-threaded operations on a store with three
-// indexes. plan is called once, before the stores are filled, and returns the
+// holding says whether a snapshot is held in all measured regions of a row, on
+// the side that has snapshots. Each round takes its own and looks at its end
+// whether it still shows what it showed.
+type holding bool
+
+// rowOf is the group and the name of a row.
+func (h holding) rowOf(group, name string) row {
+	if h {
+		return row{group: group + ", while a snapshot is held (client-go has none)", name: "held/" + name}
+	}
+	return row{group: group, name: "store/" + name}
+}
+
+// view is a snapshot that is held, or nothing.
+type view struct{ snapshot kinformer.Snapshot }
+
+// open takes a snapshot of the side's store, if one is to be held.
+func (h holding) open(s side, store clientgo.Store) (view, error) {
+	if !h || s.snapshot == nil {
+		return view{}, nil
+	}
+	snapshot, err := s.snapshot(store)
+	if err != nil {
+		return view{}, fmt.Errorf("take a snapshot: %w", err)
+	}
+	return view{snapshot}, nil
+}
+
+// close lets go of the snapshot, after a look whether it shows the state.
+func (v view) close(want check) error {
+	if v.snapshot == nil {
+		return nil
+	}
+	defer v.snapshot.Close()
+	var seen check
+	if err := seen.add(v.snapshot.List()); err != nil {
+		return err
+	}
+	if seen.Objects != want.Objects || seen.State != want.State {
+		return fmt.Errorf("%w: %d objects of %d", errSnapshotMoved, seen.Objects, want.Objects)
+	}
+	return nil
+}
+
+// during runs a round on the store with a snapshot held, if it is to be. The
+// round leaves the store as it found it.
+func (h holding) during(s side, store clientgo.Indexer, round func() (outcome, error)) (outcome, error) {
+	v, err := h.open(s, store)
+	if err != nil {
+		return outcome{}, err
+	}
+	out, err := round()
+	return out, errors.Join(err, v.close(out.check))
+}
+
+var errSnapshotMoved = errors.New("a snapshot does not show the state at which it was taken")
+
+// storePlan is called once, before the stores are filled, and returns
 // operations and their number.
-func storeRow(name, title string, plan func(e *env, p *workload.Population) (storeOps, int)) row {
-	setup := func(ctx context.Context, e *env) (trial, error) {
+type storePlan func(e *env, p *workload.Population) (storeOps, int)
+
+// row is a row of single-threaded operations on a store with three indexes.
+func (h holding) row(name, title string, plan storePlan) row {
+	r := h.rowOf(storeGroup, name)
+	r.title = title
+	r.setup = func(ctx context.Context, e *env) (trial, error) {
 		population, err := e.population(ctx)
 		if err != nil {
 			return nil, err
@@ -60,10 +123,12 @@ func storeRow(name, title string, plan func(e *env, p *workload.Population) (sto
 			return nil, err
 		}
 		return func(_ context.Context, s side) (outcome, error) {
-			return storeRound(e, filled[s.index], do, ops)
+			return h.during(s, filled[s.index], func() (outcome, error) {
+				return storeRound(e, filled[s.index], do, ops)
+			})
 		}, nil
 	}
-	return row{group: storeGroup, name: name, title: title, setup: setup}
+	return r
 }
 
 func storeRound(e *env, store clientgo.Indexer, do storeOps, ops int) (outcome, error) {

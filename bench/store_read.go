@@ -17,14 +17,14 @@ const hotKeys = 64
 
 var errMissing = errors.New("object is not in the store")
 
-// storeReadRows are the reads, by one goroutine.
-func storeReadRows() []row {
+// readRows are the reads, by one goroutine.
+func (h holding) readRows() []row {
 	return []row{
-		storeRow("store/get-cold", "GetByKey of every key once, in random order", planGetCold),
-		storeRow("store/get-hot", fmt.Sprintf("GetByKey of %d keys again and again", hotKeys), planGetHot),
-		storeRow("store/list", "List of all", planList),
-		storeRow("store/byindex-1000", "ByIndex with 1000 members (namespace)", planByNamespace),
-		storeRow("store/byindex-30", "ByIndex with 30 members (owner)", planByOwner),
+		h.row("get-cold", "GetByKey of every key once, in random order", planGetCold),
+		h.row("get-hot", fmt.Sprintf("GetByKey of %d keys again and again", hotKeys), planGetHot),
+		h.row("list", "List of all", planList),
+		h.row("byindex-1000", "ByIndex with 1000 members (namespace)", planByNamespace),
+		h.row("byindex-30", "ByIndex with 30 members (owner)", planByOwner),
 	}
 }
 

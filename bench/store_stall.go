@@ -6,106 +6,98 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/bench/internal/stats"
+	"github.com/kinformer/cache/bench/internal/workload"
 )
 
-const (
-	// readInterval is the schedule of the reads during a Replace.
-	readInterval = 100 * time.Microsecond
-	// replacesPerRound follow each other without a pause.
-	replacesPerRound = 3
-)
+// stallRows are how long reads take while a long write is under way, beside a
+// control loop that does not touch the store (see stall_schedule.go).
+func (h holding) stallRows() []row {
+	var all []row
+	for _, w := range []struct {
+		name, title string
+		make        func(e *env, p, again *workload.Population) stallWrites
+	}{
+		{"replace", "Replaces of all", replacing},
+		{"transaction", fmt.Sprintf("transactions of %d updates", transactionSize), transacting},
+		{"add-indexers", "an AddIndexers of two indexes on a full store", indexing},
+	} {
+		r := h.rowOf("Store, reads during long writes", "stall-"+w.name)
+		r.title = "reads on an open schedule during " + w.title
+		r.light, r.slow = true, bool(h)
+		r.setup = func(ctx context.Context, e *env) (trial, error) {
+			first, err := e.population(ctx)
+			if err != nil {
+				return nil, err
+			}
+			second, err := e.redecoded(ctx)
+			if err != nil {
+				return nil, err
+			}
+			writes := w.make(e, first, second)
+			return func(_ context.Context, s side) (outcome, error) {
+				return (&stall{env: e, side: s, hold: h, population: first, writes: writes}).round()
+			}, nil
+		}
+		all = append(all, r)
+	}
+	return all
+}
 
-// storeStallRows are how long a Get takes while all objects are replaced.
-//
-// The schedule is open: read number i is due at i times the interval and its
-// latency counts from then, whether or not the reads before it are done. A
-// reader that is held up for half a second has 5000 late reads, not one.
-func storeStallRows() []row {
-	return []row{{
-		group: "Store, stalls", name: "store/stall",
-		title: fmt.Sprintf("GetByKey, one every %s, during %d Replaces of all", readInterval, replacesPerRound),
-		setup: stallTrial,
+// stallWrites are the writes of a row.
+type stallWrites struct {
+	// indexers are those of the store before the writes.
+	indexers clientgo.Indexers
+	// once says that a store can take the write once only.
+	once bool
+	// write does write number i, counted from 0. Writes leave the store with
+	// objects of equal contents.
+	write func(store clientgo.Indexer, i int) error
+}
+
+// replacing replaces all objects by equal ones.
+func replacing(_ *env, p, again *workload.Population) stallWrites {
+	lists := [2][]any{objects(again), objects(p)}
+	return stallWrites{indexers: indexers(3), write: func(store clientgo.Indexer, i int) error {
+		return store.Replace(lists[i%2], listVersion(0))
 	}}
 }
 
-func stallTrial(ctx context.Context, e *env) (trial, error) {
-	lists, filled, err := replaceable(ctx, e)
-	if err != nil {
-		return nil, err
+// transactionSize is the number of updates of one transaction.
+const transactionSize = 10_000
+
+// transacting updates a part of the objects, in turns from one generation and the other.
+func transacting(_ *env, p, again *workload.Population) stallWrites {
+	var turns [2][]clientgo.Transaction
+	for i := range min(transactionSize, len(p.Pods)) {
+		turns[0] = append(turns[0], clientgo.Transaction{Type: clientgo.TransactionTypeUpdate, Object: again.Pods[i]})
+		turns[1] = append(turns[1], clientgo.Transaction{Type: clientgo.TransactionTypeUpdate, Object: p.Pods[i]})
 	}
-	population, err := e.population(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, s side) (outcome, error) {
-		var latencies []float64
-		store := filled[s.index]
-		_, err := e.measure(func() (err error) {
-			latencies, err = readDuringReplaces(store, lists, population.Keys)
+	return stallWrites{indexers: indexers(3), write: func(store clientgo.Indexer, i int) error {
+		transactional, ok := store.(clientgo.TransactionStore)
+		if !ok {
+			return fmt.Errorf("%T has no transactions", store)
+		}
+		if err := transactional.Transaction(turns[i%2]...); err != nil {
 			return err
-		})
-		if err != nil {
-			return outcome{}, err
 		}
-		slices.Sort(latencies)
-		return storeOutcome(store, replacesPerRound, []sample{
-			{"worst", "us", latencies[len(latencies)-1]},
-			{"p99.9", "us", stats.Percentile(latencies, 0.999)},
-			{"p50", "us", stats.Percentile(latencies, 0.5)},
-		})
-	}, nil
+		return nil
+	}}
 }
 
-// readDuringReplaces returns the latencies of the reads in microseconds. The
-// last Replace is with the second list.
-func readDuringReplaces(store clientgo.Indexer, lists [2][]any, keys []string) ([]float64, error) {
-	var done atomic.Bool
-	replaced := make(chan error, 1)
-	go func() {
-		defer done.Store(true)
-		for i := range replacesPerRound {
-			if err := store.Replace(lists[(i+1)%len(lists)], listVersion(0)); err != nil {
-				replaced <- err
-				return
-			}
-		}
-		replaced <- nil
-	}()
-	latencies, err := readOnSchedule(store, keys, &done)
-	if failed := <-replaced; failed != nil {
-		return nil, fmt.Errorf("replace: %w", failed)
+// indexing adds two indexes to a store that has the one by owner.
+func indexing(*env, *workload.Population, *workload.Population) stallWrites {
+	more := indexers(3)
+	delete(more, byOwner)
+	return stallWrites{
+		indexers: clientgo.Indexers{byOwner: indexOwner},
+		once:     true,
+		write:    func(store clientgo.Indexer, _ int) error { return store.AddIndexers(more) },
 	}
-	return latencies, err
 }
 
-// readOnSchedule makes every read that is due before done, and at least one,
-// late or not. It spins between the reads: timers are later than what is
-// measured.
-func readOnSchedule(store clientgo.Indexer, keys []string, done *atomic.Bool) ([]float64, error) {
-	latencies := make([]float64, 0, 1<<16)
-	start := time.Now()
-	for i := 0; ; i++ {
-		due := time.Duration(i) * readInterval
-		for time.Since(start) < due {
-			if done.Load() {
-				return latencies, nil
-			}
-		}
-		key := keys[i*7919%len(keys)]
-		_, exists, err := store.GetByKey(key)
-		if err != nil {
-			return nil, err
-		}
-		if !exists {
-			return nil, fmt.Errorf("%w: %s, during a Replace by equal keys", errMissing, key)
-		}
-		latencies = append(latencies, float64(time.Since(start)-due)/float64(time.Microsecond))
-	}
-}
+// stallTime is how long the writes of one phase go on in a full run.
+const stallTime = 600 * time.Millisecond

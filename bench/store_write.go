@@ -14,14 +14,14 @@ import (
 	"github.com/kinformer/cache/bench/internal/workload"
 )
 
-// storeWriteRows are the writes, by one goroutine. Each leaves the store as it
+// writeRows are the writes, by one goroutine. Each leaves the store as it
 // found it.
-func storeWriteRows() []row {
+func (h holding) writeRows() []row {
 	return []row{
-		storeRow("store/update-same", "Update, index values unchanged", planUpdateSame),
-		storeRow("store/update-moved", "Update, two of three index values changed", planUpdateMoved),
-		storeRow("store/add-delete", "Add and Delete of one more object", planAddDelete),
-		replaceRow(),
+		h.row("update-same", "Update, index values unchanged", planUpdateSame),
+		h.row("update-moved", "Update, two of three index values changed", planUpdateMoved),
+		h.row("add-delete", "Add and Delete of one more object", planAddDelete),
+		h.replaceRow(),
 	}
 }
 
@@ -88,8 +88,10 @@ func planAddDelete(e *env, p *workload.Population) (storeOps, int) {
 }
 
 // replaceRow replaces all objects by the same objects, decoded anew, in turns.
-func replaceRow() row {
-	setup := func(ctx context.Context, e *env) (trial, error) {
+func (h holding) replaceRow() row {
+	r := h.rowOf(storeGroup, "replace")
+	r.title = "Replace of all by equal objects, decoded anew"
+	r.setup = func(ctx context.Context, e *env) (trial, error) {
 		lists, filled, err := replaceable(ctx, e)
 		if err != nil {
 			return nil, err
@@ -99,15 +101,19 @@ func replaceRow() row {
 			store := filled[s.index]
 			rounds[s.index]++
 			list := lists[rounds[s.index]%len(lists)]
-			usage, err := e.measure(func() error { return store.Replace(list, listVersion(0)) })
-			if err != nil {
-				return outcome{}, err
-			}
-			return storeOutcome(store, 0, append(milliseconds("", usage),
-				sample{"allocated", "B/object", float64(usage.Bytes) / float64(len(list))}))
+			return h.during(s, store, func() (outcome, error) { return replaceRound(e, store, list) })
 		}, nil
 	}
-	return row{group: storeGroup, name: "store/replace", title: "Replace of all by equal objects, decoded anew", setup: setup}
+	return r
+}
+
+func replaceRound(e *env, store clientgo.Indexer, list []any) (outcome, error) {
+	usage, err := e.measure(func() error { return store.Replace(list, listVersion(0)) })
+	if err != nil {
+		return outcome{}, err
+	}
+	return storeOutcome(store, 0, append(milliseconds("", usage),
+		sample{"allocated", "B/object", float64(usage.Bytes) / float64(len(list))}))
 }
 
 // replaceable returns two lists of equal objects, and stores that hold the

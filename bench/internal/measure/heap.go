@@ -32,32 +32,62 @@ const (
 	peakGCPercent = 1
 	// peakInterval is how often the heap is read.
 	peakInterval = 200 * time.Microsecond
+	// pointInterval is the time between two points of a course.
+	pointInterval = 10 * time.Millisecond
 )
 
 // PeakHeap runs do with a garbage collector that never rests, and returns how
 // many bytes the heap at its highest exceeded what it was before.
 func PeakHeap(do func() error) (uint64, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(peakGCPercent))
-	base := LiveHeap()
-	finish, highest := make(chan struct{}), make(chan uint64)
-	go func() { highest <- watchHeap(finish) }()
-	err := do()
-	close(finish)
-	peak := <-highest
-	return peak - min(base, peak), err
+	course, err := WatchHeap(peakGCPercent, do)
+	return course.Peak - min(course.Base, course.Peak), err
 }
 
-// watchHeap returns the highest heap size seen until finish is closed.
-func watchHeap(finish <-chan struct{}) uint64 {
+// HeapCourse is the heap over time, in bytes.
+type HeapCourse struct {
+	// Base is the live heap before, Peak the highest that the heap came to.
+	Base, Peak uint64
+	// Points are the highest since the point before.
+	Points []HeapPoint
+}
+
+// HeapPoint is the heap at a time after the start.
+type HeapPoint struct {
+	At    time.Duration
+	Bytes uint64
+}
+
+// WatchHeap runs do and reads the heap meanwhile. Garbage is at most the given
+// percentage of the live heap.
+func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	course := HeapCourse{Base: LiveHeap()}
+	finish, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		course.follow(finish)
+	}()
+	err := do()
+	close(finish)
+	<-finished
+	return course, err
+}
+
+// follow reads the heap until finish is closed.
+func (c *HeapCourse) follow(finish <-chan struct{}) {
 	ticks := time.NewTicker(peakInterval)
 	defer ticks.Stop()
-	peak := uint64(0)
-	for {
-		peak = max(peak, heapObjects())
+	start, highest := time.Now(), uint64(0)
+	for ended := false; !ended; {
 		select {
 		case <-ticks.C:
 		case <-finish:
-			return max(peak, heapObjects())
+			ended = true
+		}
+		highest = max(highest, heapObjects())
+		if at := time.Since(start); ended || at >= time.Duration(len(c.Points))*pointInterval {
+			c.Points = append(c.Points, HeapPoint{at, highest})
+			c.Peak, highest = max(c.Peak, highest), 0
 		}
 	}
 }

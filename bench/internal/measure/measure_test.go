@@ -64,6 +64,25 @@ func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
 	assert.Less(t, peak, uint64(size)*2)
 }
 
+func TestHeapCourseRunsThroughThePeak(t *testing.T) {
+	const size = 32 << 20
+	course, err := WatchHeap(1, func() error {
+		held := make([]byte, size)
+		<-time.After(30 * time.Millisecond)
+		runtime.KeepAlive(held)
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, course.Points)
+	highest := uint64(0)
+	for i, p := range course.Points {
+		highest = max(highest, p.Bytes)
+		assert.True(t, i == 0 || p.At > course.Points[i-1].At)
+	}
+	assert.Equal(t, highest, course.Peak)
+	assert.GreaterOrEqual(t, course.Peak, course.Base+size*9/10)
+}
+
 func TestThisMachine(t *testing.T) {
 	machine := ThisMachine()
 	assert.Equal(t, runtime.NumCPU(), machine.Cores)

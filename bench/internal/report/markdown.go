@@ -79,9 +79,17 @@ func (r *Row) writeTo(b *strings.Builder) {
 	for _, m := range r.Measures {
 		both := m.Summaries()
 		fmt.Fprintf(b, "| %s | %s | %s, %s | %s | %s | %s |\n", name, title, m.Name, m.Unit,
-			cell(both[0]), cell(both[1]), m.Verdict())
+			cell(both[0]), cell(both[1]), m.ratio())
 		name, title = "", ""
 	}
+}
+
+// ratio is the last cell of a measure's line.
+func (m Measure) ratio() string {
+	if m.Shown {
+		return ""
+	}
+	return m.Verdict().String()
 }
 
 // cell is the median with the range, where there is one.

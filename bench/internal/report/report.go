@@ -48,12 +48,30 @@ type Row struct {
 	Title string `json:"title"`
 	// Measures are in the order in which the workload reports them.
 	Measures []Measure `json:"measures"`
+	// Curves are what pictures of the row are drawn from.
+	Curves []Curve `json:"curves,omitempty"`
 }
+
+// Curve is a line for each side and round: the quantiles of a distribution, or
+// something over time.
+type Curve struct {
+	Name string `json:"name"`
+	// X and Y say what the axes are, with units.
+	X string `json:"x"`
+	Y string `json:"y"`
+	// Rounds are the lines of the two sides, in the order of the rounds.
+	Rounds [2][][]Point `json:"rounds"`
+}
+
+// Point is x and y.
+type Point [2]float64
 
 // Measure is one figure of a row, sampled once per side and round.
 type Measure struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
+	// Shown says that less is not better: the sides are not compared.
+	Shown bool `json:"shown,omitempty"`
 	// Samples are those of the two sides, in the order of the rounds.
 	Samples [2][]float64 `json:"samples"`
 }
@@ -69,16 +87,39 @@ func (m Measure) Verdict() stats.Verdict {
 	return stats.Compare(both[0], both[1])
 }
 
-// Record appends a sample of a side to the measure of that name, which is made
-// when it is new.
+// Record appends a sample of a side to the measure of that name.
 func (r *Row) Record(side int, name, unit string, sample float64) {
+	m := r.measure(name, unit)
+	m.Samples[side] = append(m.Samples[side], sample)
+}
+
+// Show is Record for a figure of which less is not better.
+func (r *Row) Show(side int, name, unit string, sample float64) {
+	m := r.measure(name, unit)
+	m.Shown = true
+	m.Samples[side] = append(m.Samples[side], sample)
+}
+
+// measure is the measure of that name, which is made when it is new.
+func (r *Row) measure(name, unit string) *Measure {
 	for i := range r.Measures {
 		if m := &r.Measures[i]; m.Name == name && m.Unit == unit {
-			m.Samples[side] = append(m.Samples[side], sample)
+			return m
+		}
+	}
+	r.Measures = append(r.Measures, Measure{Name: name, Unit: unit})
+	return &r.Measures[len(r.Measures)-1]
+}
+
+// Draw appends a line of a side to the curve of that name.
+func (r *Row) Draw(side int, name, x, y string, points []Point) {
+	for i := range r.Curves {
+		if c := &r.Curves[i]; c.Name == name {
+			c.Rounds[side] = append(c.Rounds[side], points)
 			return
 		}
 	}
-	m := Measure{Name: name, Unit: unit}
-	m.Samples[side] = append(m.Samples[side], sample)
-	r.Measures = append(r.Measures, m)
+	c := Curve{Name: name, X: x, Y: y}
+	c.Rounds[side] = append(c.Rounds[side], points)
+	r.Curves = append(r.Curves, c)
 }

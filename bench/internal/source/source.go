@@ -18,8 +18,10 @@ package source
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +39,17 @@ type Options struct {
 	WatchList bool
 	// ChannelCapacity is the number of slots of every ResultChan.
 	ChannelCapacity int
+	// Pages makes the source honour the limit of a list, as an API server does
+	// that reads from etcd. Without it every list is one page, as from the
+	// server's watch cache.
+	Pages bool
 }
 
-// Generation is one state of the server.
+// Generation is one state of the server: pods, or what they are decoded from.
 type Generation struct {
 	pods            []*corev1.Pod
-	list            func() *corev1.PodList // made once, by the first call
+	list            func() []corev1.Pod // made once, by the first call
+	wire            [][]byte            // instead of pods and list
 	resourceVersion string
 }
 
@@ -51,15 +58,77 @@ type Generation struct {
 func NewGeneration(population *workload.Population, resourceVersion string) *Generation {
 	return &Generation{
 		pods:            population.Pods,
-		list:            sync.OnceValue(func() *corev1.PodList { return population.List(resourceVersion) }),
+		list:            sync.OnceValue(func() []corev1.Pod { return population.List(resourceVersion).Items }),
 		resourceVersion: resourceVersion,
 	}
+}
+
+// NewEncodedGeneration makes a state that is kept as the server sends it, as
+// protobuf. Everything that a request is answered with is decoded anew and
+// belongs to who asked.
+func NewEncodedGeneration(population *workload.Population, resourceVersion string) (*Generation, error) {
+	wire := make([][]byte, len(population.Pods))
+	for i, pod := range population.Pods {
+		var err error
+		if wire[i], err = pod.Marshal(); err != nil {
+			return nil, fmt.Errorf("source: encode pod %d: %w", i, err)
+		}
+	}
+	return &Generation{wire: wire, resourceVersion: resourceVersion}, nil
+}
+
+func (g *Generation) size() int { return max(len(g.pods), len(g.wire)) }
+
+// pod is pod number i as an event carries it.
+func (g *Generation) pod(i int) (*corev1.Pod, error) {
+	if g.wire == nil {
+		return g.pods[i], nil
+	}
+	pod := &corev1.Pod{}
+	return pod, pod.Unmarshal(g.wire[i])
+}
+
+// items are the pods from number from up to number to as a list carries them.
+func (g *Generation) items(from, to int) ([]corev1.Pod, error) {
+	if g.wire == nil {
+		return g.list()[from:to:to], nil
+	}
+	items := make([]corev1.Pod, to-from)
+	for i := range items {
+		if err := items[i].Unmarshal(g.wire[from+i]); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// page is a part of the state, as the typed list that a response decodes to,
+// from item number from on. A limit of 0 is none.
+func (g *Generation) page(from, limit int) (*corev1.PodList, error) {
+	to := g.size()
+	if limit > 0 {
+		to = min(to, from+limit)
+	}
+	if from < 0 || from > to {
+		return nil, fmt.Errorf("source: no list begins at item %d of %d", from, g.size())
+	}
+	items, err := g.items(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("source: decode: %w", err)
+	}
+	page := &corev1.PodList{Items: items}
+	page.ResourceVersion = g.resourceVersion
+	if to < g.size() {
+		page.Continue = strconv.Itoa(to)
+	}
+	return page, nil
 }
 
 // Source is a ListerWatcherWithContext.
 type Source struct {
 	options  Options
 	selected atomic.Pointer[Generation]
+	asked    atomic.Pointer[time.Time]
 	streams  chan *Stream
 }
 
@@ -75,12 +144,27 @@ func New(generation *Generation, options Options) *Source {
 }
 
 // Select makes the generation the one that the next list or watch-list gets.
-// It makes the list, where lists are served, so that no request has to.
+// It makes the list, where lists are served that all requests share, so that
+// no request has to.
 func (s *Source) Select(generation *Generation) {
-	if !s.options.WatchList {
+	if !s.options.WatchList && generation.list != nil {
 		generation.list()
 	}
+	s.asked.Store(&time.Time{})
 	s.selected.Store(generation)
+}
+
+// Asked is when the selected generation was first asked for; zero if it was
+// not.
+func (s *Source) Asked() time.Time { return *s.asked.Load() }
+
+// ask is the generation for a request.
+func (s *Source) ask() *Generation {
+	if s.Asked().IsZero() {
+		now := time.Now()
+		s.asked.Store(&now)
+	}
+	return s.selected.Load()
 }
 
 // IsWatchListSemanticsUnSupported tells client-go's reflector, under the name
@@ -88,9 +172,18 @@ func (s *Source) Select(generation *Generation) {
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
 
 // ListWithContext answers with the selected generation's list.
-func (s *Source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	list := *s.selected.Load().list()
-	return &list, nil
+func (s *Source) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	from, limit := 0, 0
+	if s.options.Pages {
+		limit = int(options.Limit)
+	}
+	if options.Continue != "" {
+		var err error
+		if from, err = strconv.Atoi(options.Continue); err != nil {
+			return nil, fmt.Errorf("source: continue token: %w", err)
+		}
+	}
+	return s.ask().page(from, limit)
 }
 
 // List is ListWithContext without a context.
@@ -105,7 +198,7 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
 		return stream, s.announce(stream)
 	}
-	generation := s.selected.Load()
+	generation := s.ask()
 	go func() {
 		if stream.sendInitial(ctx, generation) == nil && s.announce(stream) != nil {
 			stream.Stop()
@@ -194,7 +287,11 @@ func (s *Stream) Expire(ctx context.Context) error {
 // sendInitial streams a whole generation and ends it with the bookmark that
 // says so.
 func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
-	for _, pod := range generation.pods {
+	for i := range generation.size() {
+		pod, err := generation.pod(i)
+		if err != nil {
+			return fmt.Errorf("source: stream pod %d: %w", i, err)
+		}
 		if err := s.Send(ctx, watch.Event{Type: watch.Added, Object: pod}); err != nil {
 			return err
 		}

@@ -24,9 +24,14 @@ var _ clientgo.ListerWatcher = (*Source)(nil)
 
 func generation(t *testing.T, n int, resourceVersion string) *Generation {
 	t.Helper()
-	population, err := workload.New(t.Context(), workload.Config{N: n, Seed: 1, Light: true})
+	return NewGeneration(population(t, n), resourceVersion)
+}
+
+func population(t *testing.T, n int) *workload.Population {
+	t.Helper()
+	pods, err := workload.New(t.Context(), workload.Config{N: n, Seed: 1, Light: true})
 	require.NoError(t, err)
-	return NewGeneration(population, resourceVersion)
+	return pods
 }
 
 func TestWatchListSupportIsAnnounced(t *testing.T) {
@@ -109,4 +114,46 @@ func TestUnfedWatchesAreAnError(t *testing.T) {
 	}
 	_, err := s.Watch(metav1.ListOptions{})
 	assert.ErrorContains(t, err, "nobody feeds them")
+}
+
+func TestPagesEndWhereTheLimitSays(t *testing.T) {
+	encoded, err := NewEncodedGeneration(population(t, 5), "10")
+	require.NoError(t, err)
+	for name, g := range map[string]*Generation{"shared": generation(t, 5, "10"), "encoded": encoded} {
+		t.Run(name, func(t *testing.T) {
+			s := New(g, Options{Pages: true})
+			var sizes []int
+			options := metav1.ListOptions{Limit: 2}
+			for {
+				list, err := s.ListWithContext(t.Context(), options)
+				require.NoError(t, err)
+				page := list.(*corev1.PodList)
+				assert.Equal(t, "10", page.ResourceVersion)
+				sizes = append(sizes, len(page.Items))
+				if options.Continue = page.Continue; options.Continue == "" {
+					break
+				}
+			}
+			assert.Equal(t, []int{2, 2, 1}, sizes)
+			_, err := s.ListWithContext(t.Context(), metav1.ListOptions{Continue: "77"})
+			assert.Error(t, err)
+			_, err = s.ListWithContext(t.Context(), metav1.ListOptions{Continue: "x"})
+			assert.Error(t, err)
+		})
+	}
+}
+
+func TestEncodedGenerationsAreDecodedForEachRequest(t *testing.T) {
+	pods := population(t, 2)
+	g, err := NewEncodedGeneration(pods, "10")
+	require.NoError(t, err)
+	one, err := g.pod(1)
+	require.NoError(t, err)
+	two, err := g.pod(1)
+	require.NoError(t, err)
+	assert.NotSame(t, one, two)
+	assert.Equal(t, pods.Pods[1], one)
+	items, err := g.items(0, 2)
+	require.NoError(t, err)
+	assert.Equal(t, *pods.Pods[0], items[0])
 }

@@ -1,0 +1,105 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/source"
+	"github.com/kinformer/cache/bench/internal/workload"
+)
+
+const (
+	// courseShare is the share of the objects that these rows work on: they
+	// decode all objects for every list.
+	courseShare = 5
+	// courseGCPercent is a compromise: garbage is at most this share of what
+	// lives, and the collector leaves time for the rest.
+	courseGCPercent = 10
+)
+
+// courseRows are the heap over a start and a relist with realistic objects
+// that are decoded for each request, as those of a server are: who keeps an
+// object keeps its memory.
+func courseRows() []row {
+	trimmed := syncMode{name: "list-500-trim", title: "by list, pages of 500, with a trimming transform",
+		options: source.Options{Pages: true}, trim: true, slow: true}
+	var all []row
+	for _, mode := range append(syncModes(), trimmed) {
+		all = append(all, row{
+			group: syncGroup, name: "course/" + mode.name, slow: mode.slow, rounds: 3,
+			title: fmt.Sprintf("heap over time, 1/%d of the objects, decoded for each request, %s", courseShare, mode.title),
+			setup: func(ctx context.Context, e *env) (trial, error) { return courseTrial(ctx, e, mode) },
+		})
+	}
+	return all
+}
+
+func courseTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
+	population, err := e.population(ctx)
+	if err != nil {
+		return nil, err
+	}
+	part := &workload.Population{Pods: population.Pods[:max(1, len(population.Pods)/courseShare)]}
+	first, err := source.NewEncodedGeneration(part, listVersion(0))
+	if err != nil {
+		return nil, err
+	}
+	second, err := source.NewEncodedGeneration(part, listVersion(1))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s side) (outcome, error) {
+		return courseRound(ctx, s, mode, first, second, len(part.Pods))
+	}, nil
+}
+
+func courseRound(ctx context.Context, s side, mode syncMode, first, second *source.Generation, objects int) (outcome, error) {
+	plain := mode
+	plain.trim = false
+	r, err := newRelisting(s, plain, first, second, objects)
+	if err != nil {
+		return outcome{}, err
+	}
+	if mode.trim {
+		if err := r.SetTransform(trim); err != nil { // in place: nobody else has the objects
+			return outcome{}, fmt.Errorf("set transform: %w", err)
+		}
+	}
+	var courses [2]measure.HeapCourse
+	state, err := r.run(ctx, func(phase int, do func() error) (err error) {
+		courses[phase], err = measure.WatchHeap(courseGCPercent, do)
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	var (
+		each   = 1 / float64(objects)
+		steady = float64(courses[1].Base) - float64(courses[0].Base)
+		beyond = func(course measure.HeapCourse) float64 { return float64(course.Peak) - float64(courses[1].Base) }
+	)
+	return outcome{
+		check: state,
+		samples: []sample{
+			{"held when synced, objects included", "B/object", steady * each},
+			{"start, peak beyond that", "B/object", beyond(courses[0]) * each},
+			{"relist, peak beyond that", "B/object", beyond(courses[1]) * each},
+		},
+		shown:  []sample{{"relist, peak", "% of what is held", 100 * (1 + beyond(courses[1])/steady)}},
+		curves: []curve{courseOf("start", courses[0], courses[0].Base), courseOf("relist", courses[1], courses[0].Base)},
+	}, nil
+}
+
+// courseOf is the course beyond the heap that was there without the informer.
+func courseOf(name string, course measure.HeapCourse, without uint64) curve {
+	c := curve{name: name, x: "s", y: "MB"}
+	for _, p := range course.Points {
+		c.points = append(c.points, report.Point{p.At.Seconds(), (float64(p.Bytes) - float64(without)) / 1e6})
+	}
+	return c
+}
