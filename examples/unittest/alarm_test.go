@@ -33,7 +33,6 @@ func TestAlarm(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- alarm.Run(ctx, src) }()
 		assert.Equal(t, "raise ns/b", <-events, "it had failed before the start")
-
 		cachetest.PatchAs(src, "ns", "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 		assert.Equal(t, "raise ns/a", <-events)
 		cachetest.PatchAs(src, "ns", "a", func(p *corev1.Pod) { p.Labels = map[string]string{"touched": "yes"} })
@@ -50,7 +49,6 @@ func TestAlarm(t *testing.T) {
 		src.Compact(src.ResourceVersion())
 		heal()
 		assert.Equal(t, "clear ns/b", <-events, "from a tombstone")
-
 		cancel()
 		assert.NoError(t, <-ended)
 		assert.Empty(t, events)

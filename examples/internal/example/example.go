@@ -24,6 +24,8 @@ import (
 // stopTimeout bounds the end of the embedded server.
 const stopTimeout = 10 * time.Second
 
+const kubeconfig = "kubeconfig" // the flag
+
 // options are the flags that all examples have.
 type options struct {
 	kubeconfig string
@@ -36,10 +38,13 @@ type options struct {
 // 2 for bad flags.
 func Main(run func(ctx context.Context, config *rest.Config) error) {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; empty starts the embedded API server")
+	if flag.Lookup(kubeconfig) == nil { // controller-runtime has that flag
+		flag.String(kubeconfig, "", "kubeconfig file of the cluster; empty starts the embedded API server")
+	}
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server, as make apiserver builds it; empty builds it first, which takes minutes once")
 	flag.DurationVar(&o.duration, "for", 0, "when to end; 0 means at an interrupt, or after 10s on the embedded server")
 	flag.Parse()
+	o.kubeconfig = flag.Lookup(kubeconfig).Value.String()
 	name := filepath.Base(os.Args[0])
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "%s: unexpected argument %q\n", name, flag.Arg(0))
