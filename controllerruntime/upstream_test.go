@@ -53,7 +53,7 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 		assert.Contains(t, out, "ok  \t"+controllerRuntime+"/pkg/"+folder+"\t")
 	}
 	suites := regexp.MustCompile(`(\d+) Passed \| 0 Failed \| \d+ Pending \| 0 Skipped`).FindAllString(out, -1)
-	assert.Len(t, suites, 3, "one with pending specs counts, they are controller-runtime's own matter")
+	assert.Len(t, suites, 4, "cache, cache/internal, source, internal/source; what is pending is so upstream")
 	t.Log(suites)
 }
 
