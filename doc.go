@@ -73,8 +73,33 @@
 // removes handlers, handler_statistics.go tells how each of them is doing.
 //
 // DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO, or the queue of WithCoalescedQueue. Names and
-// contracts that are client-go's are aliases and live in the clientgo*.go files; nothing else does. What this package exports
-// beyond client-go's names is listed in testdata/surface/own.txt.
+// contracts that are client-go's are aliases and live in the clientgo*.go files; nothing else does.
+//
+// # Names beyond client-go's
+//
+// All of them are optional. What client-go has is documented where it stands; these are ours alone:
+//
+//   - Slow handlers: [Deliver] with a [Delivery], whose [Overflow] is [Lossless], [Block], [Coalesce] or [Disconnect]
+//     ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
+//     and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
+//   - Reads of any store: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a type: [TypedAll], [TypedByIndexSeq], [TypedGet].
+//   - Consistent reads of several queries: [SnapshotOf] returns a [Snapshot] ([ErrSnapshotClosed], [ErrForeignStore]);
+//     [SnapshotStatsOf] returns [SnapshotStats].
+//   - What an informer does: [StatusOf] returns a [Status] with a [Phase], which is [PhaseNew], [PhaseListing],
+//     [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or [PhaseStopped]; [WaitForSync] and [WaitForVersion] wait, with
+//     [ErrNotSupported] and [ErrNotComparable].
+//   - Options of informers: [InformerFunc] makes a constructor of [Option] values: [WithIdentifier], [WithObjectDescription];
+//     for the server [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList], [ListModeWatchList]), [WithPageSize],
+//     [WithBackoff], [WithStreamSilence], [WithIdleTimeout], [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]);
+//     for its errors [WithErrorPolicy] with an [ErrorPolicy] that makes an [ErrorDecision], such as [StopOnForbidden] and
+//     [WaitForResource]; for the queue [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
+//     [WithProcessErrorHandler] ([ProcessErrorHandler]).
+//   - Queues: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit], [DeltaFIFO.SetMaxHistory]; [QueueStatsOf] returns [QueueStats];
+//     [RetryProcess] with a [RetryPolicy] and [RetryStats]; [RunReflector] runs the reflector on a store of the user's.
+//   - Index functions that fail: the store options [OnIndexFailure] ([IndexFailure]) and [WithIndexPanics]; [IndexFailures]
+//     counts.
+//
+// Package factory has the factories, and package cachetest the test kit.
 //
 // # Locks
 //

@@ -14,7 +14,8 @@
 // The generic API server stack: k8s.io/apiserver's registry, watch cache and
 // etcd3 storage, with an etcd in the same process, serving
 //
-//   - core/v1: pods, nodes, configmaps, secrets, services, namespaces, events
+//   - core/v1: pods, nodes, configmaps, secrets, serviceaccounts, services,
+//     namespaces, events
 //   - apps/v1: deployments, replicasets
 //   - coordination.k8s.io/v1: leases
 //   - events.k8s.io/v1: events

@@ -92,7 +92,7 @@ func TestEveryBuiltinResourceIsServed(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"v1/pods", "v1/pods/status", "v1/nodes", "v1/configmaps", "v1/secrets", "v1/services", "v1/namespaces",
+		"v1/pods", "v1/pods/status", "v1/nodes", "v1/configmaps", "v1/secrets", "v1/serviceaccounts", "v1/services", "v1/namespaces",
 		"v1/events", "apps/v1/deployments", "apps/v1/deployments/status", "apps/v1/replicasets",
 		"coordination.k8s.io/v1/leases", "events.k8s.io/v1/events",
 		"apiextensions.k8s.io/v1/customresourcedefinitions",

@@ -82,6 +82,12 @@ var resources = []resource{
 		newList:   func() runtime.Object { return &corev1.ConfigMapList{} },
 	},
 	{
+		version: corev1.SchemeGroupVersion, kind: "ServiceAccount", plural: "serviceaccounts", singular: "serviceaccount",
+		short: []string{"sa"}, namespaced: true,
+		newObject: func() runtime.Object { return &corev1.ServiceAccount{} },
+		newList:   func() runtime.Object { return &corev1.ServiceAccountList{} },
+	},
+	{
 		version: corev1.SchemeGroupVersion, kind: "Secret", plural: "secrets", singular: "secret",
 		namespaced: true,
 		newObject:  func() runtime.Object { return &corev1.Secret{} },

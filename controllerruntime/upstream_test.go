@@ -1,0 +1,112 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+	theirImport       = `"k8s.io/client-go/tools/cache"`
+	ourImport         = `"github.com/kinformer/cache"`
+
+	// upstreamPatience bounds building and running their tests, which take about a minute.
+	upstreamPatience = 8 * time.Minute
+)
+
+// upstreamPackages are those whose tests are about caches and informers.
+var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/internal/source/..."}
+
+// TestControllerRuntimesOwnTests runs controller-runtime's own tests of its caches and sources, those that it exports included,
+// on the embedded API server. They are copied from the module cache with nothing changed but the import of tools/cache.
+func TestControllerRuntimesOwnTests(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
+	defer cancel()
+	s := newStage(t, ctx)
+	require.NoError(t, s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}))
+	require.NoError(t, s.Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}}))
+
+	dir := t.TempDir()
+	swapped := copyUpstream(t, ctx, dir)
+	assert.Contains(t, swapped, "pkg/cache/internal/informers.go")
+	out := goCommand(t, ctx, dir, []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + s.Kubeconfig(), "GINKGO_NO_COLOR=TRUE"},
+		append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=5m"}, upstreamPackages...)...)
+	for _, folder := range []string{"cache", "source", "internal/source"} {
+		assert.Contains(t, out, "ok  \t"+controllerRuntime+"/pkg/"+folder+"\t")
+	}
+	suites := regexp.MustCompile(`(\d+) Passed \| 0 Failed \| \d+ Pending \| 0 Skipped`).FindAllString(out, -1)
+	assert.Len(t, suites, 4, "cache, cache/internal, source, internal/source; what is pending is so upstream")
+	t.Log(suites)
+}
+
+// copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the files that do.
+func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []string) {
+	t.Helper()
+	from := os.DirFS(strings.TrimSpace(goCommand(t, ctx, ".", nil, "list", "-m", "-f", "{{.Dir}}", controllerRuntime)))
+	require.NoError(t, fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || (filepath.Ext(path) != ".go" && filepath.Dir(path) != ".") {
+			return err
+		}
+		text, err := fs.ReadFile(from, path)
+		if err != nil {
+			return err
+		}
+		src := strings.ReplaceAll(string(text), theirImport, ourImport)
+		if src != string(text) {
+			swapped = append(swapped, path)
+		}
+		to := filepath.Join(dir, filepath.FromSlash(path))
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, []byte(src), 0o644))
+	}))
+	addSums(t, filepath.Join(dir, "go.sum"), "go.sum")
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	goCommand(t, ctx, dir, nil, "mod", "edit", "-require=github.com/kinformer/cache@v0.0.0", "-replace=github.com/kinformer/cache="+root)
+	return swapped
+}
+
+// addSums adds the lines of one go.sum to another, so that no checksum has to be asked for over the network.
+func addSums(t *testing.T, to, from string) {
+	t.Helper()
+	var lines []string
+	for _, path := range []string{to, from} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		lines = slices.AppendSeq(lines, strings.Lines(string(text)))
+	}
+	slices.Sort(lines)
+	require.NoError(t, os.WriteFile(to, []byte(strings.Join(slices.Compact(lines), "")), 0o644))
+}
+
+// goCommand runs the go command, with more environment, and returns what it printed.
+func goCommand(t *testing.T, ctx context.Context, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // which it hands on to the tests
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w (context: %v)", strings.Join(args, " "), err, ctx.Err())
+	}
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}

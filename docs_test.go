@@ -1,0 +1,63 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, the targets of make that they name
+// exist, and so do the tests.
+func TestDocumentsLeadSomewhere(t *testing.T) {
+	files, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	tests := allTests(t)
+	for _, file := range append(files, more...) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, link := range found(text, `\]\(([^)#:]+)\)`) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(file), link))
+			assert.NoError(t, err, "link in %s", file)
+		}
+		for _, target := range found(text, "(?:`|    )make ([a-z]+)") {
+			assert.Regexp(t, "(?m)^"+target+":", string(makefile), "make %s in %s", target, file)
+		}
+		for _, test := range found(text, "`(Test[A-Z]\\w+)`") {
+			assert.Contains(t, tests, test, "in %s", file)
+		}
+	}
+}
+
+// found returns what the expression's group matched.
+func found(text []byte, expression string) (groups []string) {
+	for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
+		groups = append(groups, string(match[1]))
+	}
+	return groups
+}
+
+// allTests returns the names of the tests of all modules.
+func allTests(t *testing.T) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		names = append(names, found(text, `(?m)^func (Test[A-Z]\w+)\(`)...)
+		return err
+	}))
+	return names
+}

@@ -1,0 +1,80 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered with cache.Coalesce it hears of
+// each pod's last state, what waits for it grows with the pods that changed and not with their changes, and nobody else is held up.
+// Every second it says how the handler is doing. It writes nothing.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/examples/internal/example"
+	"github.com/kinformer/cache/factory"
+)
+
+var work = flag.Duration("work", 200*time.Millisecond, "how long the handler takes for a pod")
+
+func main() { example.Main(run) }
+
+// run follows pods until ctx ends.
+func run(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+	slow := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { handle(ctx, "new", obj.(*corev1.Pod)) },
+		UpdateFunc: func(_, obj any) { handle(ctx, "changed", obj.(*corev1.Pod)) },
+	}
+	registration, err := f.Core().V1().Pods().Informer().AddEventHandler(cache.Deliver(slow, cache.Delivery{
+		Name:     "slow",
+		Overflow: cache.Coalesce,
+	}))
+	if err != nil {
+		return err
+	}
+	f.StartWithContext(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { report(ctx, registration.(cache.MeasuredRegistration)) })
+	<-ctx.Done()
+	watching.Wait()
+	f.Shutdown()
+	return nil
+}
+
+// handle stands for work that takes long, and that ctx ends.
+func handle(ctx context.Context, what string, pod *corev1.Pod) {
+	select {
+	case <-time.After(*work):
+		fmt.Printf("%s/%s is %s, version %s\n", pod.Namespace, pod.Name, what, pod.ResourceVersion)
+	case <-ctx.Done():
+	}
+}
+
+// report says each second how the handler is doing. What coalesced counts, the handler need not hear any more.
+func report(ctx context.Context, registration cache.MeasuredRegistration) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s := registration.Statistics()
+			fmt.Printf("handler %s is %s: %d delivered, %d coalesced, %d waiting for up to %s\n",
+				s.Name, s.State, s.Delivered, s.Coalesced, s.Pending, s.Oldest.Round(time.Millisecond))
+		case <-ctx.Done():
+			return
+		}
+	}
+}

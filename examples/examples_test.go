@@ -1,0 +1,250 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kinformer/cache/examples/internal/example"
+)
+
+const checksum = "example.kinformer.io/checksum"
+
+func newClient(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(stage.server.Config())
+	require.NoError(t, err)
+	return client
+}
+
+func createPod(t *testing.T, client kubernetes.Interface, namespace, name, node string) {
+	t.Helper()
+	_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+func deletePod(t *testing.T, client kubernetes.Interface, namespace, name string) {
+	t.Helper()
+	require.NoError(t, client.CoreV1().Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// putConfigMap creates or replaces a ConfigMap with one value, and a label if it is not empty.
+func putConfigMap(t *testing.T, client kubernetes.Interface, namespace, name, label, value string) {
+	t.Helper()
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
+	if label != "" {
+		obj.Labels = map[string]string{checksum: label}
+	}
+	_, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), obj, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+func checksumOf(t *testing.T, client kubernetes.Interface, namespace, name string) string {
+	t.Helper()
+	found, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return found.Annotations[checksum]
+}
+
+// testSigning is what both controllers have to do; written says so.
+func testSigning(t *testing.T, client kubernetes.Interface, namespace string, p *process, written string) {
+	first := p.await("^" + namespace + "/before: " + written)[1]
+	assert.Contains(t, checksumOf(t, client, namespace, "before"), first)
+	_, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "before", types.MergePatchType, []byte(`{"data":{"key":"two"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	second := p.await("^" + namespace + "/before: " + written)[1]
+	assert.Contains(t, checksumOf(t, client, namespace, "before"), second)
+	assert.NotEqual(t, first, second)
+
+	putConfigMap(t, client, namespace, "other", "", "one")
+	putConfigMap(t, client, namespace, "after", "wanted", "one")
+	assert.Equal(t, first, p.await("^" + namespace + "/after: " + written)[1], "the data is what before had")
+	assert.Empty(t, checksumOf(t, client, namespace, "other"))
+}
+
+func leaseHolder(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	lease, err := client.CoordinationV1().Leases("default").Get(t.Context(), "kinformer-example-controller", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotNil(t, lease.Spec.HolderIdentity)
+	return *lease.Spec.HolderIdentity
+}
+
+func TestController(t *testing.T) {
+	client := newClient(t)
+	putConfigMap(t, client, "classic", "before", "wanted", "one")
+	leader := start(t, "controller")
+	leader.await("^leading$")
+	held := leaseHolder(t, client)
+	standby := start(t, "controller")
+	testSigning(t, client, "classic", leader, `checksum (\w+) written: true`)
+	leader.interrupt()
+	standby.await("^leading$")
+	assert.NotEqual(t, held, leaseHolder(t, client))
+	putConfigMap(t, client, "classic", "late", "wanted", "three")
+	standby.await("^classic/late: checksum")
+	standby.interrupt()
+	assert.Empty(t, leaseHolder(t, client), "the lease is given up")
+}
+
+func TestControllerRuntime(t *testing.T) {
+	client := newClient(t)
+	putConfigMap(t, client, "runtime", "before", "wanted", "one")
+	p := start(t, "controllerruntime")
+	testSigning(t, client, "runtime", p, `checksum (\w+) written, as \d+ others`)
+	p.interrupt()
+}
+
+func TestTyped(t *testing.T) {
+	client := newClient(t)
+	createPod(t, client, "typed", "a", "typed-node")
+	p := start(t, "typed")
+	p.await("^typed-node has 1 pods; a is one of them$")
+	createPod(t, client, "typed", "b", "typed-node")
+	p.await("^typed/b is on typed-node, which has 2 pods now$")
+	deletePod(t, client, "typed", "a")
+	p.await("^typed/a was on typed-node, which has 1 pods now$")
+	p.interrupt()
+}
+
+// TestDynamic starts before the resource is there.
+func TestDynamic(t *testing.T) {
+	p := start(t, "dynamic")
+	require.NoError(t, stage.server.InstallCRD(t.Context(), example.Widget))
+	p.await("^synced: 0 widgets are in the namespace default$")
+	client, err := dynamic.NewForConfig(stage.server.Config())
+	require.NoError(t, err)
+	widgets := client.Resource(example.Widget.Resource()).Namespace("default")
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.kinformer.io/v1", "kind": "Widget", "metadata": map[string]any{"name": "w"},
+		"spec": map[string]any{"size": int64(1), "colour": "red"},
+	}}
+	_, err = widgets.Create(t.Context(), widget, metav1.CreateOptions{})
+	require.NoError(t, err)
+	p.await(`^default/w: added, in the initial list: false, spec map\[colour:red size:1\]$`)
+	_, err = widgets.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{"size":2,"colour":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	p.await("^default/w: spec.colour is <nil>, was red$")
+	p.await("^default/w: spec.size is 2, was 1$")
+	require.NoError(t, widgets.Delete(t.Context(), "w", metav1.DeleteOptions{}))
+	p.await("^default/w: deleted$")
+	p.interrupt()
+}
+
+func TestMetadata(t *testing.T) {
+	secrets := newClient(t).CoreV1().Secrets("metadata")
+	p := start(t, "metadata")
+	p.await("^synced: 0 secrets in the cluster$")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"word": "hush"}}
+	_, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
+	require.NoError(t, err)
+	p.await("^secrets: s came, 1 secrets are in metadata now$")
+	require.NoError(t, secrets.Delete(t.Context(), "s", metav1.DeleteOptions{}))
+	p.await("^secrets: s went, 0 secrets are in metadata now$")
+	p.interrupt()
+}
+
+func TestCoalesce(t *testing.T) {
+	const changes = 60
+	client := newClient(t)
+	createPod(t, client, "coalesce", "p", "node")
+	p := start(t, "coalesce", "-work", "200ms")
+	p.await("^coalesce/p is new")
+	version := ""
+	for i := range changes {
+		changed, err := client.CoreV1().Pods("coalesce").Patch(t.Context(), "p", types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"annotations":{"step":"%d"}}}`, i), metav1.PatchOptions{})
+		require.NoError(t, err)
+		version = changed.ResourceVersion
+	}
+	p.await("^coalesce/p is changed, version " + version + "$")
+	coalesced, err := strconv.Atoi(p.await(`^handler slow is \w+: \d+ delivered, (\d+) coalesced`)[1])
+	require.NoError(t, err)
+	assert.NotZero(t, coalesced)
+	heard := strings.Count(strings.Join(p.interrupt(), "\n"), "coalesce/p is changed")
+	assert.Equal(t, changes, heard+coalesced)
+}
+
+func TestReadYourWrites(t *testing.T) {
+	said, err := start(t, "readyourwrites").end()
+	require.NoError(t, err)
+	require.Len(t, said, 5)
+	assert.Contains(t, said[4], "wrote 5 as version")
+	left, err := newClient(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, configMap := range left.Items {
+		assert.NotContains(t, configMap.Name, "kinformer-example")
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	client := newClient(t)
+	p := start(t, "snapshot")
+	totals := map[string]bool{}
+	for i := 0; len(totals) < 4; i++ {
+		createPod(t, client, fmt.Sprintf("snapshot-%d", i%2), fmt.Sprintf("p%d", i), fmt.Sprintf("snapshot-node-%d", i%3))
+		found := p.await(`^version \d+: (\d+) pods, (\d+) in \d+ namespaces, (\d+) on \d+ nodes$`)
+		assert.Equal(t, found[1], found[2])
+		assert.Equal(t, found[1], found[3])
+		totals[found[1]] = true
+	}
+	p.interrupt()
+}
+
+// TestOnTheEmbeddedServer runs a program as somebody does who has no cluster.
+func TestOnTheEmbeddedServer(t *testing.T) {
+	p := startAnywhere(t, "dynamic", "-for", "1m")
+	p.await("^synced: 6 widgets are in the namespace default$")
+	p.await(`^\w+/example-\d+: spec.size is \d+, was \d+$`)
+	p.interrupt()
+	assert.Contains(t, p.stderr.String(), "kubectl --kubeconfig")
+}
+
+func TestComplaints(t *testing.T) {
+	for want, args := range map[string][]string{
+		"kubeconfig: stat /does/not/exist: no such file":  {"-kubeconfig", "/does/not/exist"},
+		`-resource "pods" is not resource.version.group`:  {"-kubeconfig", stage.server.Kubeconfig(), "-resource", "pods"},
+		`unexpected argument "pods"`:                      {"pods"},
+		"flag provided but not defined: -unknown\nUsage ": {"-unknown"},
+	} {
+		_, err := startAnywhere(t, "dynamic", args...).end()
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and the README leads to it.
+func TestExamplesAreSmallAndListed(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	for _, folder := range append(programs, "unittest") {
+		files, err := filepath.Glob(folder + "/*.go")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		lines := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			lines += bytes.Count(text, []byte("\n"))
+		}
+		assert.Less(t, lines, 120, folder)
+		assert.True(t, bytes.Contains(readme, []byte("(examples/"+folder+")")), "README.md has no link to %s", folder)
+	}
+}
