@@ -89,8 +89,9 @@
 //     [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or [PhaseStopped]; [WaitForSync] and [WaitForVersion] wait, with
 //     [ErrNotSupported] and [ErrNotComparable].
 //   - Options of informers: [InformerFunc] makes a constructor of [Option] values: [WithIdentifier], [WithObjectDescription];
-//     for the server [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList], [ListModeWatchList]), [WithPageSize],
-//     [WithBackoff], [WithStreamSilence], [WithIdleTimeout], [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]);
+//     for the server [WithExpectedNamespace], [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
+//     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout], [WithStartJitter],
+//     [WithListSlots] ([ListSlots], [NewListSlots]);
 //     for its errors [WithErrorPolicy] with an [ErrorPolicy] that makes an [ErrorDecision], such as [StopOnForbidden] and
 //     [WaitForResource]; for the queue [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
 //     [WithProcessErrorHandler] ([ProcessErrorHandler]).
