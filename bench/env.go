@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -29,7 +30,7 @@ type env struct {
 
 	light bool
 	// atEnd is called when the row is done.
-	atEnd []func()
+	atEnd []func() error
 	// first and second are two generations of the same population, each
 	// decoded on its own; made when asked for.
 	first, second *workload.Population
@@ -40,17 +41,22 @@ type env struct {
 func (e *env) use(r row) {
 	light := r.light || e.allLight
 	if e.light != light {
-		e.first, e.second = nil, nil
+		e.drop()
 	}
 	e.light = light
 }
 
+// drop lets go of the objects; they are made again when asked for.
+func (e *env) drop() { e.first, e.second = nil, nil }
+
 // release ends what the setup of a row started.
-func (e *env) release() {
+func (e *env) release() error {
+	var failed []error
 	for _, end := range e.atEnd {
-		end()
+		failed = append(failed, end())
 	}
 	e.atEnd = nil
+	return errors.Join(failed...)
 }
 
 // population is the objects of the row.

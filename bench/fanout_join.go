@@ -66,7 +66,7 @@ func (j *joining) join(ctx context.Context, i *informer) {
 
 func joinRound(ctx context.Context, e *env, i *informer, events []watch.Event) (outcome, error) {
 	defer i.stop()
-	clocked := &clockedEvents{events: events, offered: make([]time.Duration, len(events))}
+	clocked := newClockedEvents(events, latencyRate)
 	latencies := make([]float64, joinOthers*len(events))
 	for h := range joinOthers {
 		if err := i.addHandler(0, clocked.handler(latencies[h*len(events):(h+1)*len(events)])); err != nil {
@@ -81,7 +81,8 @@ func joinRound(ctx context.Context, e *env, i *informer, events []watch.Event) (
 	j := &joining{handler: &counter{}}
 	j.handler.await(e.n)
 	joined := make(chan struct{})
-	begin := time.AfterFunc(time.Duration(len(events)/3)*time.Second/latencyRate, func() {
+	before := len(events) / 3
+	begin := time.AfterFunc(time.Duration(before)*time.Second/latencyRate, func() {
 		defer close(joined)
 		j.join(ctx, i)
 	})
@@ -97,9 +98,21 @@ func joinRound(ctx context.Context, e *env, i *informer, events []watch.Event) (
 		return outcome{}, fmt.Errorf("join: %w", j.err)
 	}
 	state, err := i.finish()
-	return outcome{check: state, samples: []sample{
-		{"longest delay of the others", "ms", slices.Max(latencies) / 1000},
+	undisturbed, disturbed := longestDelays(latencies, len(events), before)
+	return outcome{check: state, shown: []sample{{"longest delay of the others before", "ms", undisturbed / 1000}}, samples: []sample{
+		{"longest delay of the others", "ms", disturbed / 1000},
 		{"AddEventHandler", "ms", j.call.Seconds() * 1000},
 		{"until the joiner has heard of all objects", "ms", j.through.Seconds() * 1000},
 	}}, err
+}
+
+// longestDelays are the longest latencies of all handlers, of the events
+// before number split and of those from it on. The latencies are those of the
+// handlers one after the other.
+func longestDelays(latencies []float64, events, split int) (before, from float64) {
+	for ofHandler := range slices.Chunk(latencies, events) {
+		before = max(before, slices.Max(ofHandler[:split]))
+		from = max(from, slices.Max(ofHandler[split:]))
+	}
+	return before, from
 }

@@ -19,25 +19,69 @@ import (
 const (
 	latencyHandlers = 4
 	latencyRate     = 1000 // events per second
+	latencySeconds  = 5    // of a full run
+	// burstsPerSecond is how often events are offered at half load: timers
+	// that are to fire more often are late.
+	burstsPerSecond = 1000
 )
 
 // latencyRows are the time from the moment an event is offered to the
 // ResultChan to the moment a handler is called with it.
 func latencyRows() []row {
 	return []row{{
-		group: "Latency", name: "latency/light",
+		group: "Latency", name: "latency/light", light: true,
 		title: fmt.Sprintf("ResultChan to handler, %d events/s, %d handlers", latencyRate, latencyHandlers),
+		setup: func(ctx context.Context, e *env) (trial, error) { return latencyTrial(ctx, e, latencyRate) },
+	}, {
+		group: "Latency", name: "latency/half", light: true,
+		title: fmt.Sprintf("the same at half of what client-go takes at most, in %d bursts a second, from the burst on", burstsPerSecond),
 		setup: func(ctx context.Context, e *env) (trial, error) {
-			generation, events, err := updates(ctx, e, max(10, e.ops(5*latencyRate)))
+			rate, err := saturation(ctx, e)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("find the highest rate: %w", err)
 			}
-			return func(ctx context.Context, s side) (outcome, error) {
-				i := newInformer(s, source.New(generation, source.Options{}), 0)
-				return latencyRound(ctx, e, i, events)
-			}, nil
+			return latencyTrial(ctx, e, rate/2)
 		},
 	}}
+}
+
+func latencyTrial(ctx context.Context, e *env, rate int) (trial, error) {
+	generation, events, err := updates(ctx, e, max(10, e.ops(latencySeconds*rate)))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s side) (outcome, error) {
+		i := newInformer(s, source.New(generation, source.Options{}), 0)
+		out, err := latencyRound(ctx, e, i, events, rate)
+		out.shown = append(out.shown, sample{"rate", "events/s", float64(rate)})
+		return out, err
+	}, nil
+}
+
+// saturation is how many events a second the first side takes when they come
+// as fast as it takes them.
+func saturation(ctx context.Context, e *env) (int, error) {
+	generation, events, err := updates(ctx, e, max(10, e.ops(100_000)))
+	if err != nil {
+		return 0, err
+	}
+	i := newInformer(e.sides[0], source.New(generation, source.Options{}), 0)
+	defer i.stop()
+	for range latencyHandlers {
+		if err := i.addHandler(0, &counter{}); err != nil {
+			return 0, err
+		}
+	}
+	stream, err := i.startSynced(ctx, min(fanoutObjects, e.n))
+	if err != nil {
+		return 0, err
+	}
+	i.expect(len(events))
+	start := time.Now()
+	if err := i.feed(ctx, stream, events); err != nil {
+		return 0, err
+	}
+	return int(float64(len(events)) / time.Since(start).Seconds()), nil
 }
 
 // clockedEvents are events with the time at which each was offered. Handlers
@@ -45,8 +89,13 @@ func latencyRows() []row {
 // accesses.
 type clockedEvents struct {
 	events  []watch.Event
+	rate    int // events per second
 	start   time.Time
 	offered []time.Duration // since start
+}
+
+func newClockedEvents(events []watch.Event, rate int) *clockedEvents {
+	return &clockedEvents{events: events, rate: rate, offered: make([]time.Duration, len(events))}
 }
 
 // handler returns a handler that notes its latencies, in microseconds.
@@ -57,27 +106,41 @@ func (c *clockedEvents) handler(latencies []float64) *counter {
 	}}
 }
 
-// play offers the events at the rate, and waits for no handler.
+// play offers the events at the rate, and waits for no handler. Above the rate
+// of the bursts several events are due at once; all of them count as offered
+// when the burst begins, however late the receiver takes the last.
 func (c *clockedEvents) play(ctx context.Context, stream *source.Stream) error {
+	burst := max(1, c.rate/burstsPerSecond)
+	pause := time.Duration(burst) * time.Second / time.Duration(c.rate)
 	c.start = time.Now()
-	for i, event := range c.events {
-		due := time.Duration(i) * time.Second / latencyRate
+	for from := 0; from < len(c.events); from += burst {
+		due := time.Duration(from/burst) * pause
 		select {
 		case <-time.After(due - time.Since(c.start)):
 		case <-ctx.Done():
-			return fmt.Errorf("event %d: %w", i, context.Cause(ctx))
+			return fmt.Errorf("event %d: %w", from, context.Cause(ctx))
 		}
-		c.offered[i] = time.Since(c.start)
-		if err := stream.Send(ctx, event); err != nil {
+		if err := c.offer(ctx, stream, from, min(from+burst, len(c.events))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event) (outcome, error) {
+func (c *clockedEvents) offer(ctx context.Context, stream *source.Stream, from, to int) error {
+	now := time.Since(c.start)
+	for i := from; i < to; i++ {
+		c.offered[i] = now
+		if err := stream.Send(ctx, c.events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event, rate int) (outcome, error) {
 	defer i.stop()
-	clocked := &clockedEvents{events: events, offered: make([]time.Duration, len(events))}
+	clocked := newClockedEvents(events, rate)
 	latencies := make([]float64, latencyHandlers*len(events))
 	for h := range latencyHandlers {
 		if err := i.addHandler(0, clocked.handler(latencies[h*len(events):(h+1)*len(events)])); err != nil {
@@ -100,10 +163,14 @@ func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event
 	}
 	state, err := i.finish()
 	slices.Sort(latencies)
-	return outcome{check: state, samples: []sample{
-		{"p50", "us", stats.Percentile(latencies, 0.5)},
-		{"p99", "us", stats.Percentile(latencies, 0.99)},
-		{"p99.9", "us", stats.Percentile(latencies, 0.999)},
-		{"CPU", "ns/event", float64(usage.CPU) / float64(len(events))},
-	}}, err
+	return outcome{
+		check: state,
+		samples: []sample{
+			{"p50", "us", stats.Percentile(latencies, 0.5)},
+			{"p99", "us", stats.Percentile(latencies, 0.99)},
+			{"p99.9", "us", stats.Percentile(latencies, 0.999)},
+			{"CPU", "ns/event", float64(usage.CPU) / float64(len(events))},
+		},
+		curves: []curve{quantilesOf("latency", "us", latencies)},
+	}, err
 }

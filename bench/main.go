@@ -27,11 +27,21 @@ import (
 	"regexp"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/wire"
 )
 
 func main() {
+	if child, err := wire.ServeIfChild(); child {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
@@ -50,6 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	cfg.profiles.Enable()
+	quiet(stderr)
 	document := describe(ctx, cfg)
 	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, quick: cfg.quick && !cfg.named, progress: stderr}
 	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
@@ -65,6 +76,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		writeFile(cfg.json, document.WriteJSON),
 		writeFile(cfg.benchstat, document.WriteBenchstat),
 	)
+}
+
+// quiet keeps the log of what informers notice out of the progress, except for
+// errors.
+func quiet(stderr io.Writer) {
+	klog.LogToStderr(false)
+	klog.SetOutputBySeverity("INFO", io.Discard)
+	klog.SetOutputBySeverity("WARNING", io.Discard)
+	klog.SetOutputBySeverity("ERROR", stderr)
 }
 
 // writeFile writes a file, if it has a name.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,7 +17,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/wire"
 )
+
+// TestMain is also the server of the rows that use HTTP.
+func TestMain(m *testing.M) {
+	if child, err := wire.ServeIfChild(); child {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
 
 func TestDefaultsFollowModeAndMemory(t *testing.T) {
 	const gib = 1 << 30

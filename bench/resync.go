@@ -17,6 +17,7 @@ const resyncGroup = "Resync"
 func resyncRows() []row {
 	return []row{{
 		group: resyncGroup, name: "resync/1-of-4",
+		waits: true,
 		title: "resync of all objects for one of 4 handlers",
 		setup: func(ctx context.Context, e *env) (trial, error) {
 			population, err := e.population(ctx)

@@ -21,6 +21,9 @@ type row struct {
 	light bool
 	// slow rows are left out of a quick run, unless -run names rows.
 	slow bool
+	// waits says that most of a round is a wait for a backoff or a period: a
+	// quick run does two rounds only.
+	waits bool
 	// rounds is how many rounds are enough, if not as many as the run has.
 	rounds int
 	// setup makes what both sides share: objects, events, full stores.
@@ -75,7 +78,7 @@ func rows() []row {
 	return slices.Concat(
 		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
 		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), courseRows(), resyncRows(),
+		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
 	)
 }
 

@@ -24,7 +24,7 @@ func TestEveryRow(t *testing.T) {
 	defer waiting.Wait()
 	for _, w := range rows() {
 		try := func() { t.Run(w.name, func(t *testing.T) { tryTiny(t, w) }) }
-		if w.group == syncGroup || w.group == resyncGroup {
+		if w.waits {
 			waiting.Go(try)
 		} else {
 			try()

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -54,24 +55,31 @@ func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]
 	return slices.DeleteFunc(results, func(r report.Row) bool { return len(r.Measures) == 0 }), nil
 }
 
-func (r *runner) runRow(ctx context.Context, w row) (report.Row, error) {
-	result := report.Row{Group: w.group, Name: w.name, Title: w.title}
+func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err error) {
+	result = report.Row{Group: w.group, Name: w.name, Title: w.title}
 	r.env.use(w)
-	defer r.env.release()
+	defer func() { err = errors.Join(err, r.env.release()) }()
 	try, err := w.setup(ctx, r.env)
 	if err != nil {
 		return result, fmt.Errorf("setup: %w", err)
 	}
-	rounds := r.rounds
-	if w.rounds > 0 {
-		rounds = min(rounds, w.rounds)
-	}
-	for round := range rounds {
+	for round := range r.roundsOf(w) {
 		if err := r.runRound(ctx, try, round, &result); err != nil {
 			return result, err
 		}
 	}
 	return result, nil
+}
+
+func (r *runner) roundsOf(w row) int {
+	rounds := r.rounds
+	if w.rounds > 0 {
+		rounds = min(rounds, w.rounds)
+	}
+	if r.quick && w.waits {
+		rounds = min(rounds, 2)
+	}
+	return rounds
 }
 
 // runRound runs both sides once; each round begins with the other side.

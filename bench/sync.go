@@ -43,7 +43,7 @@ func syncRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow,
+			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow, waits: true,
 			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode) },
 		})
@@ -57,7 +57,7 @@ func heapRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "heap/" + mode.name, light: true, slow: mode.slow,
+			group: syncGroup, name: "heap/" + mode.name, light: true, slow: mode.slow, waits: true,
 			title: "peak of the heap beyond the source's objects, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return heapTrial(ctx, e, mode) },
 		})

@@ -31,7 +31,7 @@ func courseRows() []row {
 	var all []row
 	for _, mode := range append(syncModes(), trimmed) {
 		all = append(all, row{
-			group: syncGroup, name: "course/" + mode.name, slow: mode.slow, rounds: 3,
+			group: "The heap over a start and a relist", name: "course/" + mode.name, slow: mode.slow || mode.name == "list", waits: true, rounds: 3,
 			title: fmt.Sprintf("heap over time, 1/%d of the objects, decoded for each request, %s", courseShare, mode.title),
 			setup: func(ctx context.Context, e *env) (trial, error) { return courseTrial(ctx, e, mode) },
 		})
@@ -40,21 +40,18 @@ func courseRows() []row {
 }
 
 func courseTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
-	population, err := e.population(ctx)
+	e.drop() // or the share of garbage would be one of all objects
+	part, err := workload.New(ctx, workload.Config{N: max(1, e.n/courseShare), Seed: e.seed, Light: e.light})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make objects: %w", err)
 	}
-	part := &workload.Population{Pods: population.Pods[:max(1, len(population.Pods)/courseShare)]}
 	first, err := source.NewEncodedGeneration(part, listVersion(0))
 	if err != nil {
 		return nil, err
 	}
-	second, err := source.NewEncodedGeneration(part, listVersion(1))
-	if err != nil {
-		return nil, err
-	}
+	objects := len(part.Pods)
 	return func(ctx context.Context, s side) (outcome, error) {
-		return courseRound(ctx, s, mode, first, second, len(part.Pods))
+		return courseRound(ctx, s, mode, first, first.Again(listVersion(1)), objects)
 	}, nil
 }
 

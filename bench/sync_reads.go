@@ -22,7 +22,7 @@ func readsRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "reads/" + mode.name, slow: mode.slow,
+			group: syncGroup, name: "reads/" + mode.name, slow: mode.slow || mode.options.WatchList, waits: true,
 			title: "longest call of each kind of read during a relist, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return readsTrial(ctx, e, mode) },
 		})

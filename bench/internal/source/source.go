@@ -77,6 +77,11 @@ func NewEncodedGeneration(population *workload.Population, resourceVersion strin
 	return &Generation{wire: wire, resourceVersion: resourceVersion}, nil
 }
 
+// Again is an encoded state with the same pods at another resource version.
+func (g *Generation) Again(resourceVersion string) *Generation {
+	return &Generation{wire: g.wire, resourceVersion: resourceVersion}
+}
+
 func (g *Generation) size() int { return max(len(g.pods), len(g.wire)) }
 
 // pod is pod number i as an event carries it.
