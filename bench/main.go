@@ -10,6 +10,7 @@
 //	go run ./bench -run '^(store|held|stall)/' -light -n 1000000
 //	go run ./bench -quick -control         client-go against itself: the noise
 //	go run ./bench -run fanout/0-16 -cpuprofile /tmp/p.
+//	go run ./bench -quick -check bench/floors.txt
 //	go run ./bench -benchstat out.txt && benchstat -col /side out.txt
 //
 // Each row is a workload (row.go lists them); both sides run it in turns
@@ -29,6 +30,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/bench/internal/guard"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/wire"
@@ -60,8 +62,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	cfg.profiles.Enable()
-	quiet(stderr)
+	quiet()
 	document := describe(ctx, cfg)
+	floors, err := readFloors(cfg.check)
+	if err != nil {
+		return err
+	}
 	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, quick: cfg.quick && !cfg.named, progress: stderr}
 	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
 		return err
@@ -75,16 +81,36 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		document.WriteMarkdown(stdout),
 		writeFile(cfg.json, document.WriteJSON),
 		writeFile(cfg.benchstat, document.WriteBenchstat),
+		floors.Check(document.Rows, rowNames(rows())),
 	)
 }
 
+// readFloors reads the floors of ratios, if a file is named.
+func readFloors(path string) (*guard.Floors, error) {
+	if path == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("floors: %w", err)
+	}
+	return guard.Parse(string(content))
+}
+
+// rowNames are the names of all rows, and whether a quick run has them.
+func rowNames(all []row) map[string]bool {
+	names := map[string]bool{}
+	for _, r := range all {
+		names[r.name] = !r.slow
+	}
+	return names
+}
+
 // quiet keeps the log of what informers notice out of the progress, except for
-// errors.
-func quiet(stderr io.Writer) {
+// errors, which klog writes to the standard error by itself.
+func quiet() {
 	klog.LogToStderr(false)
-	klog.SetOutputBySeverity("INFO", io.Discard)
-	klog.SetOutputBySeverity("WARNING", io.Discard)
-	klog.SetOutputBySeverity("ERROR", stderr)
+	klog.SetOutput(io.Discard)
 }
 
 // writeFile writes a file, if it has a name.
@@ -108,6 +134,7 @@ type config struct {
 	light, named    bool // named: -run says which rows
 	pattern         *regexp.Regexp
 	json, benchstat string
+	check           string
 	profiles        measure.Profiles
 }
 
@@ -146,6 +173,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
 	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
+	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
 	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")
 	flags.StringVar(&c.profiles.Block, "blockprofile", "", "the same for blocking")

@@ -1,0 +1,144 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard compares the ratios of a run with floors that are kept in a
+// file, so that a change that makes something much slower is noticed.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/stats"
+)
+
+// What Check finds, wrapped with the row that it concerns.
+var (
+	// ErrBelow says that a ratio is below its floor.
+	ErrBelow = errors.New("the ratio is below its floor")
+	// ErrUnknown says that there is no such row or measure.
+	ErrUnknown = errors.New("the floors name what the benchmark does not have")
+	// ErrMissing says that a row was not run.
+	ErrMissing = errors.New("the row has a floor and was not run")
+	// ErrUnguarded says that a quick run has a row of which no floor tells.
+	ErrUnguarded = errors.New("the row has no floor; one that is to have none is listed with a dash")
+)
+
+// Floors are the lowest ratios that pass.
+type Floors struct {
+	ratios map[place]float64
+	// rows are all rows that are listed, also those without a floor.
+	rows map[string]bool
+}
+
+// place is a measure of a row; the measure is written "name, unit".
+type place struct{ row, measure string }
+
+// Parse reads floors: a line each, "row | measure, unit | ratio", or "row | -"
+// for a row that has none. Empty lines and those that begin with # are left
+// out.
+func Parse(text string) (*Floors, error) {
+	f := &Floors{ratios: map[place]float64{}, rows: map[string]bool{}}
+	for number, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := f.add(line); err != nil {
+			return nil, fmt.Errorf("floors, line %d: %w", number+1, err)
+		}
+	}
+	return f, nil
+}
+
+func (f *Floors) add(line string) error {
+	fields := strings.Split(line, "|")
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	if len(fields) == 2 && fields[1] == "-" {
+		f.rows[fields[0]] = true
+		return nil
+	}
+	if len(fields) != 3 {
+		return fmt.Errorf("%q is not \"row | measure, unit | ratio\"", line)
+	}
+	ratio, err := strconv.ParseFloat(fields[2], 64)
+	if err != nil {
+		return fmt.Errorf("ratio: %w", err)
+	}
+	at := place{fields[0], fields[1]}
+	if _, twice := f.ratios[at]; twice {
+		return fmt.Errorf("a second floor for %s, %s", at.row, at.measure)
+	}
+	f.ratios[at], f.rows[at.row] = ratio, true
+	return nil
+}
+
+// Check returns an error for each floor that the results do not reach or do
+// not show, and for each row of a quick run that the floors leave out. known
+// are all rows that there are; its values say which of them a quick run has.
+// Nil Floors accept everything.
+func (f *Floors) Check(results []report.Row, known map[string]bool) error {
+	if f == nil {
+		return nil
+	}
+	var found []error
+	for name := range f.rows {
+		if _, there := known[name]; !there {
+			found = append(found, fmt.Errorf("%s: %w", name, ErrUnknown))
+		}
+	}
+	for name, quick := range known {
+		if quick && !f.rows[name] {
+			found = append(found, fmt.Errorf("%s: %w", name, ErrUnguarded))
+		}
+	}
+	ran := map[string]*report.Row{}
+	for i := range results {
+		ran[results[i].Name] = &results[i]
+	}
+	for at, floor := range f.ratios {
+		if _, there := known[at.row]; there {
+			found = append(found, at.check(ran[at.row], floor))
+		}
+	}
+	return joined(found)
+}
+
+// check compares one measure. The row is nil if it was not run.
+func (p place) check(row *report.Row, floor float64) error {
+	if row == nil {
+		return fmt.Errorf("%s: %w", p.row, ErrMissing)
+	}
+	for _, m := range row.Measures {
+		if m.Name+", "+m.Unit != p.measure || m.Shown {
+			continue
+		}
+		if ratio := m.Verdict().Ratio; !(ratio >= floor) {
+			return fmt.Errorf("%s, %s: %s is less than %s: %w", p.row, p.measure, stats.Format(ratio), stats.Format(floor), ErrBelow)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s, %s: %w", p.row, p.measure, ErrUnknown)
+}
+
+// joined joins the errors in the order of their texts.
+func joined(all []error) error {
+	texts := map[string]error{}
+	for _, err := range all {
+		if err != nil {
+			texts[err.Error()] = err
+		}
+	}
+	var sorted []error
+	for _, text := range slices.Sorted(maps.Keys(texts)) {
+		sorted = append(sorted, texts[text])
+	}
+	return errors.Join(sorted...)
+}
