@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache/bench/internal/guard"
 	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/wire"
 )
@@ -91,4 +92,16 @@ func TestRunWritesEveryFormat(t *testing.T) {
 	profiles, err := filepath.Glob(filepath.Join(dir, "p.store-list.client-go*.1.cpu.pprof"))
 	require.NoError(t, err)
 	assert.Len(t, profiles, 2, "one for each side")
+}
+
+// TestFloorsNameRowsThatAQuickRunHas needs no run: with all floors at zero a
+// file could still name what is not there.
+func TestFloorsNameRowsThatAQuickRunHas(t *testing.T) {
+	floors, err := readFloors("floors.txt")
+	require.NoError(t, err)
+	err = floors.Check(nil, rowNames(rows()))
+	assert.NotErrorIs(t, err, guard.ErrUnknown)
+	assert.NotErrorIs(t, err, guard.ErrUnguarded)
+	_, err = readFloors("no such file")
+	assert.Error(t, err)
 }

@@ -103,39 +103,45 @@ func negotiator() runtime.ClientNegotiator {
 	return runtime.NewClientNegotiator(Codecs.WithoutConversion(), corev1.SchemeGroupVersion)
 }
 
-// DecodeList decodes a list as a client does and returns the number of items.
-func DecodeList(body []byte, mediaType string) (int, error) {
+// DecodeList decodes a list as a client does and returns its items.
+func DecodeList(body []byte, mediaType string) ([]runtime.Object, error) {
 	decoder, err := negotiator().Decoder(mediaType, nil)
 	if err != nil {
-		return 0, fmt.Errorf("wire: %w", err)
+		return nil, fmt.Errorf("wire: %w", err)
 	}
 	decoded, _, err := decoder.Decode(body, nil, nil)
 	if err != nil {
-		return 0, fmt.Errorf("wire: decode: %w", err)
+		return nil, fmt.Errorf("wire: decode: %w", err)
 	}
 	list, ok := decoded.(*corev1.PodList)
 	if !ok {
-		return 0, fmt.Errorf("wire: decoded %T", decoded)
+		return nil, fmt.Errorf("wire: decoded %T", decoded)
 	}
-	return len(list.Items), nil
+	items := make([]runtime.Object, len(list.Items))
+	for i := range items {
+		items[i] = &list.Items[i]
+	}
+	return items, nil
 }
 
 // DecodeStream decodes the frames of a watch as a client does and returns the
-// number of events.
-func DecodeStream(stream []byte, mediaType string) (int, error) {
-	objects, serializer, framer, err := negotiator().StreamDecoder(mediaType, nil)
+// objects.
+func DecodeStream(stream []byte, mediaType string) ([]runtime.Object, error) {
+	codec, serializer, framer, err := negotiator().StreamDecoder(mediaType, nil)
 	if err != nil {
-		return 0, fmt.Errorf("wire: %w", err)
+		return nil, fmt.Errorf("wire: %w", err)
 	}
 	reader := framer.NewFrameReader(io.NopCloser(bytes.NewReader(stream)))
-	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, serializer), objects)
-	for n := 0; ; n++ {
-		_, _, err := decoder.Decode()
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, serializer), codec)
+	var objects []runtime.Object
+	for {
+		_, object, err := decoder.Decode()
 		if errors.Is(err, io.EOF) {
-			return n, nil
+			return objects, nil
 		}
 		if err != nil {
-			return n, fmt.Errorf("wire: event %d: %w", n, err)
+			return objects, fmt.Errorf("wire: event %d: %w", len(objects), err)
 		}
+		objects = append(objects, object)
 	}
 }
