@@ -248,8 +248,9 @@ func TestInformerNameByOption(t *testing.T) {
 	askedFor.mu.Lock()
 	defer askedFor.mu.Unlock()
 	assert.Subset(t, askedFor.names, []string{"factory-test-option networkpolicys", "factory-test-option pods"})
-	_, err = cache.NewInformerName("factory-test-option")
-	assert.NoError(t, err, "Shutdown has released the name")
+	again, err := cache.NewInformerName("factory-test-option")
+	require.NoError(t, err, "Shutdown has released the name")
+	again.Release()
 }
 
 func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
