@@ -15,7 +15,7 @@ import (
 )
 
 // TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, the targets of make that they name
-// exist, and so do the tests.
+// exist, and so do the tests and the names of this package.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	files, err := filepath.Glob("*.md")
 	require.NoError(t, err)
@@ -23,6 +23,7 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 	require.NoError(t, err)
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
+	names := loadSurfaces(t, ourModule)[ourModule].pkg.Scope()
 	tests := allTests(t)
 	for _, file := range append(files, more...) {
 		text, err := os.ReadFile(file)
@@ -31,8 +32,11 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 			_, err := os.Stat(filepath.Join(filepath.Dir(file), link))
 			assert.NoError(t, err, "link in %s", file)
 		}
-		for _, target := range found(text, "(?:`|    )make ([a-z]+)") {
-			assert.Regexp(t, "(?m)^"+target+":", string(makefile), "make %s in %s", target, file)
+		for _, target := range found(text, "(?:`|    )make ([a-z0-9]+)") {
+			assert.NotEmpty(t, found(makefile, "(?m)^("+target+"):"), "make %s in %s", target, file)
+		}
+		for _, name := range found(text, `\bcache\.([A-Z]\w+)`) {
+			assert.NotNil(t, names.Lookup(name), "cache.%s in %s", name, file)
 		}
 		for _, test := range found(text, "`(Test[A-Z]\\w+)`") {
 			assert.Contains(t, tests, test, "in %s", file)

@@ -10,7 +10,10 @@
 //
 // with cache being github.com/kinformer/cache, or cache.InformerFunc(...) for informers with options.
 //
-// BenchmarkCacheSync measures a cache's first sync beside the default informer:
+// Its caches' own tests, and those of its sources, are run as well, copied with their import of tools/cache swapped.
 //
-//	KINFORMER_APISERVER=bin/apiserver go test -run '^$' -bench . -count 6 ./controllerruntime
+// The benchmarks measure a cache's first sync, and reads from a cache, beside controller-runtime's default informer:
+//
+//	make apiserver
+//	cd controllerruntime && KINFORMER_APISERVER=$PWD/../bin/apiserver go test -run '^$' -bench . -count 6
 package controllerruntime

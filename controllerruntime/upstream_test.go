@@ -28,8 +28,10 @@ const (
 	theirImport       = `"k8s.io/client-go/tools/cache"`
 	ourImport         = `"github.com/kinformer/cache"`
 
-	// upstreamPatience bounds building and running their tests, which take about a minute.
-	upstreamPatience = 8 * time.Minute
+	// upstreamPatience bounds building and running their tests, which take about a minute, and fetchPatience the download of
+	// what these need beyond our own requirements, if it is not in the module cache.
+	upstreamPatience = 5 * time.Minute
+	fetchPatience    = 2 * time.Minute
 )
 
 // upstreamPackages are those whose tests are about caches and informers.
@@ -47,6 +49,9 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	dir := t.TempDir()
 	swapped := copyUpstream(t, ctx, dir)
 	assert.Contains(t, swapped, "pkg/cache/internal/informers.go")
+	fetching, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("modules are not in the module cache, and the module proxy does not answer"))
+	defer cancel()
+	goCommand(t, fetching, dir, nil, append([]string{"list", "-mod=mod", "-deps", "-test"}, upstreamPackages...)...)
 	out := goCommand(t, ctx, dir, []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + s.Kubeconfig(), "GINKGO_NO_COLOR=TRUE"},
 		append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=5m"}, upstreamPackages...)...)
 	for _, folder := range []string{"cache", "source", "internal/source"} {
@@ -105,7 +110,7 @@ func goCommand(t *testing.T, ctx context.Context, dir string, env []string, args
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("go %s: %w (context: %v)", strings.Join(args, " "), err, ctx.Err())
+		err = fmt.Errorf("go %s: %w", strings.Join(args, " "), errors.Join(err, context.Cause(ctx)))
 	}
 	require.NoError(t, err, "%s", out)
 	return string(out)

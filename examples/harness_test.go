@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -68,16 +67,9 @@ func setUpAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// build builds the programs, with the race detector if the test has it: then all but the linking was done for the test.
+// build builds the programs, without the race detector: most of what they import was built so for the server.
 func build(ctx context.Context) error {
 	args := []string{"build", "-o", stage.binaries + string(filepath.Separator), "-ldflags=-s -w"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			if setting.Key == "-race" {
-				args = append(args, "-race="+setting.Value)
-			}
-		}
-	}
 	for _, program := range programs {
 		args = append(args, "./"+program)
 	}

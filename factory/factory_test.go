@@ -8,8 +8,11 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,7 +38,11 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
+// askedFor is the provider of the whole process: the first one that is set stays.
+var askedFor metricNames
+
 func TestMain(m *testing.M) {
+	cache.SetInformerMetricsProvider(&askedFor)
 	goleak.VerifyTestMain(m)
 }
 
@@ -98,6 +105,30 @@ func TestTheTableIsUpToDate(t *testing.T) {
 	got, err := os.ReadFile("typed_table.go")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(got), "run go generate ./factory")
+}
+
+// TestForResourceKnowsWhatClientGoKnows takes the resources from the source of client-go's generic informers.
+func TestForResourceKnowsWhatClientGoKnows(t *testing.T) {
+	dir, err := exec.CommandContext(boundedContext(t), "go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/informers").Output()
+	require.NoError(t, err)
+	src, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "generic.go"))
+	require.NoError(t, err)
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	var group, version string
+	count := 0
+	for _, m := range regexp.MustCompile(`// Group=(\S+), Version=(\S+)|WithResource\("(\w+)"\)`).FindAllStringSubmatch(string(src), -1) {
+		if m[1] != "" {
+			group, version = strings.TrimSuffix(m[1], "core"), m[2]
+			continue
+		}
+		count++
+		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: m[3]}
+		informer, err := f.ForResource(gvr)
+		if assert.NoError(t, err) {
+			assert.True(t, isOurs(informer.Informer()), gvr.String())
+		}
+	}
+	assert.Greater(t, count, 100)
 }
 
 func TestOnlyAccessedTypesAreListed(t *testing.T) {
@@ -168,6 +199,58 @@ func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {
 	got, err := pods.Lister().Pods("ns").Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "yes", got.Annotations["seen"])
+}
+
+// metricNames is a provider that only writes down for whom it was asked.
+type metricNames struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (m *metricNames) NewQueuedItemMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names = append(m.names, id.Name()+" "+id.GroupVersionResource().Resource)
+	return nothing{}
+}
+
+func (m *metricNames) NewProcessingLatencyMetric(cache.InformerNameAndResource) cache.HistogramMetric {
+	return nothing{}
+}
+
+func (m *metricNames) NewStoreResourceVersionMetric(cache.InformerNameAndResource) cache.GaugeMetric {
+	return nothing{}
+}
+
+type nothing struct{}
+
+func (nothing) Set(float64)     {}
+func (nothing) Observe(float64) {}
+
+// TestInformerNameByOption: metrics carry the name of the option, and of a resource what client-go's informers call it.
+func TestInformerNameByOption(t *testing.T) {
+	name, err := cache.NewInformerName("factory-test-option")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(boundedContext(t))
+	typed := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name))
+	typed.Networking().V1().NetworkPolicies().Informer()
+	generic := resourceFactories(t, factory.WithInformerName(name))["dynamic"]
+	generic.ForResource(podsResource)
+	typed.StartWithContext(ctx)
+	generic.StartWithContext(ctx)
+	synced := typed.WaitForCacheSyncWithContext(ctx)
+	require.NoError(t, synced.AsError())
+	_, err = generic.WaitForCacheSyncWithContext(ctx)
+	require.NoError(t, err)
+	cancel()
+	typed.Shutdown()
+	generic.Shutdown()
+	askedFor.mu.Lock()
+	defer askedFor.mu.Unlock()
+	assert.Subset(t, askedFor.names, []string{"factory-test-option networkpolicys", "factory-test-option pods"})
+	again, err := cache.NewInformerName("factory-test-option")
+	require.NoError(t, err, "Shutdown has released the name")
+	again.Release()
 }
 
 func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {

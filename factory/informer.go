@@ -56,7 +56,16 @@ type request struct {
 	lw      *cache.ListWatch
 	example runtime.Object
 	gvr     schema.GroupVersionResource
+	metric  string // the resource's name in metrics, if not gvr's
 	resync  time.Duration
+}
+
+// named returns the resource as metrics name it.
+func (r request) named() schema.GroupVersionResource {
+	if r.metric == "" {
+		return r.gvr
+	}
+	return r.gvr.GroupVersion().WithResource(r.metric)
 }
 
 // newInformer makes an informer as the options say, indexed by namespace as client-go's factories do.
@@ -66,7 +75,7 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	construct := c.constructor
 	if construct == nil {
 		options := append([]cache.Option{
-			cache.WithIdentifier(c.informerName.WithResource(r.gvr), nil),
+			cache.WithIdentifier(c.informerName.WithResource(r.named()), nil),
 			cache.WithObjectDescription(r.gvr.String()),
 			cache.WithExpectedNamespace(c.namespace),
 		}, c.options...)

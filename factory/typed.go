@@ -75,6 +75,7 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 			lw:      kind.listWatch(client, a.namespace),
 			example: kind.example,
 			gvr:     kind.gvr,
+			metric:  kind.metric,
 			resync:  resync,
 		})
 	})

@@ -17,6 +17,7 @@ import (
 // typedKind is a type that client-go has a generated informer for.
 type typedKind struct {
 	gvr       schema.GroupVersionResource
+	metric    string // the resource's name in metrics, which is client-go's: "networkpolicys", say
 	example   runtime.Object
 	listWatch func(client kubernetes.Interface, namespace string) *cache.ListWatch
 }

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +26,10 @@ import (
 const (
 	clientGoCache = "k8s.io/client-go/tools/cache"
 	copyModule    = "mixing.kinformer.example"
+
+	// patience bounds a module's tests, and fetchPatience the download of the module if it is not in the module cache.
+	patience      = 5 * time.Minute
+	fetchPatience = time.Minute
 )
 
 // modules are real modules, and of each the packages that make or use informers and have tests of their own.
@@ -41,7 +47,7 @@ var modules = []struct {
 func TestPackagesOfOthers(t *testing.T) {
 	for _, m := range modules {
 		t.Run(m.path, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			dir := t.TempDir()
 			from := newModule(t, ctx, dir, m.path+"@"+m.version)
@@ -68,7 +74,9 @@ func TestPackagesOfOthers(t *testing.T) {
 func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
-	require.NoError(t, json.Unmarshal([]byte(goCommand(t, ctx, ".", "mod", "download", "-json", other)), &downloaded))
+	fetching, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("not in the module cache, and the module proxy does not answer"))
+	defer cancel()
+	require.NoError(t, json.Unmarshal([]byte(goCommand(t, fetching, ".", "mod", "download", "-json", other)), &downloaded))
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(downloaded.Dir, name))
 		require.NoError(t, err)
@@ -101,13 +109,19 @@ func copyPackage(t *testing.T, rules rewrite.Rules, from, to string) int {
 	return swapped
 }
 
-// goCommand runs the go command and returns its standard output.
+// goCommand runs the go command and returns its standard output. When ctx ends the command is interrupted, and it, its
+// compiler or the tests that it runs are given up a little later.
 func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) string {
 	t.Helper()
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = dir, &complaints
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w", strings.Join(args, " "), errors.Join(err, context.Cause(ctx)))
+	}
 	require.NoError(t, err, "%s%s", out, complaints.String())
 	return string(out)
 }

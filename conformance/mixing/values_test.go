@@ -87,13 +87,13 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	source.Add(pod("a"))
 	informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	events := make(chan any, 10)
-	registration, err := informer.AddEventHandler(cache.FilteringResourceEventHandler{
+	registration, err := informer.AddEventHandler(cache.Deliver(cache.FilteringResourceEventHandler{
 		FilterFunc: func(obj any) bool {
 			key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 			return err == nil && key == "ns/a"
 		},
 		Handler: told(events),
-	})
+	}, cache.Delivery{Overflow: cache.Coalesce}))
 	require.NoError(t, err)
 	background(t, ctx, informer.RunWithContext)
 	require.True(t, cache.WaitFor(ctx, "pods", informer.HasSyncedChecker(), registration.HasSyncedChecker()))
@@ -102,6 +102,13 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	var listed []any
 	require.NoError(t, cache.ListAllByNamespace(informer.GetIndexer(), "ns", labels.Everything(), func(obj any) { listed = append(listed, obj) }))
 	assert.Len(t, listed, 1)
+	assert.Equal(t, 1, cache.Len(informer.GetStore()))
+	found, ok := cache.TypedGet[*corev1.Pod](informer.GetStore(), "ns/a")
+	require.True(t, ok)
+	assert.Same(t, listed[0], found)
+	require.NoError(t, cache.WaitForSync(ctx, informer.GetController()))
+	_, err = cache.StatusOf(informer.GetController())
+	require.ErrorIs(t, err, cache.ErrNotSupported)
 	_, err = cache.NewGenericLister(informer.GetIndexer(), corev1.Resource("pods")).ByNamespace("ns").Get("a")
 	require.NoError(t, err)
 }

@@ -24,7 +24,8 @@ import (
 type kind struct {
 	pkg, alias         string // of the type
 	name               string
-	group, version, in string // in is the resource
+	group, version, in string // in is the resource as the API has it
+	metric             string // and as the informer names it in its metrics, with an s where the plural is another
 	api                string // the call that gives the client, from the clientset on
 }
 
@@ -32,6 +33,7 @@ var (
 	apiCall    = regexp.MustCompile(`client\.(\w+\(\)\.\w+\((?:namespace)?\))\.List\(ctx, opts\)`)
 	resourceOf = regexp.MustCompile(`gvr := schema\.GroupVersionResource\{Group: "(.*)", Version: "(.*)", Resource: "(.*)"\}`)
 	exampleOf  = regexp.MustCompile(`&(\w+)\.(\w+)\{\},\n`)
+	genericOf  = regexp.MustCompile(`WithResource\("(\w+)"\):\s+return &genericInformer\{.* informer: f\.(\w+)\(\)\.(\w+)\(\)\.(\w+)\(\)`)
 )
 
 func main() {
@@ -68,6 +70,10 @@ func readKinds(informers string) ([]kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", informers, err)
 	}
+	resources, err := readResources(filepath.Join(informers, "generic.go"))
+	if err != nil {
+		return nil, err
+	}
 	var kinds []kind
 	for _, file := range files {
 		src, err := os.ReadFile(file)
@@ -81,12 +87,28 @@ func readKinds(informers string) ([]kind, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		if k.in = resources[k.api[:strings.LastIndex(k.api, "(")]]; k.in == "" {
+			return nil, fmt.Errorf("%s: %s is not in generic.go", file, k.api)
+		}
 		kinds = append(kinds, k)
 	}
 	slices.SortFunc(kinds, func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.version, b.version), cmp.Compare(a.in, b.in))
 	})
 	return kinds, nil
+}
+
+// readResources returns the names of the resources by the calls that give their clients, without arguments.
+func readResources(generic string) (map[string]string, error) {
+	src, err := os.ReadFile(generic)
+	if err != nil {
+		return nil, fmt.Errorf("reading the resources: %w", err)
+	}
+	resources := map[string]string{}
+	for _, m := range genericOf.FindAllSubmatch(src, -1) {
+		resources[fmt.Sprintf("%s%s().%s", m[2], m[3], m[4])] = string(m[1])
+	}
+	return resources, nil
 }
 
 func readKind(src []byte) (kind, error) {
@@ -100,7 +122,7 @@ func readKind(src []byte) (kind, error) {
 	}
 	return kind{
 		pkg: string(imported[1]), alias: string(imported[2]) + string(imported[3]), name: string(example[2]),
-		group: string(resource[1]), version: string(resource[2]), in: string(resource[3]),
+		group: string(resource[1]), version: string(resource[2]), metric: string(resource[3]),
 		api: strings.Replace(string(call[1]), "(namespace)", "(ns)", 1),
 	}, nil
 }
@@ -122,8 +144,8 @@ func render(kinds []kind) []byte {
 		if !strings.Contains(k.api, "(ns)") {
 			namespace = "_"
 		}
-		fmt.Fprintf(&b, "\t\t{schema.GroupVersionResource{Group: %q, Version: %q, Resource: %q}, &%s.%s{}, func(c kubernetes.Interface, %s string) *cache.ListWatch {\n\t\t\treturn listWatchOf(c.%s)\n\t\t}},\n",
-			k.group, k.version, k.in, k.alias, k.name, namespace, k.api)
+		fmt.Fprintf(&b, "\t\t{schema.GroupVersionResource{Group: %q, Version: %q, Resource: %q}, %q, &%s.%s{}, func(c kubernetes.Interface, %s string) *cache.ListWatch {\n\t\t\treturn listWatchOf(c.%s)\n\t\t}},\n",
+			k.group, k.version, k.in, k.metric, k.alias, k.name, namespace, k.api)
 	}
 	b.WriteString("\t}\n}\n")
 	return b.Bytes()
