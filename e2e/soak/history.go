@@ -17,6 +17,8 @@ type history struct {
 	mu struct {
 		sync.RWMutex
 		objects map[string][]acknowledgement // by key, growing
+		recent  [4]string                    // the keys of the last acknowledgements, "" where there was none yet
+		next    int                          // the place in recent that is overwritten next
 	}
 }
 
@@ -40,6 +42,15 @@ func (h *history) acknowledged(key string, rv uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.objects[key] = append(h.mu.objects[key], acknowledgement{rv: rv})
+	h.mu.recent[h.mu.next] = key
+	h.mu.next = (h.mu.next + 1) % len(h.mu.recent)
+}
+
+// recent returns the keys of the last few acknowledgements.
+func (h *history) recent() [4]string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.mu.recent
 }
 
 // ending notes, before a deletion is asked for, that the last state may end.

@@ -12,20 +12,66 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 )
 
+// allocates fails if following w allocates more than is needed for what it really sends.
+func allocates(t *testing.T, kind wireKind, w *wire, what string) {
+	const limit = 64 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	followWire(t, kind, w)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit), "%s: %s", kind.name, what)
+}
+
 // TestALengthPrefixAllocatesNothing: a frame that claims gigabytes costs no more than one that is as long as it says.
 func TestALengthPrefixAllocatesNothing(t *testing.T) {
-	const limit = 64 << 20
-	for _, claim := range []uint32{1 << 20, 15 << 20, 16<<20 + 1, 1 << 30, 1<<32 - 1} {
-		frames := binary.BigEndian.AppendUint32(nil, claim)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		followWire(t, wireKinds[1], &wire{frames: append(frames, "k8s\x00"...)})
-		runtime.ReadMemStats(&after)
-		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit), "a claim of %d bytes", claim)
+	for _, kind := range wireKinds {
+		if kind.mime != runtimeapi.ContentTypeProtobuf {
+			continue
+		}
+		for _, claim := range []uint32{1 << 20, 15 << 20, 16<<20 + 1, 1 << 30, 1<<32 - 1} {
+			frames := binary.BigEndian.AppendUint32(nil, claim)
+			allocates(t, kind, &wire{frames: append(frames, "k8s\x00"...)}, fmt.Sprint("a frame of ", claim))
+		}
+	}
+}
+
+// TestALengthWithinAMessageAllocatesNothing: neither does an item of a list, or a string, that claims to be longer than the
+// message that it is in.
+func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
+	const (
+		magic = "k8s\x00"
+		items = 2<<3 | 2 // the tag of a list's items
+	)
+	for _, kind := range wireKinds {
+		if kind.mime != runtimeapi.ContentTypeProtobuf {
+			continue
+		}
+		for _, claim := range []uint64{1 << 30, 1 << 40, 1<<63 - 1} {
+			body, err := kind.encode(podList("5"))
+			require.NoError(t, err)
+			envelope := runtimeapi.Unknown{}
+			require.NoError(t, envelope.Unmarshal(body[len(magic):]))
+			envelope.Raw = binary.AppendUvarint(append(envelope.Raw, items), claim)
+			message, err := envelope.Marshal()
+			require.NoError(t, err)
+			body = append([]byte(magic), message...)
+			allocates(t, kind, &wire{list: body}, fmt.Sprint("an item of ", claim))
+		}
+	}
+}
+
+// TestAContentLengthAllocatesNothing: nor does the header of an answer.
+func TestAContentLengthAllocatesNothing(t *testing.T) {
+	for _, kind := range wireKinds {
+		for _, claim := range []int64{1 << 30, 1 << 40, 1<<63 - 1} {
+			allocates(t, kind, &wire{claim: claim}, fmt.Sprint("answers of ", claim))
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,14 +21,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
@@ -73,67 +70,12 @@ func expired() watch.Event {
 	return watch.Event{Type: watch.Error, Object: &status}
 }
 
-// wireKind is how pods come over the wire.
-type wireKind struct {
-	name    string
-	mime    string
-	example runtime.Object
-	lw      func(*testing.T, *rest.Config) cache.ListerWatcher
-}
-
-var podResource = v1.SchemeGroupVersion.WithResource("pods")
-
-var wireKinds = []wireKind{
-	{"typed JSON", runtime.ContentTypeJSON, &v1.Pod{}, typedWire},
-	{"typed protobuf", runtime.ContentTypeProtobuf, &v1.Pod{}, typedWire},
-	{"dynamic JSON", runtime.ContentTypeJSON, &unstructured.Unstructured{}, dynamicWire},
-	{"metadata JSON", runtime.ContentTypeJSON, &metav1.PartialObjectMetadata{}, metadataWire},
-}
-
-func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
-	client, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.CoreV1().Pods("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.CoreV1().Pods("ns").Watch(ctx, o)
-		},
-	}, client)
-}
-
-func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
-	client, err := dynamic.NewForConfig(c)
-	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(podResource).Namespace("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
-		},
-	}, client)
-}
-
-func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
-	client, err := metadata.NewForConfig(c)
-	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(podResource).Namespace("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
-		},
-	}, client)
-}
-
 // wire answers HTTP requests: the first list and the first watch, or stream, with the given bytes, if any, then with what is
 // right: the pods "a" and "z", and silence.
 type wire struct {
-	mime         string
+	kind         wireKind
 	list, frames []byte
+	claim        int64         // the Content-Length of these answers; 0: none
 	settled      chan struct{} // closed when somebody watches the right state
 
 	mu struct {
@@ -174,18 +116,22 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (w *wire) encoded(r *http.Request, code int, obj runtime.Object) (*http.Response, error) {
-	body, err := encodeAs(w.mime, obj)
+	body, err := w.kind.encode(obj)
 	return w.answer(r, code, io.NopCloser(bytes.NewReader(body))), err
 }
 
 func (w *wire) answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
-	mime := w.mime
+	length := w.claim
+	if length == 0 {
+		length = -1
+	}
+	mime := w.kind.mime
 	if r.URL.Query().Get("watch") != "" && code == http.StatusOK && mime == runtime.ContentTypeProtobuf {
 		mime += ";stream=watch"
 	}
 	return &http.Response{
 		StatusCode: code, Header: http.Header{"Content-Type": {mime}}, Body: body, Request: r,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: length,
 	}
 }
 
@@ -195,19 +141,11 @@ type silentBody struct{ ctx context.Context }
 func (b silentBody) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, b.ctx.Err() }
 func (b silentBody) Close() error             { return nil }
 
-func encodeAs(mime string, obj runtime.Object) ([]byte, error) {
-	if mime == runtime.ContentTypeJSON {
-		return json.Marshal(obj)
-	}
-	var buf bytes.Buffer
-	err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(obj, &buf)
-	return buf.Bytes(), err
-}
-
 // presence is a handler that fails for what no handler may be told, however odd the server: an Add of what is there, an
-// Update of what is not. A Delete of what is not there is passed on if the server sends one, as client-go does.
+// Update of what is not, and an object of another type or namespace. A Delete of what is not there is passed on if the server sends one, as client-go does.
 type presence struct {
 	t     *testing.T
+	typ   reflect.Type
 	known map[string]any
 }
 
@@ -236,18 +174,27 @@ func (p presence) key(obj any) string {
 	if err != nil {
 		p.t.Errorf("told of %v: %v", obj, err)
 	}
+	if tombstone, unknown := obj.(cache.DeletedFinalStateUnknown); unknown {
+		obj = tombstone.Obj
+	}
+	if got := reflect.TypeOf(obj); got != p.typ {
+		p.t.Errorf("told of a %v, not a %v", got, p.typ)
+	}
+	if m, err := meta.Accessor(obj); err != nil || m.GetNamespace() != "ns" && m.GetNamespace() != "" {
+		p.t.Errorf("told of %v, which is of no such namespace: %v", obj, err)
+	}
 	return key
 }
 
 // followWire runs an informer against w and fails unless it ends in the right state, with nothing left behind.
 func followWire(t *testing.T, kind wireKind, w *wire) {
 	synctest.Test(t, func(t *testing.T) {
-		w.mime, w.settled = kind.mime, make(chan struct{})
+		w.kind, w.settled = kind, make(chan struct{})
 		config := &rest.Config{Host: "http://wire", QPS: -1, Transport: w, ContentConfig: rest.ContentConfig{
 			ContentType: kind.mime, AcceptContentTypes: kind.mime,
 		}}
-		informer := cache.NewSharedIndexInformer(kind.lw(t, config), kind.example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-		handler := presence{t, map[string]any{}}
+		informer := cache.InformerFunc(cache.WithExpectedNamespace("ns"))(kind.lw(t, config), kind.example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		handler := presence{t, reflect.TypeOf(kind.example), map[string]any{}}
 		_, err := informer.AddEventHandler(handler)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -282,10 +229,10 @@ func checkFinal(t *testing.T, indexer cache.Indexer, handler presence) {
 // FuzzWatchFrames sends any bytes as the first watch, or stream, of each kind of client.
 func FuzzWatchFrames(f *testing.F) {
 	for i, kind := range wireKinds {
-		f.Add(uint8(i), true, framesOf(f, kind.mime, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
-		f.Add(uint8(i), false, framesOf(f, kind.mime, added("b", "901"), added("b", "901"), modified("c", ""), deleted("d", "x")))
-		f.Add(uint8(i), false, framesOf(f, kind.mime, added("b", "901"), endMark("18446744073709551616"), deleted("b", "-1")))
-		f.Add(uint8(i), true, framesOf(f, kind.mime, expired(), added("", "905")))
+		f.Add(uint8(i), true, framesOf(f, kind, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
+		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), added("b", "901"), modified("c", ""), deleted("d", "x")))
+		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), endMark("18446744073709551616"), deleted("b", "-1")))
+		f.Add(uint8(i), true, framesOf(f, kind, expired(), added("", "905")))
 	}
 	f.Add(uint8(1), true, []byte{0xff, 0xff, 0xff, 0xff, 'k', '8', 's', 0})
 	f.Add(uint8(1), true, []byte{0, 0, 0, 0, 0, 0, 0, 5, 'k', '8', 's', 0, 0xff})
@@ -305,7 +252,7 @@ func FuzzListBody(f *testing.F) {
 	for i, kind := range wireKinds {
 		w := wire{}
 		for _, list := range []*v1.PodList{w.final(), podList("x"), podList("", podAt("a", ""), podAt("a", "7"), podAt("", "8"))} {
-			body, err := encodeAs(kind.mime, list)
+			body, err := kind.encode(list)
 			require.NoError(f, err)
 			f.Add(uint8(i), body)
 		}
@@ -320,13 +267,13 @@ func FuzzListBody(f *testing.F) {
 }
 
 // framesOf is what a server sends for events.
-func framesOf(f *testing.F, mime string, events ...watch.Event) []byte {
+func framesOf(f *testing.F, kind wireKind, events ...watch.Event) []byte {
 	var buf bytes.Buffer
 	for _, event := range events {
-		body, err := encodeAs(mime, event.Object)
+		body, err := kind.encode(event.Object)
 		require.NoError(f, err)
 		frame := &metav1.WatchEvent{Type: string(event.Type), Object: runtime.RawExtension{Raw: body}}
-		if mime == runtime.ContentTypeJSON {
+		if kind.mime == runtime.ContentTypeJSON {
 			text, err := json.Marshal(frame)
 			require.NoError(f, err)
 			buf.Write(text)
