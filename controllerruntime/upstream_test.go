@@ -52,8 +52,8 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	fetching, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("modules are not in the module cache, and the module proxy does not answer"))
 	defer cancel()
 	goCommand(t, fetching, dir, nil, append([]string{"list", "-mod=mod", "-deps", "-test"}, upstreamPackages...)...)
-	out := goCommand(t, ctx, dir, []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + s.Kubeconfig(), "GINKGO_NO_COLOR=TRUE"},
-		append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=5m"}, upstreamPackages...)...)
+	env := []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + s.Kubeconfig(), "GINKGO_NO_COLOR=TRUE", "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s"}
+	out := goCommand(t, ctx, dir, env, append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=4m"}, upstreamPackages...)...)
 	for _, folder := range []string{"cache", "source", "internal/source"} {
 		assert.Contains(t, out, "ok  \t"+controllerRuntime+"/pkg/"+folder+"\t")
 	}
