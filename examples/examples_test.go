@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,6 +33,11 @@ func newClient(t *testing.T) kubernetes.Interface {
 	require.NoError(t, err)
 	return client
 }
+
+// runs makes namespaces unique, so that tests can run again on the same server.
+var runs atomic.Int64
+
+func unique(base string) string { return fmt.Sprintf("%s-%d", base, runs.Add(1)) }
 
 func createPod(t *testing.T, client kubernetes.Interface, namespace, name, node string) {
 	t.Helper()
@@ -90,38 +96,41 @@ func leaseHolder(t *testing.T, client kubernetes.Interface) string {
 
 func TestController(t *testing.T) {
 	client := newClient(t)
-	putConfigMap(t, client, "classic", "before", "wanted", "one")
+	namespace := unique("classic")
+	putConfigMap(t, client, namespace, "before", "wanted", "one")
 	leader := start(t, "controller")
 	leader.await("^leading$")
 	held := leaseHolder(t, client)
 	standby := start(t, "controller")
-	testSigning(t, client, "classic", leader, `checksum (\w+) written: true`)
+	testSigning(t, client, namespace, leader, `checksum (\w+) written: true`)
 	leader.interrupt()
 	standby.await("^leading$")
 	assert.NotEqual(t, held, leaseHolder(t, client))
-	putConfigMap(t, client, "classic", "late", "wanted", "three")
-	standby.await("^classic/late: checksum")
+	putConfigMap(t, client, namespace, "late", "wanted", "three")
+	standby.await("^" + namespace + "/late: checksum")
 	standby.interrupt()
 	assert.Empty(t, leaseHolder(t, client), "the lease is given up")
 }
 
 func TestControllerRuntime(t *testing.T) {
 	client := newClient(t)
-	putConfigMap(t, client, "runtime", "before", "wanted", "one")
+	namespace := unique("runtime")
+	putConfigMap(t, client, namespace, "before", "wanted", "one")
 	p := start(t, "controllerruntime")
-	testSigning(t, client, "runtime", p, `checksum (\w+) written, as \d+ others`)
+	testSigning(t, client, namespace, p, `checksum (\w+) written, as \d+ others`)
 	p.interrupt()
 }
 
 func TestTyped(t *testing.T) {
 	client := newClient(t)
-	createPod(t, client, "typed", "a", "typed-node")
+	namespace, node := unique("typed"), unique("node")
+	createPod(t, client, namespace, "a", node)
 	p := start(t, "typed")
-	p.await("^typed-node has 1 pods; a is one of them$")
-	createPod(t, client, "typed", "b", "typed-node")
-	p.await("^typed/b is on typed-node, which has 2 pods now$")
-	deletePod(t, client, "typed", "a")
-	p.await("^typed/a was on typed-node, which has 1 pods now$")
+	p.await("^" + node + " has 1 pods; a is one of them$")
+	createPod(t, client, namespace, "b", node)
+	p.await("^" + namespace + "/b is on " + node + ", which has 2 pods now$")
+	deletePod(t, client, namespace, "a")
+	p.await("^" + namespace + "/a was on " + node + ", which has 1 pods now$")
 	p.interrupt()
 }
 
@@ -165,21 +174,22 @@ func TestMetadata(t *testing.T) {
 func TestCoalesce(t *testing.T) {
 	const changes = 60
 	client := newClient(t)
-	createPod(t, client, "coalesce", "p", "node")
+	namespace := unique("coalesce")
+	createPod(t, client, namespace, "p", "node")
 	p := start(t, "coalesce", "-work", "200ms")
-	p.await("^coalesce/p is new")
+	p.await("^" + namespace + "/p is new")
 	version := ""
 	for i := range changes {
-		changed, err := client.CoreV1().Pods("coalesce").Patch(t.Context(), "p", types.MergePatchType,
+		changed, err := client.CoreV1().Pods(namespace).Patch(t.Context(), "p", types.MergePatchType,
 			fmt.Appendf(nil, `{"metadata":{"annotations":{"step":"%d"}}}`, i), metav1.PatchOptions{})
 		require.NoError(t, err)
 		version = changed.ResourceVersion
 	}
-	p.await("^coalesce/p is changed, version " + version + "$")
+	p.await("^" + namespace + "/p is changed, version " + version + "$")
 	coalesced, err := strconv.Atoi(p.await(`^handler slow is \w+: \d+ delivered, (\d+) coalesced`)[1])
 	require.NoError(t, err)
 	assert.NotZero(t, coalesced)
-	heard := strings.Count(strings.Join(p.interrupt(), "\n"), "coalesce/p is changed")
+	heard := strings.Count(strings.Join(p.interrupt(), "\n"), namespace+"/p is changed")
 	assert.Equal(t, changes, heard+coalesced)
 }
 
@@ -196,11 +206,11 @@ func TestReadYourWrites(t *testing.T) {
 }
 
 func TestSnapshot(t *testing.T) {
-	client := newClient(t)
+	client, namespace := newClient(t), unique("snapshot")
 	p := start(t, "snapshot")
 	totals := map[string]bool{}
 	for i := 0; len(totals) < 4; i++ {
-		createPod(t, client, fmt.Sprintf("snapshot-%d", i%2), fmt.Sprintf("p%d", i), fmt.Sprintf("snapshot-node-%d", i%3))
+		createPod(t, client, fmt.Sprintf("%s-%d", namespace, i%2), fmt.Sprintf("p%d", i), fmt.Sprintf("node-%d", i%3))
 		found := p.await(`^version \d+: (\d+) pods, (\d+) in \d+ namespaces, (\d+) on \d+ nodes$`)
 		assert.Equal(t, found[1], found[2])
 		assert.Equal(t, found[1], found[3])
