@@ -50,8 +50,8 @@ func benchmarkEvent(b *testing.B, newInformer func(ListerWatcher) SharedIndexInf
 	}
 	opened := make(chan chan watch.Event, 1)
 	informer := newInformer(&clientgo.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return list, nil },
-		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil },
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			if options.SendInitialEvents != nil {
 				return nil, fmt.Errorf("no watch-list here")
 			}
