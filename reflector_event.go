@@ -49,7 +49,9 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 				return err
 			}
 		case event, open := <-events:
-			m.r.report.event(m.r.clock.Now())
+			now := m.r.clock.Now()
+			m.r.report.event(now)
+			s.beginBatch(now)
 			done, err := m.drain(ctx, s, event, open, limit, take)
 			if done || err != nil {
 				return err

@@ -96,6 +96,9 @@ type stream struct {
 	cancel context.CancelFunc // ends the request's context
 	since  time.Time          // when it was asked for, or taken over by watching
 
+	lastRead time.Time // when the last batch began
+	busy     bool      // this batch follows the last one closely
+
 	received   int // events since then, of any kind
 	understood int // those of them that were applied
 
@@ -108,6 +111,15 @@ type stream struct {
 func (s *stream) stop() {
 	s.watch.Stop()
 	s.cancel()
+}
+
+// busyGap is between batches of a stream whose sender may well be about to send again.
+const busyGap = 200 * time.Microsecond
+
+// beginBatch notes that an event has come.
+func (s *stream) beginBatch(now time.Time) {
+	s.busy = now.Sub(s.lastRead) < busyGap
+	s.lastRead = now
 }
 
 // handOver starts the stream's count anew when it passes from streaming to watching.
