@@ -50,22 +50,23 @@ func (x *indexer) call(obj any) (values []string, err error) {
 }
 
 // build files all live objects in a new index and appends it to ixs.
-func (c *core) build(x *indexer, gen uint64, ixs *[]*index) (failures []IndexFailure) {
-	ix := newIndex(x, c.seed, gen, c.n, &changes{building: true})
+func (c *core) build(x *indexer, gen uint64, rows *rows, ixs *[]*index) (failures []IndexFailure) {
+	ix := newIndex(x, c.seed, gen, rows, len(*ixs), &changes{building: true})
 	c.live(func(id uint32, r *record) {
-		ix.assign(gen, id, x.compute(r.key, r.obj, &failures))
+		ix.assign(gen, id, ix.ref(id), x.compute(r.key(), r.object(), &failures))
 	})
 	ix.log = &c.log
 	*ixs = append(*ixs, ix)
 	return failures
 }
 
-// live calls f for each object of the newest state. Writer only.
+// live calls f for each record with an object in the newest state. Writer
+// only.
 func (c *core) live(f func(id uint32, r *record)) {
 	for i, chunk := range c.records.chunks() {
 		for j := range chunk {
-			if v := chunk[j].head.Load(); v != nil && !v.val.dead() {
-				f(uint32(i<<slabBits|j), &v.val)
+			if r := &chunk[j]; !r.none() {
+				f(uint32(i<<slabBits|j), r)
 			}
 		}
 	}

@@ -3,7 +3,10 @@
 
 package table
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // blockLen objects are filed together: enough for the processor to fetch the
 // memory of several at once, few enough to stay in the first cache.
@@ -60,10 +63,10 @@ func (b *builder) flush() {
 		blk.hashes[i] = maphash.String(b.core.seed, key)
 	}
 	for _, hash := range blk.hashes[:n] {
-		b.touched += b.core.keys.at(hash).ctrl.Load()
+		b.touched += b.core.keys.at(hash).lo.Load()
 	}
 	for i, key := range blk.keys[:n] {
-		blk.ids[i], _, _ = b.core.put(b.gen, key, blk.hashes[i], blk.objects[i])
+		blk.ids[i], _ = b.core.put(b.gen, key, blk.hashes[i], wordsOf(blk.objects[i]))
 	}
 	for _, ix := range b.ixs {
 		b.file(ix)
@@ -87,8 +90,8 @@ func (b *builder) file(ix *index) {
 	}
 	for i, hash := range blk.hashes[:n] {
 		g := ix.values.at(hash)
-		if m := match(g.ctrl.Load(), hash); m != 0 {
-			blk.posts[i] = g.refs[first(m)].Load()
+		if m := candidates(g.lo.Load(), 0, tag(hash)); m != 0 {
+			blk.posts[i] = ix.posts.at(g.ids[bits.TrailingZeros32(m)]).Load()
 		}
 	}
 	for _, p := range blk.posts[:n] {
@@ -109,8 +112,8 @@ func (p *posting) warm() uint64 {
 	if len(p.value) > 0 {
 		sum += uint64(p.value[0])
 	}
-	if v := p.leaf(uint32(len(p.rest()))).head.Load(); v != nil {
-		sum += v.gen
+	if l := p.leaf(uint32(len(p.rest()))); l != nil {
+		sum += uint64(l.n)
 	}
 	return sum
 }
@@ -141,9 +144,9 @@ func compact(old *core) *core {
 	b := newBuilder(old, old.published.Load()+1, old.n)
 	from := *old.indexes.Load()
 	old.live(func(id uint32, r *record) {
-		to, _, _ := b.core.put(b.gen, r.key, maphash.String(old.seed, r.key), r.obj)
+		to, _ := b.core.put(b.gen, r.key(), old.hash(r.key()), r.words)
 		for i, ix := range b.ixs {
-			ix.assign(b.gen, to, from[i].valuesOf(id))
+			ix.assign(b.gen, to, ix.ref(to), from[i].valuesOf(id))
 		}
 	})
 	return b.done(old.meta.head.Load().val.rv)
@@ -151,7 +154,6 @@ func compact(old *core) *core {
 
 // valuesOf returns the values under which an object is filed.
 func (ix *index) valuesOf(id uint32) []string {
-	ix.refs.cover(id)
 	places := ix.places(id)
 	values := make([]string, len(places))
 	for i, r := range places {

@@ -149,19 +149,27 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 
 // apply makes one change in the draft gen.
 func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
-	var id uint32
 	if op.Delete {
-		if id, op.Old, op.Had = c.drop(gen, op.Key); !op.Had {
-			return
-		}
-		for _, ix := range ixs {
-			ix.assign(gen, id, nil)
+		id, old := c.drop(gen, op.Key)
+		if op.Old, op.Had = old.object(), !old.none(); op.Had {
+			c.file(gen, id, ixs, nil)
 		}
 		return
 	}
-	id, op.Old, op.Had = c.put(gen, op.Key, maphash.String(c.seed, op.Key), op.Object)
+	id, old := c.put(gen, op.Key, c.hash(op.Key), wordsOf(op.Object))
+	op.Old, op.Had = old.object(), !old.none()
+	c.file(gen, id, ixs, values)
+}
+
+// file brings an object's places up to date. Without values it has none.
+func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
+	row := c.rows.row(id)
 	for i, ix := range ixs {
-		ix.assign(gen, id, values[i])
+		var of indexValues
+		if values != nil {
+			of = values[i]
+		}
+		ix.assign(gen, id, &row[i], of)
 	}
 }
 
@@ -215,10 +223,15 @@ func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
 	if err := conflicts(ixs, added); err != nil {
 		return nil, err
 	}
+	rows := c.rows.widened(len(added))
 	var failures []IndexFailure
 	for _, x := range added {
-		failures = append(failures, c.build(x, gen, &ixs)...)
+		failures = append(failures, c.build(x, gen, rows, &ixs)...)
 	}
+	for _, ix := range ixs {
+		ix.rows = rows
+	}
+	c.rows = rows
 	c.indexes.Store(&ixs)
 	c.publish(gen, c.meta.head.Load().val.rv)
 	t.settle(0)
