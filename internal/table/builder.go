@@ -5,12 +5,11 @@ package table
 
 import (
 	"hash/maphash"
-	"math/bits"
 )
 
-// blockLen objects are filed together: enough for the processor to fetch the
+// BlockLen objects are filed together: enough for the processor to fetch the
 // memory of several at once, few enough to stay in the first cache.
-const blockLen = 64
+const BlockLen = 32
 
 // builder fills a new body that nobody sees yet.
 //
@@ -26,12 +25,12 @@ type builder struct {
 
 	n     int
 	block struct {
-		keys    [blockLen]string
-		objects [blockLen]any
-		ids     [blockLen]uint32
-		values  [blockLen]indexValues
-		hashes  [blockLen]uint64
-		posts   [blockLen]*posting
+		keys    [BlockLen]string
+		objects [BlockLen]any
+		ids     [BlockLen]uint32
+		values  [BlockLen]indexValues
+		hashes  [BlockLen]uint64
+		posts   [BlockLen]*posting
 	}
 	// touched keeps the compiler from leaving out loads that only warm caches.
 	touched uint64
@@ -51,7 +50,7 @@ func newBuilder(old *core, gen uint64, n int) *builder {
 // add stores an object, in the place of an earlier one with its key.
 func (b *builder) add(key string, obj any) {
 	b.block.keys[b.n], b.block.objects[b.n] = key, obj
-	if b.n++; b.n == blockLen {
+	if b.n++; b.n == BlockLen {
 		b.flush()
 	}
 }
@@ -63,7 +62,7 @@ func (b *builder) flush() {
 		blk.hashes[i] = maphash.String(b.core.seed, key)
 	}
 	for _, hash := range blk.hashes[:n] {
-		b.touched += b.core.keys.at(hash).lo.Load()
+		b.touched += b.core.keys.at(hash).ctrl.Load()
 	}
 	for i, key := range blk.keys[:n] {
 		blk.ids[i], _ = b.core.put(b.gen, key, blk.hashes[i], wordsOf(blk.objects[i]))
@@ -80,8 +79,14 @@ func (b *builder) flush() {
 // file files the objects of the block in one index.
 func (b *builder) file(ix *index) {
 	blk, n := &b.block, b.n
-	for i, obj := range blk.objects[:n] {
-		blk.values[i] = ix.compute(blk.keys[i], obj, &b.failures)
+	clear(blk.values[:n])
+	for at := 0; at < n; {
+		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], &b.failures)
+	}
+	for _, values := range blk.values[:n] {
+		if len(values) > 0 {
+			b.touched += uint64(touch(values[0]))
+		}
 	}
 	for i, values := range blk.values[:n] {
 		if len(values) > 0 {
@@ -89,10 +94,7 @@ func (b *builder) file(ix *index) {
 		}
 	}
 	for i, hash := range blk.hashes[:n] {
-		g := ix.values.at(hash)
-		if m := candidates(g.lo.Load(), 0, tag(hash)); m != 0 {
-			blk.posts[i] = ix.posts.at(g.ids[bits.TrailingZeros32(m)]).Load()
-		}
+		blk.posts[i] = ix.guess(hash)
 	}
 	for _, p := range blk.posts[:n] {
 		b.touched += p.warm()
@@ -101,21 +103,6 @@ func (b *builder) file(ix *index) {
 	for i, id := range blk.ids[:n] {
 		ix.assignNew(b.gen, id, blk.values[i], blk.hashes[i])
 	}
-}
-
-// warm touches what an addition needs.
-func (p *posting) warm() uint64 {
-	if p == nil {
-		return 0
-	}
-	sum := uint64(p.n)
-	if len(p.value) > 0 {
-		sum += uint64(p.value[0])
-	}
-	if l := p.leaf(uint32(len(p.rest()))); l != nil {
-		sum += uint64(l.n)
-	}
-	return sum
 }
 
 // done completes the body.

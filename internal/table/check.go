@@ -102,8 +102,8 @@ func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
 		}
 		return 0, nil
 	}
-	if found, _ := c.locate(c.hashOf(id), r.key()); found != id {
-		return 0, fmt.Errorf("key leads to %d, not to %d", found, id)
+	if c.locate(c.hashOf(r), r.key()) != r || r.id != id {
+		return 0, fmt.Errorf("key does not lead to id %d", id)
 	}
 	if r.none() && older == 0 {
 		return 0, fmt.Errorf("deleted, with nothing to keep")

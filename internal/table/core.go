@@ -5,7 +5,6 @@ package table
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"sync/atomic"
 )
 
@@ -20,7 +19,7 @@ type core struct {
 	_ [56]byte
 
 	seed    maphash.Seed
-	keys    hashtab
+	keys    hashtab[record]
 	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
@@ -32,6 +31,8 @@ type core struct {
 	rows  *rows
 	log   changes
 	limbo limbo
+	// touched keeps the compiler from leaving out loads that only warm caches.
+	touched uint64
 }
 
 // changes lists the records and leaves that the current batch has changed.
@@ -112,64 +113,29 @@ func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 	return c
 }
 
-// get returns the object that a key has at gen, which was published before the
-// call. ok is false if a record that may be the key's has changed since; the
-// answer is then to be had with a pin only.
-//
-// It is a hashtab search written out: this is what Get spends its time on.
-func (c *core) get(gen uint64, key string) (w words, ok bool) {
-	hash := maphash.String(c.seed, key)
-	groups, tag := *c.keys.groups.Load(), tag(hash)
-	i := home(hash, len(groups))
-	for range groups {
-		g := &groups[i]
-		lo, hi := g.lo.Load(), g.hi.Load()
-		for m := candidates(lo, hi, tag); m != 0; m &= m - 1 {
-			r := c.records.at(atomic.LoadUint32(&g.ids[bits.TrailingZeros32(m)])).look()
-			switch {
-			case r.gen > gen:
-				return words{}, false
-			case !r.none() && r.key() == key:
-				return r.words, true
-			}
-		}
-		if hi < overflowOne {
-			break
-		}
-		if i++; i == len(groups) {
-			i = 0
-		}
-	}
-	return words{}, true
-}
-
 // find returns the object that a key has at a generation at which the caller
 // holds a pin.
 func (c *core) find(gen uint64, key string) words {
 	for s := c.keys.search(maphash.String(c.seed, key)); ; {
-		id, _, ok := s.next()
-		if !ok {
+		r := s.next()
+		if r == nil {
 			return words{}
 		}
-		r := c.records.at(id)
 		if w := r.at(gen); !w.none() && r.key() == key {
 			return w
 		}
 	}
 }
 
-func (c *core) hash(key string) uint64  { return maphash.String(c.seed, key) }
-func (c *core) hashOf(id uint32) uint64 { return c.hash(c.records.at(id).key()) }
+func (c *core) hash(key string) uint64 { return maphash.String(c.seed, key) }
+
+func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 
 // locate finds a key for the writer. The record may be one of a deletion.
-func (c *core) locate(hash uint64, key string) (id uint32, r *record) {
+func (c *core) locate(hash uint64, key string) *record {
 	for s := c.keys.search(hash); ; {
-		id, _, ok := s.next()
-		if !ok {
-			return 0, nil
-		}
-		if r := c.records.at(id); r.key() == key {
-			return id, r
+		if r := s.next(); r == nil || r.key() == key {
+			return r
 		}
 	}
 }
@@ -177,11 +143,12 @@ func (c *core) locate(hash uint64, key string) (id uint32, r *record) {
 // put stores an object in the draft gen and returns its id and what it
 // replaces. hash is that of the key.
 func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old words) {
-	id, r := c.locate(hash, key)
+	r := c.locate(hash, key)
 	if r == nil {
 		id = c.records.take()
-		c.records.at(id).start(gen, key, w)
-		c.keys.insert(hash, id, c.hashOf)
+		r = c.records.at(id)
+		r.start(gen, id, key, w)
+		c.keys.insert(hash, r, c.hashOf)
 		c.log.record(id)
 		c.n++
 		return id, words{}
@@ -190,22 +157,23 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 		c.n++
 	}
 	if r.set(gen, w) {
-		c.log.record(id)
+		c.log.record(r.id)
 	}
-	return id, old
+	r.rename(key)
+	return r.id, old
 }
 
 // drop deletes a key in the draft gen.
 func (c *core) drop(gen uint64, key string) (id uint32, old words) {
-	id, r := c.locate(c.hash(key), key)
+	r := c.locate(c.hash(key), key)
 	if r == nil || r.none() {
 		return 0, words{}
 	}
 	old = r.words
 	if c.n--; r.set(gen, words{}) {
-		c.log.record(id)
+		c.log.record(r.id)
 	}
-	return id, old
+	return r.id, old
 }
 
 // publish makes the draft gen the state that everybody reads.
@@ -230,7 +198,7 @@ func (c *core) release(id uint32) {
 	if r.idle() || !r.none() || r.undo.Load() != nil {
 		return
 	}
-	c.keys.remove(c.hashOf(id), id)
+	c.keys.remove(c.hashOf(r), r)
 	r.end()
 	c.records.give(id)
 }

@@ -9,48 +9,48 @@ import (
 )
 
 const (
-	groupLen = 12
-	loLen    = 8
+	groupLen = 7
 
-	// A word of tags is compared at once. hi has four tags in its lower half.
-	lowBits = 0x0101010101010101
-	topBits = 0x8080808080808080
-	hiTags  = 0x00000000FFFFFFFF
+	// Eight bytes at once: seven tags, and the overflow count in the highest.
+	lowBits     = 0x0001010101010101
+	highBits    = 0x0080808080808080
+	overflowOne = 1 << 56
+	overflowMax = 0xFF
 
-	overflowOne = 1 << 32
-
-	// A table grows by half when more than 6/7 of its slots are in use: 6.2 to
-	// 9.3 bytes an entry.
+	// A table grows by half when more than 6/7 of its slots are in use: 10.7 to
+	// 16 bytes an entry. Made for a number of entries it is 3/4 full.
 	fullNum, fullDen = 6, 7
+	roomNum, roomDen = 3, 4
 )
 
-// group is one cache line of a hash table: a tag and an id for each of its
-// entries. A tag is 0 for a free slot, else 2 to 255. The first eight tags are
-// in lo, the others in hi, below the overflow count.
+// group is one cache line of a hash table: a tag and a pointer for each of its
+// entries. A tag is 0 for a free slot, else 0x80 and seven bits of the hash.
 //
 // The overflow count says how many entries have this group on their way and
 // live further on; a search ends at the first group where it is 0. So an entry
-// goes without a trace.
-type group struct {
-	lo, hi atomic.Uint64
-	ids    [groupLen]uint32
+// goes without a trace. A count that has reached overflowMax stays there until
+// the table is rebuilt.
+type group[T any] struct {
+	ctrl atomic.Uint64
+	refs [groupLen]atomic.Pointer[T]
 }
 
-// hashtab finds ids by a 64-bit hash. One writer, readers without a lock; the
-// caller compares the keys. The zero value is not usable: see reserve.
+// hashtab finds entries by a 64-bit hash. One writer, readers without a lock;
+// the caller compares the keys. The zero value is not usable: see reserve.
 //
 // A reader that meets a table in change sees each slot as it was or as it is;
 // an entry that is there all the while is found, because it never moves but
 // into a new array.
-type hashtab struct {
-	groups atomic.Pointer[[]group]
+type hashtab[T any] struct {
+	groups atomic.Pointer[[]group[T]]
+
 	// live is the number of entries. Writer only.
 	live int
 }
 
 // reserve makes room for n entries in an empty table.
-func (t *hashtab) reserve(n int) {
-	groups := make([]group, n*fullDen/(fullNum*groupLen)+1)
+func (t *hashtab[T]) reserve(n int) {
+	groups := make([]group[T], n*roomDen/(roomNum*groupLen)+1)
 	t.groups.Store(&groups)
 }
 
@@ -60,156 +60,129 @@ func home(hash uint64, groups int) int {
 }
 
 // at returns the group where the search for a hash begins.
-func (t *hashtab) at(hash uint64) *group {
+func (t *hashtab[T]) at(hash uint64) *group[T] {
 	groups := *t.groups.Load()
 	return &groups[home(hash, len(groups))]
 }
 
-// tag returns a hash's tag in each of eight bytes.
-func tag(hash uint64) uint64 {
-	hash &= 0xFF
-	if hash < 2 {
-		hash += 2
-	}
-	return hash * lowBits
+// match returns a bit for each tag that equals the hash's, and perhaps for some
+// that do not: the keys decide.
+func match(ctrl, hash uint64) uint64 {
+	x := ctrl ^ tag(hash)*lowBits
+	return (x - lowBits) & ^x & highBits
 }
 
-// match returns the top bit of each byte that equals the tag's, and perhaps of
-// some that differ from it in the lowest bit only: the keys decide. As there
-// is no tag 1, a free slot matches nothing but 0, and 0 only free slots.
-func match(tags, tag uint64) uint64 {
-	x := tags ^ tag
-	return (x - lowBits) & ^x & topBits
-}
+func tag(hash uint64) uint64 { return hash&0x7F | 0x80 }
 
-// candidates returns a bit for each slot that may have the tag.
-func candidates(lo, hi, tag uint64) uint32 {
-	return pack(match(lo, tag)) | pack(match(hi, tag)&hiTags)<<loLen
-}
+// first is the slot of the lowest bit of a match.
+func first(match uint64) int { return bits.TrailingZeros64(match) >> 3 }
 
-// pack moves the top bits of eight bytes together: the multiplication brings
-// each to its place in the highest byte, and no two sums meet there.
-func pack(m uint64) uint32 { return uint32((m >> 7) * 0x0102040810204080 >> 56) }
+// full tells that a group has no free slot.
+func full(ctrl uint64) bool { return ctrl&highBits == highBits }
 
-// free returns the first free slot of a group.
-func (g *group) free() (slot int, ok bool) {
-	c := candidates(g.lo.Load(), g.hi.Load(), 0)
-	return bits.TrailingZeros32(c), c != 0
-}
-
-// put writes one slot's tag.
-func (g *group) put(slot int, tag uint64) {
-	word, shift := &g.lo, 8*slot
-	if slot >= loLen {
-		word, shift = &g.hi, 8*(slot-loLen)
-	}
-	word.Store(word.Load()&^(0xFF<<shift) | tag&0xFF<<shift)
-}
-
-func (g *group) overflow(by uint64) { g.hi.Store(g.hi.Load() + by) }
-
-// search walks the ids that may have a hash.
-type search struct {
-	groups []group
-	tag    uint64
+// search walks the entries that may have a hash.
+type search[T any] struct {
+	groups []group[T]
+	hash   uint64
 	// bits are the candidates left in group i, left the groups after it.
-	bits    uint32
-	further bool
-	i, left int
+	bits, ctrl uint64
+	i, left    int
 }
 
-func (t *hashtab) search(hash uint64) search {
+func (t *hashtab[T]) search(hash uint64) search[T] {
 	groups := *t.groups.Load()
-	s := search{groups: groups, tag: tag(hash), i: home(hash, len(groups)), left: len(groups)}
-	s.load()
-	return s
+	i := home(hash, len(groups))
+	ctrl := groups[i].ctrl.Load()
+	return search[T]{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
 }
 
-func (s *search) load() {
-	g := &s.groups[s.i]
-	lo, hi := g.lo.Load(), g.hi.Load()
-	s.bits, s.further = candidates(lo, hi, s.tag), hi >= overflowOne
-}
-
-// next returns the next candidate and its slot. It looks at each group once at
-// most, so it ends whatever the writer does.
-func (s *search) next() (id uint32, slot int, ok bool) {
+// next returns the next candidate; nil after the last one. It looks at each
+// group once at most, so it ends whatever the writer does.
+func (s *search[T]) next() *T {
 	for {
-		if s.bits != 0 {
-			j := bits.TrailingZeros32(s.bits)
+		for s.bits != 0 {
+			j := first(s.bits)
 			s.bits &= s.bits - 1
-			return atomic.LoadUint32(&s.groups[s.i].ids[j]), s.i*groupLen + j, true
+			if e := s.groups[s.i].refs[j].Load(); e != nil {
+				return e
+			}
 		}
-		if s.left--; !s.further || s.left == 0 {
-			return 0, 0, false
+		if s.left--; s.ctrl < overflowOne || s.left == 0 {
+			return nil
 		}
 		if s.i++; s.i == len(s.groups) {
 			s.i = 0
 		}
-		s.load()
+		s.ctrl = s.groups[s.i].ctrl.Load()
+		s.bits = match(s.ctrl, s.hash)
 	}
 }
 
-// insert adds an id that is not in the table. hashOf is asked for the hash of
-// the others if the table has to grow.
-func (t *hashtab) insert(hash uint64, id uint32, hashOf func(uint32) uint64) {
+// insert adds an entry that is not in the table. hashOf is asked for the hash
+// of the others if the table has to grow.
+func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
 	if slots := len(groups) * groupLen; (t.live+1)*fullDen > slots*fullNum {
 		groups = t.rebuild(len(groups)+len(groups)/2+1, hashOf)
 	}
-	place(groups, hash, id)
+	place(groups, hash, e)
 	t.live++
 }
 
-// place stores an id in the first free slot on its way, and counts it as
+// place stores an entry in the first free slot on its way, and counts it as
 // overflow on the groups before that.
-func place(groups []group, hash uint64, id uint32) {
-	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
-		g := &groups[i]
-		if slot, ok := g.free(); ok {
-			atomic.StoreUint32(&g.ids[slot], id)
-			g.put(slot, tag(hash))
-			return
-		}
-		g.overflow(overflowOne)
+func place[T any](groups []group[T], hash uint64, e *T) {
+	i := home(hash, len(groups))
+	for ; full(groups[i].ctrl.Load()); i = (i + 1) % len(groups) {
+		groups[i].overflow(+1)
+	}
+	g := &groups[i]
+	ctrl := g.ctrl.Load()
+	j := first(^ctrl & highBits)
+	g.refs[j].Store(e)
+	g.ctrl.Store(ctrl | tag(hash)<<(8*j))
+}
+
+func (g *group[T]) overflow(by int) {
+	ctrl := g.ctrl.Load()
+	switch {
+	case ctrl>>56 == overflowMax:
+	case by > 0:
+		g.ctrl.Store(ctrl + overflowOne)
+	default:
+		g.ctrl.Store(ctrl - overflowOne)
 	}
 }
 
 // rebuild moves the entries into a new array and publishes it. Readers of the
 // old one keep a state that was right when they loaded it.
-func (t *hashtab) rebuild(n int, hashOf func(uint32) uint64) []group {
-	groups := make([]group, n)
-	for id := range t.all {
-		place(groups, hashOf(id), id)
+func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
+	old := *t.groups.Load()
+	groups := make([]group[T], n)
+	for i := range old {
+		for j := range old[i].refs {
+			if e := old[i].refs[j].Load(); e != nil {
+				place(groups, hashOf(e), e)
+			}
+		}
 	}
 	t.groups.Store(&groups)
 	return groups
 }
 
-// all yields the ids. Writer only.
-func (t *hashtab) all(yield func(uint32) bool) {
+// remove takes out an entry that is in the table.
+func (t *hashtab[T]) remove(hash uint64, e *T) {
 	groups := *t.groups.Load()
-	for i := range groups {
+	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
-		for used := ^candidates(g.lo.Load(), g.hi.Load(), 0) & (1<<groupLen - 1); used != 0; used &= used - 1 {
-			if !yield(g.ids[bits.TrailingZeros32(used)]) {
+		for m := match(g.ctrl.Load(), hash); m != 0; m &= m - 1 {
+			if j := first(m); g.refs[j].Load() == e {
+				g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
+				g.refs[j].Store(nil)
+				t.live--
 				return
 			}
 		}
+		g.overflow(-1)
 	}
-}
-
-// remove takes an id out that is in the table.
-func (t *hashtab) remove(hash uint64, id uint32) {
-	s := t.search(hash)
-	found, slot, _ := s.next()
-	for found != id {
-		found, slot, _ = s.next()
-	}
-	at := slot / groupLen
-	s.groups[at].put(slot%groupLen, 0)
-	for i := home(hash, len(s.groups)); i != at; i = (i + 1) % len(s.groups) {
-		s.groups[i].overflow(^uint64(overflowOne - 1))
-	}
-	t.live--
 }

@@ -24,16 +24,16 @@ type indexer struct {
 
 // index holds the postings of one indexer.
 //
-//	value ──hash──▶ values ──▶ posting id ──▶ posts ──▶ posting
-//	posting ──▶ leaves ──▶ object ids
+//	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
 //	object id ──▶ row ──▶ (posting id, position)       writer only
+//	posting id ──▶ posts ──▶ posting
 type index struct {
 	*indexer
 	// born is the generation that made the index: older states lack it.
 	born uint64
 	seed maphash.Seed
 
-	values hashtab
+	values hashtab[posting]
 	posts  slab[atomic.Pointer[posting]]
 
 	// What follows is the writer's.
@@ -56,7 +56,7 @@ func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int
 }
 
 func (ix *index) hash(value string) uint64 { return maphash.String(ix.seed, value) }
-func (ix *index) hashOf(id uint32) uint64  { return ix.hash(ix.posts.at(id).Load().value) }
+func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
 func (ix *index) post(r ref) *posting      { return ix.posts.at(r.post - 1).Load() }
 func (ix *index) ref(id uint32) *ref       { return &ix.rows.row(id)[ix.column] }
 
@@ -65,11 +65,7 @@ func (ix *index) find(value string) *posting { return ix.locate(ix.hash(value), 
 
 func (ix *index) locate(hash uint64, value string) *posting {
 	for s := ix.values.search(hash); ; {
-		id, _, ok := s.next()
-		if !ok {
-			return nil
-		}
-		if p := ix.posts.at(id).Load(); p != nil && p.value == value {
+		if p := s.next(); p == nil || p.value == value {
 			return p
 		}
 	}
@@ -181,7 +177,7 @@ func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
 	if p == nil {
 		p = &posting{value: value, index: ix, id: ix.posts.take()}
 		ix.posts.at(p.id).Store(p)
-		ix.values.insert(hash, p.id, ix.hashOf)
+		ix.values.insert(hash, p, ix.hashOf)
 	}
 	return ref{post: p.id + 1, pos: p.add(gen, id)}
 }
@@ -211,7 +207,7 @@ func (ix *index) leave(gen uint64, r ref) {
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
-		ix.values.remove(ix.hash(p.value), p.id)
+		ix.values.remove(ix.hash(p.value), p)
 		slot.Store(nil)
 		ix.posts.give(p.id)
 	}

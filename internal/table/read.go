@@ -4,19 +4,47 @@
 package table
 
 import (
+	"hash/maphash"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 )
 
 // Get returns the object under a key. It takes no lock; a Get that runs into a
 // change of its key is done again once, with a pin.
+//
+// It is core.find, record.look and words.object written out, as they are what
+// Get spends its time on.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
-	w, ok := c.get(c.published.Load(), key)
-	if !ok {
-		return t.getPinned(key)
+	gen := c.published.Load()
+	hash := maphash.String(c.seed, key)
+	groups := *c.keys.groups.Load()
+	i := home(hash, len(groups))
+	for range groups {
+		g := &groups[i]
+		ctrl := g.ctrl.Load()
+		for m := match(ctrl, hash); m != 0; m &= m - 1 {
+			r := g.refs[first(m)].Load()
+			if r == nil {
+				continue
+			}
+			data, n, w := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen), r.words.load()
+			if atomic.LoadUint64(&r.gen) > gen {
+				return t.getPinned(key)
+			}
+			if int(n) == len(key) && w.typ != nil && unsafe.String((*byte)(data), n) == key {
+				return w.object(), true
+			}
+		}
+		if ctrl < overflowOne {
+			break
+		}
+		if i++; i == len(groups) {
+			i = 0
+		}
 	}
-	return w.object(), !w.none()
+	return nil, false
 }
 
 // GetBytes is Get for a key in a buffer; it does not allocate.

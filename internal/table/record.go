@@ -21,7 +21,9 @@ import (
 type record struct {
 	// keyData is nil while the record has no key.
 	keyData unsafe.Pointer
-	keyLen  uintptr
+	keyLen  uint32
+	// id is the record's own. Writer only.
+	id uint32
 	words
 	gen  uint64
 	undo atomic.Pointer[past]
@@ -38,7 +40,7 @@ type past struct {
 // glimpse is what a reader has loaded of a record, and not yet checked.
 type glimpse struct {
 	keyData unsafe.Pointer
-	keyLen  uintptr
+	keyLen  uint32
 	words
 	gen uint64
 }
@@ -48,7 +50,7 @@ type glimpse struct {
 func (r *record) look() glimpse {
 	return glimpse{
 		keyData: atomic.LoadPointer(&r.keyData),
-		keyLen:  atomic.LoadUintptr(&r.keyLen),
+		keyLen:  atomic.LoadUint32(&r.keyLen),
 		words:   r.words.load(),
 		gen:     atomic.LoadUint64(&r.gen),
 	}
@@ -59,7 +61,7 @@ func (g *glimpse) key() string { return unsafe.String((*byte)(g.keyData), g.keyL
 // key is for the writer, and for readers with a pin at which the record has an
 // object.
 func (r *record) key() string {
-	return unsafe.String((*byte)(atomic.LoadPointer(&r.keyData)), atomic.LoadUintptr(&r.keyLen))
+	return unsafe.String((*byte)(atomic.LoadPointer(&r.keyData)), atomic.LoadUint32(&r.keyLen))
 }
 
 // at returns the object at a generation at which the caller holds a pin.
@@ -82,15 +84,24 @@ func (r *record) before(gen uint64) words {
 }
 
 // start gives a record without versions to a key.
-func (r *record) start(gen uint64, key string, w words) {
+func (r *record) start(gen uint64, id uint32, key string, w words) {
 	data := unsafe.Pointer(unsafe.StringData(key))
 	if key == "" {
 		data = unsafe.Pointer(&nilType)
 	}
+	r.id = id
 	atomic.StoreUint64(&r.gen, gen)
 	atomic.StorePointer(&r.keyData, data)
-	atomic.StoreUintptr(&r.keyLen, uintptr(len(key)))
+	atomic.StoreUint32(&r.keyLen, uint32(len(key)))
 	r.store(w)
+}
+
+// rename takes over another string for the same key: the one that came last is
+// in the cache, and the older one can go. Readers do not care which they see.
+func (r *record) rename(key string) {
+	if key != "" {
+		atomic.StorePointer(&r.keyData, unsafe.Pointer(unsafe.StringData(key)))
+	}
 }
 
 // set gives a record its next object, in the draft gen. fresh tells that the
@@ -112,7 +123,7 @@ func (r *record) idle() bool { return r.keyData == nil }
 // end takes the record from its key.
 func (r *record) end() {
 	atomic.StorePointer(&r.keyData, nil)
-	atomic.StoreUintptr(&r.keyLen, 0)
+	atomic.StoreUint32(&r.keyLen, 0)
 }
 
 // retire lets go of the version that the change to gen has superseded, unless

@@ -164,6 +164,7 @@ func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
 // file brings an object's places up to date. Without values it has none.
 func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 	row := c.rows.row(id)
+	c.touched += c.warm(row, ixs, values)
 	for i, ix := range ixs {
 		var of indexValues
 		if values != nil {
@@ -180,21 +181,35 @@ func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 // The new body is built aside; readers go on in the old one until one pointer
 // is stored.
 func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
-	t.report(t.replace(objects, n, rv))
+	_ = t.Fill(n, rv, func(add func(string, any)) error { // never fails
+		for key, obj := range objects {
+			add(key, obj)
+		}
+		return nil
+	})
 }
 
-func (t *Table) replace(objects iter.Seq2[string, any], n int, rv string) []IndexFailure {
+// Fill is Replace by what the function adds. If that returns an error, then so
+// does Fill, and the table stays as it was. The function runs with writers
+// locked out and must not write to the table; what it adds is taken in blocks,
+// so that objects that were just looked at are looked at again.
+func (t *Table) Fill(n int, rv string, fill func(add func(key string, obj any)) error) error {
+	failures, err := t.fill(n, rv, fill)
+	t.report(failures)
+	return err
+}
+
+func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) error) ([]IndexFailure, error) {
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
-	gen := old.published.Load() + 1
-	b := newBuilder(old, gen, n)
-	for key, obj := range objects {
-		b.add(key, obj)
+	b := newBuilder(old, old.published.Load()+1, n)
+	if err := fill(b.add); err != nil {
+		return nil, err
 	}
 	t.swap(b.done(rv))
 	t.settle(0)
-	return b.failures
+	return b.failures, nil
 }
 
 // swap publishes a new body. What the old one keeps for pins stays on record.

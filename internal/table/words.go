@@ -4,6 +4,7 @@
 package table
 
 import (
+	"reflect"
 	"sync/atomic"
 	"unsafe"
 )
@@ -49,4 +50,40 @@ func (w *words) store(to words) {
 		atomic.StorePointer(&w.typ, to.typ)
 	}
 	atomic.StorePointer(&w.data, to.data)
+}
+
+const (
+	cacheLine = 64
+	// warmLen covers the metadata of an API object and the first fields of its
+	// spec, where keys and index values come from.
+	warmLen = 512
+)
+
+// Warm has the processor fetch the beginning of what a pointer points to, all
+// of it at once: the functions that look at an object one field after the other
+// would wait for memory at each. It returns a number that means nothing.
+//
+// With the race detector it does nothing, as it looks at fields that are none
+// of its business.
+func Warm(obj any) (sum byte) {
+	typ := reflect.TypeOf(obj)
+	if invariants || typ == nil || typ.Kind() != reflect.Pointer {
+		return 0
+	}
+	w := wordsOf(obj)
+	if w.data == nil {
+		return 0
+	}
+	for at, end := uintptr(0), min(typ.Elem().Size(), warmLen); at < end; at += cacheLine {
+		sum += *(*byte)(unsafe.Add(w.data, at))
+	}
+	return sum
+}
+
+// touch has the processor fetch the beginning of a string.
+func touch(s string) byte {
+	if len(s) == 0 {
+		return 0
+	}
+	return s[0]
 }
