@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // store is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
 type store struct {
 	*threadSafeMap
+	table       *table.Table // threadSafeMap's, one step nearer
 	keyFunc     KeyFunc
+	usualKey    bool // keyFunc is MetaNamespaceKeyFunc
 	transformer TransformFunc
 }
 
@@ -51,7 +58,8 @@ func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer
 }
 
 func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
-	s := &store{threadSafeMap: newThreadSafeMap(indexers), keyFunc: keyFunc}
+	s := &store{threadSafeMap: newThreadSafeMap(indexers), keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
+	s.table = s.threadSafeMap.Table
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -79,9 +87,22 @@ func keyOf(keyFunc KeyFunc, obj any) (string, error) {
 	return key, nil
 }
 
+// keyOf is keyOf with the store's function; the usual one is written out for what is nearly every object.
+func (s *store) keyOf(obj any) (string, error) {
+	if s.usualKey {
+		if o, ok := obj.(metav1.Object); ok {
+			if namespace := o.GetNamespace(); namespace != "" {
+				return namespace + "/" + o.GetName(), nil
+			}
+			return o.GetName(), nil
+		}
+	}
+	return keyOf(s.keyFunc, obj)
+}
+
 // admit computes the key and the form in which obj is stored.
 func (s *store) admit(obj any) (key string, stored any, err error) {
-	if key, err = keyOf(s.keyFunc, obj); err != nil {
+	if key, err = s.keyOf(obj); err != nil {
 		return "", nil, err
 	}
 	if s.transformer == nil {
@@ -95,6 +116,7 @@ func (s *store) admit(obj any) (key string, stored any, err error) {
 
 // Add stores obj. Errors: KeyError, or what the transformer returned.
 func (s *store) Add(obj interface{}) error {
+	table.Warm(obj)
 	key, stored, err := s.admit(obj)
 	if err != nil {
 		return err
@@ -108,7 +130,7 @@ func (s *store) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
 func (s *store) Delete(obj interface{}) error {
-	key, err := keyOf(s.keyFunc, obj)
+	key, err := s.keyOf(obj)
 	if err != nil {
 		return err
 	}
@@ -118,7 +140,7 @@ func (s *store) Delete(obj interface{}) error {
 
 // Get returns the stored object with the key of obj. Error: KeyError.
 func (s *store) Get(obj interface{}) (item interface{}, exists bool, err error) {
-	key, err := keyOf(s.keyFunc, obj)
+	key, err := s.keyOf(obj)
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,22 +149,52 @@ func (s *store) Get(obj interface{}) (item interface{}, exists bool, err error) 
 
 // GetByKey returns the object stored under key. The error is always nil.
 func (s *store) GetByKey(key string) (item interface{}, exists bool, err error) {
-	item, exists = s.threadSafeMap.Get(key)
+	item, exists = s.table.Get(key)
 	return item, exists, nil
 }
 
 // Replace makes list the whole content of the store, seen by readers all at once. Of objects with the same key the last
 // one counts. An object without a key, or that cannot be transformed, fails the call and leaves the store as it was.
 func (s *store) Replace(list []interface{}, resourceVersion string) error {
-	keys, objects := make([]string, len(list)), make([]any, len(list))
-	for i, obj := range list {
-		var err error
-		if keys[i], objects[i], err = s.admit(obj); err != nil {
+	if !s.usualKey || s.transformer != nil {
+		keys, stored, err := s.admitAll(list)
+		if err != nil {
 			return err
 		}
+		s.replaceAll(zipped(keys, stored), len(keys), resourceVersion)
+		return nil
 	}
-	s.replaceAll(zipped(keys, objects), len(keys), resourceVersion)
+	err := s.table.Fill(len(list), resourceVersion, func(add func(string, any)) error { return s.addBlocks(list, add) })
+	if err == nil {
+		s.publishVersion()
+	}
+	return err
+}
+
+// addBlocks adds objects with the usual key. There is no user's function in it that could write to the store.
+func (s *store) addBlocks(list []any, add func(key string, obj any)) error {
+	for block := range slices.Chunk(list, table.BlockLen) {
+		warmBlock(block)
+		for _, obj := range block {
+			key, err := s.keyOf(obj)
+			if err != nil {
+				return err
+			}
+			add(key, obj)
+		}
+	}
 	return nil
+}
+
+// admitAll is admit for a list.
+func (s *store) admitAll(list []any) (keys []string, stored []any, err error) {
+	keys, stored = make([]string, len(list)), make([]any, len(list))
+	for i, obj := range list {
+		if keys[i], stored[i], err = s.admit(obj); err != nil {
+			return nil, nil, err
+		}
+	}
+	return keys, stored, nil
 }
 
 // zipped yields keys and objects in pairs.
@@ -163,7 +215,7 @@ func (s *store) Transaction(transactions ...Transaction) *TransactionError {
 	applied := make([]int, 0, len(transactions))
 	var failures []error
 	for i, txn := range transactions {
-		key, err := keyOf(s.keyFunc, txn.Object)
+		key, err := s.keyOf(txn.Object)
 		if err != nil {
 			failures = append(failures, err)
 			continue

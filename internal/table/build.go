@@ -3,7 +3,10 @@
 
 package table
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"slices"
+)
 
 // indexValues are the values of one object in one index; nil if its function
 // failed.
@@ -12,60 +15,94 @@ type indexValues = []string
 // compute runs the index functions on the new objects of a batch, op by op.
 // The result is scratch memory that the caller clears.
 func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failures []IndexFailure) {
-	values = t.w.values[:0]
-	for i := range ops {
-		for _, ix := range ixs {
-			var v indexValues
-			if !ops[i].Delete {
-				v = ix.compute(ops[i].Key, ops[i].Object, &failures)
-			}
-			values = append(values, v)
-		}
-	}
-	if t.w.values = values; cap(values) > keptLog {
+	n := len(ops) * len(ixs)
+	values = slices.Grow(t.w.values[:0], n)[:n]
+	clear(values)
+	if t.w.values = values; n > keptLog {
 		t.w.values = nil
+	}
+	left := values
+	for i := range ops {
+		of := left[:len(ixs)]
+		left = left[len(ixs):]
+		if op := &ops[i]; !op.Delete {
+			for at := 0; at < len(ixs); {
+				at = computeFrom(at, ixs, op, of, &failures)
+			}
+		}
 	}
 	return values, failures
 }
 
-// compute runs the index function on one object and records its failure.
-func (x *indexer) compute(key string, obj any, failures *[]IndexFailure) indexValues {
-	values, err := x.call(obj)
-	if err == nil {
-		return values
-	}
-	x.failures.Add(1)
-	*failures = append(*failures, IndexFailure{Index: x.name, Key: key, Object: obj, Err: err})
-	return nil
-}
-
-// call turns a panic of the function into an error.
-func (x *indexer) call(obj any) (values []string, err error) {
+// computeFrom runs the index functions from one on, up to and with the first
+// that panics. Its result is where to go on: one deferred call serves them all.
+func computeFrom(at int, ixs []*index, op *Op, values []indexValues, failures *[]IndexFailure) (next int) {
+	next = at
 	defer func() {
 		if p := recover(); p != nil {
-			values, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
+			ixs[next].failed(op.Key, op.Object, panicked(p), failures)
+			next++
 		}
 	}()
-	return x.fn(obj)
+	for ; next < len(ixs); next++ {
+		of, err := ixs[next].fn(op.Object)
+		if err != nil {
+			ixs[next].failed(op.Key, op.Object, err, failures)
+			continue
+		}
+		values[next] = of
+	}
+	return next
+}
+
+// computeAll runs the index function on objects from one on, like computeFrom.
+func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, failures *[]IndexFailure) (next int) {
+	next = at
+	defer func() {
+		if p := recover(); p != nil {
+			x.failed(keys[next], objects[next], panicked(p), failures)
+			next++
+		}
+	}()
+	for ; next < len(objects); next++ {
+		of, err := x.fn(objects[next])
+		if err != nil {
+			x.failed(keys[next], objects[next], err, failures)
+			continue
+		}
+		values[next] = of
+	}
+	return next
+}
+
+func panicked(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }
+
+// failed records a failure of the function.
+func (x *indexer) failed(key string, obj any, err error, failures *[]IndexFailure) {
+	x.failures.Add(1)
+	*failures = append(*failures, IndexFailure{Index: x.name, Key: key, Object: obj, Err: err})
 }
 
 // build files all live objects in a new index and appends it to ixs.
-func (c *core) build(x *indexer, gen uint64, ixs *[]*index) (failures []IndexFailure) {
-	ix := newIndex(x, c.seed, gen, c.n, &changes{building: true})
+func (c *core) build(x *indexer, gen uint64, rows *rows, ixs *[]*index) (failures []IndexFailure) {
+	ix := newIndex(x, c.seed, gen, rows, len(*ixs), &changes{building: true})
 	c.live(func(id uint32, r *record) {
-		ix.assign(gen, id, x.compute(r.key, r.obj, &failures))
+		var values [1]indexValues
+		x.computeAll(0, []string{r.key()}, []any{r.object()}, values[:], &failures)
+		ix.assign(gen, id, ix.ref(id), values[0])
 	})
 	ix.log = &c.log
 	*ixs = append(*ixs, ix)
 	return failures
 }
 
-// live calls f for each object of the newest state. Writer only.
+// live calls f for each record with an object in the newest state. Writer
+// only.
 func (c *core) live(f func(id uint32, r *record)) {
 	for i, chunk := range c.records.chunks() {
 		for j := range chunk {
-			if v := chunk[j].head.Load(); v != nil && !v.val.dead() {
-				f(uint32(i<<slabBits|j), &v.val)
+			if r := &chunk[j]; !r.none() {
+				f(uint32(i<<slabBits|j), r)
 			}
 		}
 	}

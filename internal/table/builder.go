@@ -3,11 +3,13 @@
 
 package table
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+)
 
-// blockLen objects are filed together: enough for the processor to fetch the
+// BlockLen objects are filed together: enough for the processor to fetch the
 // memory of several at once, few enough to stay in the first cache.
-const blockLen = 64
+const BlockLen = 32
 
 // builder fills a new body that nobody sees yet.
 //
@@ -23,12 +25,12 @@ type builder struct {
 
 	n     int
 	block struct {
-		keys    [blockLen]string
-		objects [blockLen]any
-		ids     [blockLen]uint32
-		values  [blockLen]indexValues
-		hashes  [blockLen]uint64
-		posts   [blockLen]*posting
+		keys    [BlockLen]string
+		objects [BlockLen]any
+		ids     [BlockLen]uint32
+		values  [BlockLen]indexValues
+		hashes  [BlockLen]uint64
+		posts   [BlockLen]*posting
 	}
 	// touched keeps the compiler from leaving out loads that only warm caches.
 	touched uint64
@@ -48,7 +50,7 @@ func newBuilder(old *core, gen uint64, n int) *builder {
 // add stores an object, in the place of an earlier one with its key.
 func (b *builder) add(key string, obj any) {
 	b.block.keys[b.n], b.block.objects[b.n] = key, obj
-	if b.n++; b.n == blockLen {
+	if b.n++; b.n == BlockLen {
 		b.flush()
 	}
 }
@@ -63,7 +65,7 @@ func (b *builder) flush() {
 		b.touched += b.core.keys.at(hash).ctrl.Load()
 	}
 	for i, key := range blk.keys[:n] {
-		blk.ids[i], _, _ = b.core.put(b.gen, key, blk.hashes[i], blk.objects[i])
+		blk.ids[i], _ = b.core.put(b.gen, key, blk.hashes[i], wordsOf(blk.objects[i]))
 	}
 	for _, ix := range b.ixs {
 		b.file(ix)
@@ -77,8 +79,14 @@ func (b *builder) flush() {
 // file files the objects of the block in one index.
 func (b *builder) file(ix *index) {
 	blk, n := &b.block, b.n
-	for i, obj := range blk.objects[:n] {
-		blk.values[i] = ix.compute(blk.keys[i], obj, &b.failures)
+	clear(blk.values[:n])
+	for at := 0; at < n; {
+		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], &b.failures)
+	}
+	for _, values := range blk.values[:n] {
+		if len(values) > 0 {
+			b.touched += uint64(touch(values[0]))
+		}
 	}
 	for i, values := range blk.values[:n] {
 		if len(values) > 0 {
@@ -86,10 +94,7 @@ func (b *builder) file(ix *index) {
 		}
 	}
 	for i, hash := range blk.hashes[:n] {
-		g := ix.values.at(hash)
-		if m := match(g.ctrl.Load(), hash); m != 0 {
-			blk.posts[i] = g.refs[first(m)].Load()
-		}
+		blk.posts[i] = ix.guess(hash)
 	}
 	for _, p := range blk.posts[:n] {
 		b.touched += p.warm()
@@ -98,21 +103,6 @@ func (b *builder) file(ix *index) {
 	for i, id := range blk.ids[:n] {
 		ix.assignNew(b.gen, id, blk.values[i], blk.hashes[i])
 	}
-}
-
-// warm touches what an addition needs.
-func (p *posting) warm() uint64 {
-	if p == nil {
-		return 0
-	}
-	sum := uint64(p.n)
-	if len(p.value) > 0 {
-		sum += uint64(p.value[0])
-	}
-	if v := p.leaf(uint32(len(p.rest()))).head.Load(); v != nil {
-		sum += v.gen
-	}
-	return sum
 }
 
 // done completes the body.
@@ -141,9 +131,9 @@ func compact(old *core) *core {
 	b := newBuilder(old, old.published.Load()+1, old.n)
 	from := *old.indexes.Load()
 	old.live(func(id uint32, r *record) {
-		to, _, _ := b.core.put(b.gen, r.key, maphash.String(old.seed, r.key), r.obj)
+		to, _ := b.core.put(b.gen, r.key(), old.hash(r.key()), r.words)
 		for i, ix := range b.ixs {
-			ix.assign(b.gen, to, from[i].valuesOf(id))
+			ix.assign(b.gen, to, ix.ref(to), from[i].valuesOf(id))
 		}
 	})
 	return b.done(old.meta.head.Load().val.rv)
@@ -151,7 +141,6 @@ func compact(old *core) *core {
 
 // valuesOf returns the values under which an object is filed.
 func (ix *index) valuesOf(id uint32) []string {
-	ix.refs.cover(id)
 	places := ix.places(id)
 	values := make([]string, len(places))
 	for i, r := range places {

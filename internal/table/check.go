@@ -57,51 +57,56 @@ func (c *core) verify() error {
 	return nil
 }
 
-// verifyRecords: each cell with versions is in the hash table under its key,
-// each free one is not; a chain has one key and falling generations, none
-// newer than the published one; a deleted record is kept only with a past.
+// verifyRecords: each record with a key is in the hash table under it, each
+// idle one has nothing; generations fall along a chain, and none is newer than
+// the published one; a deleted record is kept only with a past.
 func (c *core) verifyRecords() (live, older int, err error) {
-	cells := 0
+	used := 0
 	for i, chunk := range c.records.chunks() {
 		for j := range chunk {
-			v := chunk[j].head.Load()
-			if v == nil {
-				continue
-			}
-			cells++
-			if slot, ok := c.locate(c.hashOf(v), v.val.key); !ok || c.keys.ids[slot] != uint32(i<<slabBits|j) {
-				return 0, 0, fmt.Errorf("key %q does not lead to id %d", v.val.key, i<<slabBits|j)
-			}
-			if c.find(v.val.key) != v {
-				return 0, 0, fmt.Errorf("key %q leads to another version than id %d", v.val.key, i<<slabBits|j)
-			}
-			n, err := chainLen(v, c.published.Load())
+			r := &chunk[j]
+			n, err := c.verifyRecord(uint32(i<<slabBits|j), r)
 			if err != nil {
-				return 0, 0, fmt.Errorf("record %q: %w", v.val.key, err)
+				return 0, 0, fmt.Errorf("record %q: %w", r.key(), err)
 			}
-			if older += n; !v.val.dead() {
+			older += n
+			if !r.idle() {
+				used++
+			}
+			if !r.none() {
 				live++
-			} else if n == 0 {
-				return 0, 0, fmt.Errorf("deleted record %q has nothing to keep", v.val.key)
 			}
 		}
 	}
-	if cells != c.records.held() || cells != c.keys.live {
-		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", cells, c.records.held(), c.keys.live)
+	if used != c.records.held() || used != c.keys.live {
+		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.held(), c.keys.live)
 	}
 	return live, older, nil
 }
 
-// chainLen counts the versions behind v.
-func chainLen[T any](v *version[T], published uint64) (older int, err error) {
-	if v.gen > published {
-		return 0, fmt.Errorf("generation %d is a draft, %d is published", v.gen, published)
+func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
+	gen, published := r.gen, c.published.Load()
+	if gen > published {
+		return 0, fmt.Errorf("generation %d is a draft, %d is published", gen, published)
 	}
-	for p := v.prev.Load(); p != nil; v, p = p, p.prev.Load() {
-		if p.gen >= v.gen {
-			return 0, fmt.Errorf("generation %d comes before %d", v.gen, p.gen)
+	for p := r.undo.Load(); p != nil; p = p.prev.Load() {
+		if p.gen >= gen {
+			return 0, fmt.Errorf("generation %d comes before %d", gen, p.gen)
 		}
+		gen = p.gen
 		older++
+	}
+	if r.idle() {
+		if !r.none() || r.data != nil || older > 0 {
+			return 0, fmt.Errorf("idle record %d is not empty", id)
+		}
+		return 0, nil
+	}
+	if c.locate(c.hashOf(r), r.key()) != r || r.id != id {
+		return 0, fmt.Errorf("key does not lead to id %d", id)
+	}
+	if r.none() && older == 0 {
+		return 0, fmt.Errorf("deleted, with nothing to keep")
 	}
 	return older, nil
 }
@@ -141,13 +146,12 @@ func (ix *index) verifyPosting(p *posting, published uint64) (older int, err err
 		return 0, fmt.Errorf("nobody sees a member")
 	}
 	left := int(p.n)
-	for i := range uint32(len(p.rest()) + 1) {
-		v := p.leaf(i).head.Load()
-		if v == nil || len(v.val.ids) != min(left, leafLen) {
+	for i, l := range p.leaves {
+		if int(l.n) != min(left, leafLen) {
 			return 0, fmt.Errorf("leaf %d is not filled as %d members ask for", i, p.n)
 		}
-		left -= len(v.val.ids)
-		n, err := chainLen(v, published)
+		left -= int(l.n)
+		n, err := l.verify(published)
 		if err != nil {
 			return 0, fmt.Errorf("leaf %d: %w", i, err)
 		}
@@ -159,22 +163,38 @@ func (ix *index) verifyPosting(p *posting, published uint64) (older int, err err
 	return older, nil
 }
 
-// verifyPlaces: what refs says of the live objects is what the leaves hold,
+// verify: what is kept are whole copies of intervals that follow each other,
+// the newest first.
+func (l *leaf) verify(published uint64) (older int, err error) {
+	gen := l.gen
+	if gen > published {
+		return 0, fmt.Errorf("generation %d is a draft, %d is published", gen, published)
+	}
+	for o := l.old.Load(); o != nil; o = o.prev.Load() {
+		if o.full == nil || o.from >= o.upTo || o.upTo > gen {
+			return 0, fmt.Errorf("generations %d to %d come before %d", o.from, o.upTo, gen)
+		}
+		gen = o.from
+		older++
+	}
+	return older, nil
+}
+
+// verifyPlaces: what the rows say of the live objects is what the leaves hold,
 // and the leaves hold nothing else.
 func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 	c.live(func(id uint32, r *record) {
-		ix.refs.cover(id)
 		for _, place := range ix.places(id) {
 			filed--
 			p := ix.post(place)
-			l := p.leaf(place.pos >> leafBits).head.Load()
-			if err == nil && l.val.ids[place.pos&leafMask] != id {
-				err = fmt.Errorf("%q is not where refs says, under %q", r.key, p.value)
+			l := p.leaf(place.pos >> leafBits)
+			if err == nil && l.ids()[place.pos&leafMask] != id {
+				err = fmt.Errorf("%q is not where its row says, under %q", r.key(), p.value)
 			}
 		}
 	})
 	if err == nil && filed != 0 {
-		err = fmt.Errorf("%d members have no place in refs", filed)
+		err = fmt.Errorf("%d members have no place in a row", filed)
 	}
 	return err
 }

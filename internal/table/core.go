@@ -8,29 +8,6 @@ import (
 	"sync/atomic"
 )
 
-// record is one object under its key. The key of a cell never changes while
-// the cell has versions, so it may be compared before the version is published.
-type record struct {
-	key string
-	obj any
-}
-
-// grave is the object of a deleted record.
-type grave struct{}
-
-var buried any = (*grave)(nil)
-
-func (r *record) dead() bool {
-	_, dead := r.obj.(*grave)
-	return dead
-}
-
-// meta is what the table knows about itself at a generation.
-type meta struct {
-	rv string
-	n  int
-}
-
 // core is one whole body of the table, from one Replace to the next.
 //
 // published is the newest generation that readers may see; storing it is the
@@ -42,28 +19,35 @@ type core struct {
 	_ [56]byte
 
 	seed    maphash.Seed
-	keys    hashtab[version[record]]
-	records slab[cell[record]]
+	keys    hashtab[record]
+	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
-	meta    cell[meta]
+	meta    cell
 
 	// What follows is the writer's.
 
 	n     int
+	rows  *rows
 	log   changes
 	limbo limbo
+	// touched keeps the compiler from leaving out loads that only warm caches.
+	touched uint64
 }
 
-// changes lists the cells that the current batch has given a new version.
+// changes lists the records and leaves that the current batch has changed.
 //
-// While a body or an index is built aside no cell has an older version; only
-// leaves that lost a member are then of interest.
+// While a body or an index is built aside nothing is superseded; only leaves
+// that lost a member are then of interest.
 type changes struct {
 	building bool
 
 	records []uint32
 	leaves  []leafRef
+	// olds is memory for notes of this batch: none of two batches lie in one
+	// block, lest one keeps the other alive.
+	olds []leafOld
+	next int
 }
 
 type leafRef struct {
@@ -77,16 +61,37 @@ func (l *changes) record(id uint32) {
 	}
 }
 
-func (l *changes) leaf(p *posting, i uint32, shrunk bool) {
-	if shrunk || !l.building {
+func (l *changes) leaf(p *posting, i uint32) {
+	if !l.building {
 		l.leaves = append(l.leaves, leafRef{p, i})
 	}
+}
+
+// The first block of notes is for one object in three indexes, the others are
+// for larger batches.
+const (
+	fewOlds  = 3
+	manyOlds = 16
+)
+
+// leafOld returns memory for a note.
+func (l *changes) leafOld() *leafOld {
+	if l.next == len(l.olds) {
+		n := fewOlds
+		if l.next > 0 {
+			n = manyOlds
+		}
+		l.olds, l.next = make([]leafOld, n), 0
+	}
+	l.next++
+	return &l.olds[l.next-1]
 }
 
 // keptLog is the room for changes that survives a batch: 2^10 cells, 20 KiB.
 const keptLog = 1 << 10
 
 func (l *changes) reset() {
+	l.olds, l.next = nil, 0
 	if cap(l.records) > keptLog || cap(l.leaves) > keptLog {
 		*l = changes{}
 		return
@@ -97,110 +102,78 @@ func (l *changes) reset() {
 
 // newCore makes a body for about n objects, whose first batch is gen.
 func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
-	c := &core{seed: seed}
+	c := &core{seed: seed, rows: newRows(len(indexers), n)}
 	c.keys.reserve(n)
 	c.records.reserve(n)
 	ixs := make([]*index, len(indexers))
 	for i, x := range indexers {
-		ixs[i] = newIndex(x, seed, gen, n, &c.log)
+		ixs[i] = newIndex(x, seed, gen, c.rows, i, &c.log)
 	}
 	c.indexes.Store(&ixs)
 	return c
 }
 
-// find returns the newest version under a key, or nil. Any goroutine. It may
-// be a draft, and it may be a deletion. It is a hashtab search written out:
-// this is what Get spends its time on.
-func (c *core) find(key string) *version[record] {
-	hash := maphash.String(c.seed, key)
-	groups := *c.keys.groups.Load()
-	i := home(hash, len(groups))
-	for range groups {
-		g := &groups[i]
-		ctrl := g.ctrl.Load()
-		for m := match(ctrl, hash); m != 0; m &= m - 1 {
-			if v := g.refs[first(m)].Load(); v != nil && v.val.key == key {
-				return v
-			}
+// find returns the object that a key has at a generation at which the caller
+// holds a pin.
+func (c *core) find(gen uint64, key string) words {
+	for s := c.keys.search(maphash.String(c.seed, key)); ; {
+		r := s.next()
+		if r == nil {
+			return words{}
 		}
-		if ctrl < overflowOne {
-			break
-		}
-		if i++; i == len(groups) {
-			i = 0
-		}
-	}
-	return nil
-}
-
-// findBytes is find for a key in a buffer.
-func (c *core) findBytes(key []byte) *version[record] {
-	for s := c.keys.search(maphash.Bytes(c.seed, key)); ; {
-		v, _ := s.next()
-		if v == nil || v.val.key == string(key) {
-			return v
+		if w := r.at(gen); !w.none() && r.key() == key {
+			return w
 		}
 	}
 }
 
-func (c *core) hashOf(v *version[record]) uint64 { return maphash.String(c.seed, v.val.key) }
+func (c *core) hash(key string) uint64 { return maphash.String(c.seed, key) }
 
-// locate is find for the writer: it returns the slot.
-func (c *core) locate(hash uint64, key string) (slot int, ok bool) {
+func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
+
+// locate finds a key for the writer. The record may be one of a deletion.
+func (c *core) locate(hash uint64, key string) *record {
 	for s := c.keys.search(hash); ; {
-		v, slot := s.next()
-		if v == nil || v.val.key == key {
-			return slot, v != nil
+		if r := s.next(); r == nil || r.key() == key {
+			return r
 		}
 	}
 }
 
 // put stores an object in the draft gen and returns its id and what it
 // replaces. hash is that of the key.
-func (c *core) put(gen uint64, key string, hash uint64, obj any) (id uint32, old any, had bool) {
-	slot, ok := c.locate(hash, key)
-	if !ok {
+func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old words) {
+	r := c.locate(hash, key)
+	if r == nil {
 		id = c.records.take()
-		v := &version[record]{gen: gen, val: record{key: key, obj: obj}}
-		c.records.at(id).head.Store(v)
-		c.keys.insert(hash, v, id, c.hashOf)
+		r = c.records.at(id)
+		r.start(gen, id, key, w)
+		c.keys.insert(hash, r, c.hashOf)
 		c.log.record(id)
 		c.n++
-		return id, nil, false
+		return id, words{}
 	}
-	id, old, had = c.set(gen, slot, obj)
-	if !had {
+	if old = r.words; old.none() {
 		c.n++
 	}
-	return id, old, had
+	if r.set(gen, w) {
+		c.log.record(r.id)
+	}
+	r.rename(key)
+	return r.id, old
 }
 
 // drop deletes a key in the draft gen.
-func (c *core) drop(gen uint64, key string) (id uint32, old any, had bool) {
-	slot, ok := c.locate(maphash.String(c.seed, key), key)
-	if !ok || c.records.at(c.keys.ids[slot]).head.Load().val.dead() {
-		return 0, nil, false
+func (c *core) drop(gen uint64, key string) (id uint32, old words) {
+	r := c.locate(c.hash(key), key)
+	if r == nil || r.none() {
+		return 0, words{}
 	}
-	c.n--
-	return c.set(gen, slot, buried)
-}
-
-// set gives a record its next object, and returns the one it had. The hash
-// table and the slab both point to the newest version: Get comes by the one,
-// List and ByIndex by the other.
-func (c *core) set(gen uint64, slot int, obj any) (id uint32, old any, had bool) {
-	id = c.keys.ids[slot]
-	place := c.records.at(id)
-	if r := &place.head.Load().val; !r.dead() {
-		old, had = r.obj, true
+	old = r.words
+	if c.n--; r.set(gen, words{}) {
+		c.log.record(r.id)
 	}
-	v, fresh := place.edit(gen)
-	if fresh {
-		c.keys.set(slot, v)
-		c.log.record(id)
-	}
-	v.val.obj = obj
-	return id, old, had
+	return r.id, old
 }
 
 // publish makes the draft gen the state that everybody reads.
@@ -215,21 +188,17 @@ func (c *core) publish(gen uint64, rv string) {
 // describe completes the draft gen with its meta.
 func (c *core) describe(gen uint64, rv string) {
 	if old := c.meta.head.Load(); old == nil || old.val.rv != rv || old.val.n != c.n {
-		v, _ := c.meta.edit(gen)
-		v.val = meta{rv: rv, n: c.n}
+		c.meta.edit(gen).val = meta{rv: rv, n: c.n}
 	}
 }
 
 // release forgets a record whose deletion everybody has seen.
 func (c *core) release(id uint32) {
-	place := c.records.at(id)
-	v := place.head.Load()
-	if v == nil || !v.val.dead() || v.prev.Load() != nil {
+	r := c.records.at(id)
+	if r.idle() || !r.none() || r.undo.Load() != nil {
 		return
 	}
-	hash := c.hashOf(v)
-	slot, _ := c.locate(hash, v.val.key)
-	c.keys.remove(hash, slot)
-	place.head.Store(nil)
+	c.keys.remove(c.hashOf(r), r)
+	r.end()
 	c.records.give(id)
 }

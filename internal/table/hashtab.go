@@ -18,8 +18,9 @@ const (
 	overflowMax = 0xFF
 
 	// A table grows by half when more than 6/7 of its slots are in use: 10.7 to
-	// 16 bytes an entry, and 1.2 groups for a hit at the fullest.
+	// 16 bytes an entry. Made for a number of entries it is 3/4 full.
 	fullNum, fullDen = 6, 7
+	roomNum, roomDen = 3, 4
 )
 
 // group is one cache line of a hash table: a tag and a pointer for each of its
@@ -43,15 +44,13 @@ type group[T any] struct {
 type hashtab[T any] struct {
 	groups atomic.Pointer[[]group[T]]
 
-	// What follows is the writer's. ids has the id of each slot.
-	ids  []uint32
+	// live is the number of entries. Writer only.
 	live int
 }
 
 // reserve makes room for n entries in an empty table.
 func (t *hashtab[T]) reserve(n int) {
-	groups := make([]group[T], n*fullDen/(fullNum*groupLen)+1)
-	t.ids = make([]uint32, len(groups)*groupLen)
+	groups := make([]group[T], n*roomDen/(roomNum*groupLen)+1)
 	t.groups.Store(&groups)
 }
 
@@ -97,19 +96,19 @@ func (t *hashtab[T]) search(hash uint64) search[T] {
 	return search[T]{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
 }
 
-// next returns the next candidate and its slot; nil after the last one. It
-// looks at each group once at most, so it ends whatever the writer does.
-func (s *search[T]) next() (*T, int) {
+// next returns the next candidate; nil after the last one. It looks at each
+// group once at most, so it ends whatever the writer does.
+func (s *search[T]) next() *T {
 	for {
 		for s.bits != 0 {
 			j := first(s.bits)
 			s.bits &= s.bits - 1
 			if e := s.groups[s.i].refs[j].Load(); e != nil {
-				return e, s.i*groupLen + j
+				return e
 			}
 		}
 		if s.left--; s.ctrl < overflowOne || s.left == 0 {
-			return nil, 0
+			return nil
 		}
 		if s.i++; s.i == len(s.groups) {
 			s.i = 0
@@ -121,19 +120,18 @@ func (s *search[T]) next() (*T, int) {
 
 // insert adds an entry that is not in the table. hashOf is asked for the hash
 // of the others if the table has to grow.
-func (t *hashtab[T]) insert(hash uint64, e *T, id uint32, hashOf func(*T) uint64) {
+func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
 	if slots := len(groups) * groupLen; (t.live+1)*fullDen > slots*fullNum {
-		t.rebuild(len(groups)+len(groups)/2+1, hashOf)
+		groups = t.rebuild(len(groups)+len(groups)/2+1, hashOf)
 	}
-	t.place(hash, e, id)
+	place(groups, hash, e)
 	t.live++
 }
 
 // place stores an entry in the first free slot on its way, and counts it as
 // overflow on the groups before that.
-func (t *hashtab[T]) place(hash uint64, e *T, id uint32) {
-	groups := *t.groups.Load()
+func place[T any](groups []group[T], hash uint64, e *T) {
 	i := home(hash, len(groups))
 	for ; full(groups[i].ctrl.Load()); i = (i + 1) % len(groups) {
 		groups[i].overflow(+1)
@@ -141,7 +139,6 @@ func (t *hashtab[T]) place(hash uint64, e *T, id uint32) {
 	g := &groups[i]
 	ctrl := g.ctrl.Load()
 	j := first(^ctrl & highBits)
-	t.ids[i*groupLen+j] = id
 	g.refs[j].Store(e)
 	g.ctrl.Store(ctrl | tag(hash)<<(8*j))
 }
@@ -159,36 +156,33 @@ func (g *group[T]) overflow(by int) {
 
 // rebuild moves the entries into a new array and publishes it. Readers of the
 // old one keep a state that was right when they loaded it.
-func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) {
-	old, ids := *t.groups.Load(), t.ids
-	fresh := hashtab[T]{ids: make([]uint32, n*groupLen)}
+func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
+	old := *t.groups.Load()
 	groups := make([]group[T], n)
-	fresh.groups.Store(&groups)
 	for i := range old {
 		for j := range old[i].refs {
 			if e := old[i].refs[j].Load(); e != nil {
-				fresh.place(hashOf(e), e, ids[i*groupLen+j])
+				place(groups, hashOf(e), e)
 			}
 		}
 	}
-	t.ids = fresh.ids
 	t.groups.Store(&groups)
+	return groups
 }
 
-// set replaces the entry in a slot by another one with the same key.
-func (t *hashtab[T]) set(slot int, e *T) {
-	(*t.groups.Load())[slot/groupLen].refs[slot%groupLen].Store(e)
-}
-
-// remove takes the entry out of a slot.
-func (t *hashtab[T]) remove(hash uint64, slot int) {
+// remove takes out an entry that is in the table.
+func (t *hashtab[T]) remove(hash uint64, e *T) {
 	groups := *t.groups.Load()
-	at, j := slot/groupLen, slot%groupLen
-	g := &groups[at]
-	g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
-	g.refs[j].Store(nil)
-	for i := home(hash, len(groups)); i != at; i = (i + 1) % len(groups) {
-		groups[i].overflow(-1)
+	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
+		g := &groups[i]
+		for m := match(g.ctrl.Load(), hash); m != 0; m &= m - 1 {
+			if j := first(m); g.refs[j].Load() == e {
+				g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
+				g.refs[j].Store(nil)
+				t.live--
+				return
+			}
+		}
+		g.overflow(-1)
 	}
-	t.live--
 }

@@ -20,10 +20,10 @@ type entry struct {
 }
 
 // seek is what callers of search do.
-func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) (*T, int) {
+func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 	for s := t.search(hash); ; {
-		if e, slot := s.next(); e == nil || same(e) {
-			return e, slot
+		if e := s.next(); e == nil || same(e) {
+			return e
 		}
 	}
 }
@@ -40,27 +40,19 @@ func TestHashtab(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			key := rapid.IntRange(0, 120).Draw(t, "key")
 			hash := (^uint64(0) - uint64(key)%spread<<34) ^ uint64(key)%3
-			e, slot := tab.seek(hash, func(e *entry) bool { return e.key == key })
+			e := tab.seek(hash, func(e *entry) bool { return e.key == key })
 			require.Same(t, model[key], e)
 			if e == nil {
 				model[key] = &entry{key, hash}
-				tab.insert(hash, model[key], uint32(key), hashOf)
+				tab.insert(hash, model[key], hashOf)
 				continue
 			}
-			require.Equal(t, uint32(key), tab.ids[slot])
-			if rapid.Bool().Draw(t, "replace") {
-				model[key] = &entry{key, hash}
-				tab.set(slot, model[key])
-				continue
-			}
-			tab.remove(hash, slot)
+			tab.remove(hash, e)
 			delete(model, key)
 		}
 		require.Equal(t, len(model), tab.live)
 		for key, want := range model {
-			e, slot := tab.seek(want.hash, func(e *entry) bool { return e.key == key })
-			require.Same(t, want, e)
-			require.Equal(t, uint32(key), tab.ids[slot])
+			require.Same(t, want, tab.seek(want.hash, func(e *entry) bool { return e.key == key }))
 		}
 	})
 }
@@ -77,20 +69,18 @@ func TestHashtabLeavesNoTrace(t *testing.T) {
 		if len(model) < 100 {
 			e := &entry{i, rng.Uint64()}
 			model[i] = e
-			tab.insert(e.hash, e, 0, hashOf)
+			tab.insert(e.hash, e, hashOf)
 			continue
 		}
 		for key, e := range model {
-			_, slot := tab.seek(e.hash, func(x *entry) bool { return x == e })
-			tab.remove(e.hash, slot)
+			tab.remove(e.hash, e)
 			delete(model, key)
 			break
 		}
 	}
 	groups := len(*tab.groups.Load())
 	for _, e := range slices.Collect(maps.Values(model)) {
-		_, slot := tab.seek(e.hash, func(x *entry) bool { return x == e })
-		tab.remove(e.hash, slot)
+		tab.remove(e.hash, e)
 	}
 	require.Equal(t, groups, len(*tab.groups.Load()))
 	for i := range *tab.groups.Load() {
@@ -106,17 +96,16 @@ func TestHashtabSaturates(t *testing.T) {
 	var all []*entry
 	for i := range 600 {
 		all = append(all, &entry{i, 0})
-		tab.insert(0, all[i], 0, nil)
+		tab.insert(0, all[i], nil)
 	}
 	for i, e := range all {
-		found, slot := tab.seek(0, func(x *entry) bool { return x == e })
-		require.Same(t, e, found)
+		require.Same(t, e, tab.seek(0, func(x *entry) bool { return x == e }))
 		if i%2 == 0 {
-			tab.remove(0, slot)
+			tab.remove(0, e)
 		}
 	}
 	for i, e := range all {
-		found, _ := tab.seek(0, func(x *entry) bool { return x == e })
+		found := tab.seek(0, func(x *entry) bool { return x == e })
 		require.Equal(t, i%2 == 1, found != nil)
 	}
 }

@@ -25,7 +25,7 @@ type indexer struct {
 // index holds the postings of one indexer.
 //
 //	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
-//	object id ──▶ refs ──▶ (posting id, position)       writer only
+//	object id ──▶ row ──▶ (posting id, position)       writer only
 //	posting id ──▶ posts ──▶ posting
 type index struct {
 	*indexer
@@ -38,55 +38,43 @@ type index struct {
 
 	// What follows is the writer's.
 
-	// refs has for each object id the place of its only value.
-	refs slab[ref]
+	// rows has the places of the objects with one value; the index's column is
+	// the one at column.
+	rows   *rows
+	column int
 	// many has the places of the objects with several values, in the order of
-	// the values; their element of refs is refMany.
+	// the values; their place in rows is refMany.
 	many map[uint32][]ref
 	log  *changes
 }
 
-// ref is the place of one object in one posting: the posting's id + 1, and the
-// position of the object's id there.
-type ref struct{ post, pos uint32 }
-
-var (
-	refNone = ref{}
-	refMany = ref{post: 0xFFFFFFFF}
-)
-
-// newIndex makes an empty index for about n objects.
-func newIndex(x *indexer, seed maphash.Seed, born uint64, n int, log *changes) *index {
-	ix := &index{indexer: x, born: born, seed: seed, log: log}
+// newIndex makes an empty index.
+func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int, log *changes) *index {
+	ix := &index{indexer: x, born: born, seed: seed, rows: rows, column: column, log: log}
 	ix.values.reserve(0)
-	ix.refs.reserve(n)
 	return ix
 }
 
 func (ix *index) hash(value string) uint64 { return maphash.String(ix.seed, value) }
 func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
 func (ix *index) post(r ref) *posting      { return ix.posts.at(r.post - 1).Load() }
+func (ix *index) ref(id uint32) *ref       { return &ix.rows.row(id)[ix.column] }
 
 // find returns the posting of a value, or nil. Any goroutine.
-func (ix *index) find(value string) *posting {
-	p, _ := ix.locate(ix.hash(value), value)
-	return p
-}
+func (ix *index) find(value string) *posting { return ix.locate(ix.hash(value), value) }
 
-func (ix *index) locate(hash uint64, value string) (p *posting, slot int) {
+func (ix *index) locate(hash uint64, value string) *posting {
 	for s := ix.values.search(hash); ; {
-		p, slot := s.next()
-		if p == nil || p.value == value {
-			return p, slot
+		if p := s.next(); p == nil || p.value == value {
+			return p
 		}
 	}
 }
 
-// assign files an object under these values and under no others. Values that
-// it has already cost a comparison and touch no posting.
-func (ix *index) assign(gen uint64, id uint32, values []string) {
-	ix.refs.cover(id)
-	r := ix.refs.at(id)
+// assign files an object under these values and under no others. r is its
+// place in the index. Values that it has already cost a comparison and touch
+// no posting.
+func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
 	switch {
 	case *r == refMany || len(values) > 1:
 		ix.assignMany(gen, id, values)
@@ -106,12 +94,12 @@ func (ix *index) assign(gen uint64, id uint32, values []string) {
 // assignNew is assign for an object that is probably in no posting yet. hash is
 // that of its first value.
 func (ix *index) assignNew(gen uint64, id uint32, values []string, hash uint64) {
-	ix.refs.cover(id)
-	if r := ix.refs.at(id); *r == refNone && len(values) == 1 {
+	r := ix.ref(id)
+	if *r == refNone && len(values) == 1 {
 		*r = ix.enter(gen, id, values[0], hash)
 		return
 	}
-	ix.assign(gen, id, values)
+	ix.assign(gen, id, r, values)
 }
 
 // assignMany is assign where the old or the new values are several: it merges
@@ -154,7 +142,7 @@ func (ix *index) order(old []ref, values []string) int {
 
 // places returns the object's places in the order of their values.
 func (ix *index) places(id uint32) []ref {
-	switch r := *ix.refs.at(id); r {
+	switch r := *ix.ref(id); r {
 	case refNone:
 		return nil
 	case refMany:
@@ -166,7 +154,7 @@ func (ix *index) places(id uint32) []ref {
 
 // keep records the object's places.
 func (ix *index) keep(id uint32, refs []ref) {
-	r := ix.refs.at(id)
+	r := ix.ref(id)
 	if len(refs) > 1 {
 		if ix.many == nil {
 			ix.many = make(map[uint32][]ref)
@@ -185,11 +173,11 @@ func (ix *index) keep(id uint32, refs []ref) {
 
 // enter adds the object to the posting of a value, which it makes if needed.
 func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
-	p, _ := ix.locate(hash, value)
+	p := ix.locate(hash, value)
 	if p == nil {
 		p = &posting{value: value, index: ix, id: ix.posts.take()}
 		ix.posts.at(p.id).Store(p)
-		ix.values.insert(hash, p, p.id, ix.hashOf)
+		ix.values.insert(hash, p, ix.hashOf)
 	}
 	return ref{post: p.id + 1, pos: p.add(gen, id)}
 }
@@ -202,7 +190,7 @@ func (ix *index) leave(gen uint64, r ref) {
 	if !ok {
 		return
 	}
-	m := ix.refs.at(moved)
+	m := ix.ref(moved)
 	if *m != refMany {
 		m.pos = r.pos
 		return
@@ -219,9 +207,7 @@ func (ix *index) leave(gen uint64, r ref) {
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
-		hash := ix.hashOf(p)
-		_, at := ix.locate(hash, p.value)
-		ix.values.remove(hash, at)
+		ix.values.remove(ix.hash(p.value), p)
 		slot.Store(nil)
 		ix.posts.give(p.id)
 	}

@@ -5,8 +5,9 @@ package table
 
 import "slices"
 
-// kept names a superseded version that a pinned generation needs: in the leaf
-// i of a posting or, where post is nil, in the record cell i.
+// kept names a superseded version that a pinned generation needs, by the
+// generation that wrote it: of leaf i of a posting or, where post is nil, of
+// record i.
 type kept struct {
 	post *posting
 	i    uint32
@@ -86,18 +87,19 @@ func (l *limbo) pop() (kept, bool) {
 	return k, true
 }
 
-// retire cuts out what the batch that was just published has superseded, but
+// retire lets go of what the batch that was just published has superseded, but
 // for what the pinned generations need.
 func (c *core) retire(pinned pinnedGens) {
 	for _, id := range c.log.records {
-		if old := c.records.at(id).head.Load().prev.Load(); old != nil {
-			c.cut(kept{i: id, gen: old.gen}, pinned)
+		if from, holder, needed := c.records.at(id).retire(pinned); needed {
+			c.limbo.hold(holder, kept{i: id, gen: from})
 		}
 		c.release(id)
 	}
+	gen := c.published.Load()
 	for _, l := range c.log.leaves {
-		if old := l.post.leaf(l.i).head.Load().prev.Load(); old != nil {
-			c.cut(kept{post: l.post, i: l.i, gen: old.gen}, pinned)
+		if from, holder, needed := l.post.leaf(l.i).retire(gen, pinned); needed {
+			c.limbo.hold(holder, kept{post: l.post, i: l.i, gen: from})
 		}
 	}
 	for _, l := range c.log.leaves {

@@ -3,28 +3,59 @@
 
 package table
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+)
 
-// Get returns the object under a key. It takes no lock, no pin and never
-// retries.
+// Get returns the object under a key. It takes no lock; a Get that runs into a
+// change of its key is done again once, with a pin.
+//
+// It is core.find, record.look and words.object written out, as they are what
+// Get spends its time on.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
-	return c.read(c.find(key))
+	gen := c.published.Load()
+	hash := maphash.String(c.seed, key)
+	groups := *c.keys.groups.Load()
+	i := home(hash, len(groups))
+	for range groups {
+		g := &groups[i]
+		ctrl := g.ctrl.Load()
+		for m := match(ctrl, hash); m != 0; m &= m - 1 {
+			r := g.refs[first(m)].Load()
+			if r == nil {
+				continue
+			}
+			data, n, w := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen), r.words.load()
+			if atomic.LoadUint64(&r.gen) > gen {
+				return t.getPinned(key)
+			}
+			if int(n) == len(key) && w.typ != nil && unsafe.String((*byte)(data), n) == key {
+				return w.object(), true
+			}
+		}
+		if ctrl < overflowOne {
+			break
+		}
+		if i++; i == len(groups) {
+			i = 0
+		}
+	}
+	return nil, false
 }
 
 // GetBytes is Get for a key in a buffer; it does not allocate.
 func (t *Table) GetBytes(key []byte) (obj any, ok bool) {
-	c := t.core.Load()
-	return c.read(c.findBytes(key))
+	return t.Get(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
-// read returns the newest published object of a record.
-func (c *core) read(head *version[record]) (obj any, ok bool) {
-	v := head.current(&c.published)
-	if v == nil || v.val.dead() {
-		return nil, false
-	}
-	return v.val.obj, true
+func (t *Table) getPinned(key string) (obj any, ok bool) {
+	v, p := t.pin()
+	defer t.leave(p)
+	return v.get(key)
 }
 
 // Len returns the number of objects.
@@ -35,7 +66,7 @@ func (t *Table) RV() string { return t.meta().rv }
 
 func (t *Table) meta() meta {
 	c := t.core.Load()
-	return c.meta.head.Load().current(&c.published).val
+	return c.meta.current(&c.published).val
 }
 
 // List returns all objects, in no order, in a slice of the caller's own.
@@ -56,7 +87,7 @@ func (t *Table) ListKeys() []string {
 }
 
 // size is a hint: the number of objects of the newest state.
-func (c *core) size() int { return c.meta.head.Load().current(&c.published).val.n }
+func (c *core) size() int { return c.meta.current(&c.published).val.n }
 
 // ByIndex returns the objects with a value in an index, in no order.
 func (t *Table) ByIndex(index, value string) ([]any, error) {
@@ -141,7 +172,10 @@ func (v view) indexKeys(name, value string) (keys []string, ok bool, err error) 
 	if err != nil || p == nil {
 		return nil, true, err
 	}
-	ok = v.each(p, func(_ uint32, r *record) { keys = append(keys, r.key) })
+	ok = v.each(p, func(_ uint32, key string, _ any) bool {
+		keys = append(keys, key)
+		return true
+	})
 	slices.Sort(keys)
 	return keys, ok, nil
 }
@@ -176,11 +210,12 @@ func (v view) union(name string, values []string) ([]any, error) {
 		if p == nil {
 			continue
 		}
-		v.each(p, func(id uint32, r *record) {
+		v.each(p, func(id uint32, _ string, obj any) bool {
 			if _, dup := seen[id]; !dup {
 				seen[id] = struct{}{}
-				objs = append(objs, r.obj)
+				objs = append(objs, obj)
 			}
+			return true
 		})
 	}
 	return objs, nil
@@ -206,8 +241,8 @@ func (v view) indexValues(name string) ([]string, error) {
 // keys returns all keys. Pinned views only.
 func (v view) keys() []string {
 	keys := make([]string, 0, v.core.size())
-	for r := range v.records {
-		keys = append(keys, r.key)
+	for key := range v.records {
+		keys = append(keys, key)
 	}
 	return keys
 }

@@ -197,7 +197,7 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 	ix, err := table.glance().index("value")
 	require.NoError(t, err)
 	rest := ix.find("v").rest()
-	before := append([]*cell[leaf]{}, rest...)
+	before := append([]*leaf{}, rest...)
 	for i := range leafLen {
 		del(table, modelKey(i))
 	}

@@ -7,7 +7,7 @@ import "sync/atomic"
 
 const (
 	slabBits = 7
-	// slabLen elements a chunk: 1 KiB of cells, so that a store of ten objects
+	// slabLen elements a chunk: 6 KiB of records, so that a store of ten objects
 	// stays small and the spine of 10^6 (62 KiB) stays in the second cache.
 	slabLen  = 1 << slabBits
 	slabMask = slabLen - 1
@@ -76,9 +76,13 @@ func (s *slab[E]) extend(id uint32) {
 	s.spine.Store(&spine)
 }
 
-// reserve sizes the spine of an empty slab for n ids.
+// reserve makes room for n ids in an empty slab, in one block of memory.
 func (s *slab[E]) reserve(n int) {
-	spine := make([]*slabChunk[E], 0, (n+slabMask)>>slabBits)
+	spine := make([]*slabChunk[E], (n+slabMask)>>slabBits)
+	block := make([]E, len(spine)<<slabBits)
+	for i := range spine {
+		spine[i] = (*slabChunk[E])(block[i<<slabBits:])
+	}
 	s.spine.Store(&spine)
 }
 

@@ -91,11 +91,7 @@ func (s *Snapshot) All() iter.Seq2[string, any] {
 			return
 		}
 		defer s.unuse()
-		for r := range s.view.records {
-			if !yield(r.key, r.obj) {
-				return
-			}
-		}
+		s.view.records(yield)
 	}
 }
 
@@ -119,15 +115,7 @@ func (v view) walk(index, value string, yield func(string, any) bool) {
 	if err != nil || p == nil {
 		return
 	}
-	v.leaves(p, func(ids []uint32) bool {
-		for _, id := range ids {
-			r := v.core.records.at(id).at(v.gen)
-			if !yield(r.val.key, r.val.obj) {
-				return false
-			}
-		}
-		return true
-	})
+	v.each(p, func(_ uint32, key string, obj any) bool { return yield(key, obj) })
 }
 
 // All yields every key and object of the state at the beginning of the loop,

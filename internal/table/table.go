@@ -149,19 +149,28 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 
 // apply makes one change in the draft gen.
 func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
-	var id uint32
 	if op.Delete {
-		if id, op.Old, op.Had = c.drop(gen, op.Key); !op.Had {
-			return
-		}
-		for _, ix := range ixs {
-			ix.assign(gen, id, nil)
+		id, old := c.drop(gen, op.Key)
+		if op.Old, op.Had = old.object(), !old.none(); op.Had {
+			c.file(gen, id, ixs, nil)
 		}
 		return
 	}
-	id, op.Old, op.Had = c.put(gen, op.Key, maphash.String(c.seed, op.Key), op.Object)
+	id, old := c.put(gen, op.Key, c.hash(op.Key), wordsOf(op.Object))
+	op.Old, op.Had = old.object(), !old.none()
+	c.file(gen, id, ixs, values)
+}
+
+// file brings an object's places up to date. Without values it has none.
+func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
+	row := c.rows.row(id)
+	c.touched += c.warm(row, ixs, values)
 	for i, ix := range ixs {
-		ix.assign(gen, id, values[i])
+		var of indexValues
+		if values != nil {
+			of = values[i]
+		}
+		ix.assign(gen, id, &row[i], of)
 	}
 }
 
@@ -172,21 +181,35 @@ func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
 // The new body is built aside; readers go on in the old one until one pointer
 // is stored.
 func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
-	t.report(t.replace(objects, n, rv))
+	_ = t.Fill(n, rv, func(add func(string, any)) error { // never fails
+		for key, obj := range objects {
+			add(key, obj)
+		}
+		return nil
+	})
 }
 
-func (t *Table) replace(objects iter.Seq2[string, any], n int, rv string) []IndexFailure {
+// Fill is Replace by what the function adds. If that returns an error, then so
+// does Fill, and the table stays as it was. The function runs with writers
+// locked out and must not write to the table; what it adds is taken in blocks,
+// so that objects that were just looked at are looked at again.
+func (t *Table) Fill(n int, rv string, fill func(add func(key string, obj any)) error) error {
+	failures, err := t.fill(n, rv, fill)
+	t.report(failures)
+	return err
+}
+
+func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) error) ([]IndexFailure, error) {
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
-	gen := old.published.Load() + 1
-	b := newBuilder(old, gen, n)
-	for key, obj := range objects {
-		b.add(key, obj)
+	b := newBuilder(old, old.published.Load()+1, n)
+	if err := fill(b.add); err != nil {
+		return nil, err
 	}
 	t.swap(b.done(rv))
 	t.settle(0)
-	return b.failures
+	return b.failures, nil
 }
 
 // swap publishes a new body. What the old one keeps for pins stays on record.
@@ -215,10 +238,15 @@ func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
 	if err := conflicts(ixs, added); err != nil {
 		return nil, err
 	}
+	rows := c.rows.widened(len(added))
 	var failures []IndexFailure
 	for _, x := range added {
-		failures = append(failures, c.build(x, gen, &ixs)...)
+		failures = append(failures, c.build(x, gen, rows, &ixs)...)
 	}
+	for _, ix := range ixs {
+		ix.rows = rows
+	}
+	c.rows = rows
 	c.indexes.Store(&ixs)
 	c.publish(gen, c.meta.head.Load().val.rv)
 	t.settle(0)

@@ -6,17 +6,16 @@ package table
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // view is the table at one generation.
 //
 // A pinned view sees exactly that generation. A glance has no pin: what it
-// looks at may be superseded and cut out at any moment. It then reports
-// ok == false and the caller takes a pin. As long as it only meets heads that
-// are not newer than gen, these were all current together at the moment when
-// it took its first step into the posting, for a newer published version would
-// have been met instead: the answer is one state, at gen or newer. That
-// argument holds for the members of one posting, so a glance reads no more.
+// looks at may change at any moment, and what it has been before may be gone.
+// It then reports ok == false and the caller takes a pin. As long as it only
+// meets what has not changed since gen, its answer is the state at gen, which
+// was the current one when the glance began.
 type view struct {
 	core   *core
 	gen    uint64
@@ -41,31 +40,19 @@ func (t *Table) pin() (view, *pin) {
 	return v, p
 }
 
-// look returns the version of a cell in this view; nil if there is none.
-func look[T any](v view, c *cell[T]) (_ *version[T], ok bool) {
-	head := c.head.Load()
-	switch {
-	case head == nil || head.gen <= v.gen:
-		return head, true
-	case !v.pinned:
-		return nil, false
-	}
-	return c.at(v.gen), true
-}
-
 // get returns the object under a key. Pinned views only.
 func (v view) get(key string) (obj any, ok bool) {
-	if r := v.core.find(key).at(v.gen); r != nil && !r.val.dead() {
-		return r.val.obj, true
-	}
-	return nil, false
+	w := v.core.find(v.gen, key)
+	return w.object(), !w.none()
 }
 
-// records calls yield for each record until it returns false. Pinned views only.
-func (v view) records(yield func(*record) bool) {
+// records calls yield for each record with an object until it returns false.
+// Pinned views only.
+func (v view) records(yield func(key string, obj any) bool) {
 	for _, chunk := range v.core.records.chunks() {
 		for i := range chunk {
-			if r := chunk[i].at(v.gen); r != nil && !r.val.dead() && !yield(&r.val) {
+			r := &chunk[i]
+			if w := r.at(v.gen); !w.none() && !yield(r.key(), w.object()) {
 				return
 			}
 		}
@@ -76,12 +63,8 @@ func (v view) records(yield func(*record) bool) {
 func (v view) objects(dst []any) []any {
 	for _, chunk := range v.core.records.chunks() {
 		for i := range chunk {
-			r := chunk[i].head.Load()
-			if r != nil && r.gen > v.gen {
-				r = chunk[i].at(v.gen)
-			}
-			if r != nil && !r.val.dead() {
-				dst = append(dst, r.val.obj)
+			if w := chunk[i].at(v.gen); !w.none() {
+				dst = append(dst, w.object())
 			}
 		}
 	}
@@ -98,80 +81,103 @@ func (v view) index(name string) (*index, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoIndex, name)
 }
 
-// leaves calls yield for the ids of each leaf with members. It returns false
+// ids returns the members in a leaf, in buf or in memory that does not change.
+// ok is false if a glance has failed.
+func (v view) ids(l *leaf, buf *[leafLen]uint32) (ids []uint32, ok bool) {
+	if l == nil {
+		return nil, true
+	}
+	n, unchanged := l.read(v.gen, buf)
+	switch {
+	case unchanged:
+		return buf[:n], true
+	case !v.pinned:
+		return nil, false
+	}
+	return l.before(v.gen, buf), true
+}
+
+// member returns what a record that is a member of a leaf holds. ok is false
 // if a glance has failed.
-func (v view) leaves(p *posting, yield func(ids []uint32) bool) bool {
-	rest := p.rest()
-	for i := -1; i < len(rest); i++ {
-		c := &p.first
-		if i >= 0 {
-			c = rest[i]
-		}
-		l, ok := look(v, c)
+func (v view) member(id uint32) (key string, obj any, ok bool) {
+	r := v.core.records.at(id)
+	g := r.look()
+	switch {
+	case g.gen <= v.gen && !g.none():
+		return g.key(), g.object(), true
+	case !v.pinned:
+		return "", nil, false
+	}
+	return r.key(), r.at(v.gen).object(), true
+}
+
+// each calls f for each object of a posting until it returns false. The result
+// is false if a glance has failed.
+func (v view) each(p *posting, f func(id uint32, key string, obj any) bool) bool {
+	var buf [leafLen]uint32
+	for _, l := range p.leaves {
+		ids, ok := v.ids(l, &buf)
 		if !ok {
 			return false
 		}
-		if l == nil || len(l.val.ids) == 0 {
-			continue
-		}
-		if !yield(l.val.ids) {
-			return false
+		for _, id := range ids {
+			key, obj, ok := v.member(id)
+			if !ok {
+				return false
+			}
+			if !f(id, key, obj) {
+				return true
+			}
 		}
 	}
 	return true
 }
 
-// each calls f for each object of a posting. It returns false if a glance has
-// failed.
-func (v view) each(p *posting, f func(id uint32, r *record)) bool {
-	return v.leaves(p, func(ids []uint32) bool {
-		for _, id := range ids {
-			r, ok := look(v, v.core.records.at(id))
-			if !ok || r == nil {
-				return false
-			}
-			f(id, &r.val)
-		}
-		return true
-	})
-}
-
 // members appends the objects of a posting. It is each, written out for speed.
 func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
-	spine := v.core.records.chunks()
 	if full := len(p.rest()) * leafLen; full > 0 {
 		dst = slices.Grow(dst, full+leafLen)
 	}
-	ok = v.leaves(p, func(ids []uint32) bool {
+	var buf [leafLen]uint32
+	for _, l := range p.leaves {
+		ids, ok := v.ids(l, &buf)
+		if !ok {
+			return dst, false
+		}
+		spine := v.core.records.chunks()
 		dst = slices.Grow(dst, len(ids))
 		for _, id := range ids {
-			c := &spine[id>>slabBits][id&slabMask]
-			r := c.head.Load()
-			if r == nil || r.gen > v.gen {
+			r := &spine[id>>slabBits][id&slabMask]
+			w := r.words.load()
+			if atomic.LoadUint64(&r.gen) > v.gen || w.none() {
 				if !v.pinned {
-					return false
+					return dst, false
 				}
-				r = c.at(v.gen)
+				w = r.before(v.gen)
 			}
-			dst = append(dst, r.val.obj)
+			dst = append(dst, w.object())
 		}
-		return true
-	})
-	return dst, ok
+	}
+	return dst, true
 }
 
 // count returns the number of members of a posting.
 func (v view) count(p *posting) (n int, ok bool) {
-	ok = v.leaves(p, func(ids []uint32) bool {
+	var buf [leafLen]uint32
+	for _, l := range p.leaves {
+		ids, ok := v.ids(l, &buf)
+		if !ok {
+			return 0, false
+		}
 		n += len(ids)
-		return true
-	})
-	return n, ok
+	}
+	return n, true
 }
 
 // inhabited tells whether a posting has members. Pinned views only. All leaves
 // are full but the last one with members, so that the first one tells.
 func (v view) inhabited(p *posting) bool {
-	l := p.first.at(v.gen)
-	return l != nil && len(l.val.ids) > 0
+	var buf [leafLen]uint32
+	ids, _ := v.ids(p.first.Load(), &buf)
+	return len(ids) > 0
 }

@@ -1,0 +1,242 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	leafBits = 6
+	// leafLen bounds what a reader of a changed leaf does, and what is copied
+	// for a pin: 256 bytes.
+	leafLen  = 1 << leafBits
+	leafMask = leafLen - 1
+)
+
+// leaf is a run of up to leafLen ids of a posting. Like a record it is changed
+// in place, in the same order: old, then gen, then the rest. The ids follow
+// the leaf in memory.
+type leaf struct {
+	gen uint64
+	// old leads to what the last changes have overwritten, as far as somebody
+	// may need it.
+	old     atomic.Pointer[leafOld]
+	n, room uint32
+}
+
+// leafOld says what a leaf was from one generation up to another.
+//
+// A change of the draft, or of a batch that is not yet settled, is noted as
+// small as can be: n members, and this id at pos. All notes of one batch taken
+// together, from the newest to the oldest, turn the leaf back. Where there are
+// many, and for pins that outlive the batch, all members are copied to full.
+type leafOld struct {
+	from, upTo uint64
+	prev       atomic.Pointer[leafOld]
+	full       *[leafLen]uint32
+	n, pos, id uint32
+	// notes is the number of notes of the batch up to this one.
+	notes uint32
+}
+
+// maxNotes for one leaf in one batch: three cost as much as a copy.
+const maxNotes = 6
+
+// ids returns the room for the ids, used or not.
+func (l *leaf) ids() []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(leaf{}))), l.room)
+}
+
+// read copies the ids that the leaf has now to buf. unchanged tells that they
+// are those of generation gen; if not, the caller has no use for them but in
+// before.
+func (l *leaf) read(gen uint64, buf *[leafLen]uint32) (n uint32, unchanged bool) {
+	n = atomic.LoadUint32(&l.n)
+	for i, ids := 0, l.ids()[:n]; i < len(ids); i++ {
+		buf[i&leafMask] = atomic.LoadUint32(&ids[i])
+	}
+	return n, atomic.LoadUint64(&l.gen) <= gen
+}
+
+// before returns the ids that the leaf had at a generation at which the caller
+// holds a pin, after read. Every place that was changed since is overwritten
+// from the notes, as the note of a change comes before the change.
+func (l *leaf) before(gen uint64, buf *[leafLen]uint32) []uint32 {
+	for o := l.old.Load(); o != nil; o = o.prev.Load() {
+		switch {
+		case o.from > gen:
+		case o.full != nil:
+			return o.full[:o.n]
+		default:
+			buf[o.pos] = o.id
+			if o.notes == 1 {
+				return buf[:o.n]
+			}
+		}
+	}
+	return nil
+}
+
+// set stores an id, or the number of members, which readers may look at.
+func (l *leaf) set(pos, id uint32)    { atomic.StoreUint32(&l.ids()[pos], id) }
+func (l *leaf) setLen(members uint32) { atomic.StoreUint32(&l.n, members) }
+
+// note keeps what the next change in the draft gen overwrites: the number of
+// members, and the id at pos. fresh tells that it is the draft's first change
+// of the leaf. A leaf that is as young as the draft needs no notes: it had no
+// members before.
+func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
+	head := l.old.Load()
+	if fresh = l.gen != gen; !fresh && (head == nil || head.full != nil) {
+		return false
+	}
+	o := log.leafOld()
+	*o = leafOld{from: l.gen, upTo: gen, n: l.n, pos: pos, id: l.ids()[pos], notes: 1}
+	o.prev.Store(head)
+	if !fresh {
+		o.from, o.notes = head.from, head.notes+1
+	}
+	l.old.Store(o)
+	if !fresh && o.notes > maxNotes {
+		l.old.Store(l.filled(o))
+	}
+	if fresh {
+		atomic.StoreUint64(&l.gen, gen)
+	}
+	return fresh
+}
+
+// filled returns one full leafOld in the place of the notes that begin at o.
+func (l *leaf) filled(o *leafOld) *leafOld {
+	f := &leafOld{from: o.from, upTo: o.upTo, full: new([leafLen]uint32)}
+	copy(f.full[:], l.ids()[:l.n])
+	for ; ; o = o.prev.Load() {
+		f.full[o.pos] = o.id
+		if o.notes == 1 {
+			f.n = o.n
+			f.prev.Store(o.prev.Load())
+			return f
+		}
+	}
+}
+
+// retire lets go of what the batch gen has superseded, unless a pinned
+// generation needs it: then holder is one of those, and from names it.
+func (l *leaf) retire(gen uint64, pinned pinnedGens) (from, holder uint64, kept bool) {
+	o := l.old.Load()
+	if o == nil || o.upTo != gen {
+		return 0, 0, false
+	}
+	if holder, kept = pinned.within(o.from, gen); !kept {
+		l.old.Store(o.rest())
+		return 0, 0, false
+	}
+	if o.full == nil {
+		l.old.Store(l.filled(o))
+	}
+	return o.from, holder, true
+}
+
+// rest returns what comes after the notes of a batch.
+func (o *leafOld) rest() *leafOld {
+	for o.full == nil && o.notes > 1 {
+		o = o.prev.Load()
+	}
+	return o.prev.Load()
+}
+
+// cut removes what was kept as from, unless a pinned generation needs it.
+func (l *leaf) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
+	link := &l.old
+	o := link.Load()
+	for o != nil && o.from != from {
+		link = &o.prev
+		o = link.Load()
+	}
+	if o == nil {
+		return 0, false
+	}
+	if holder, kept = pinned.within(o.from, o.upTo); !kept {
+		link.Store(o.prev.Load())
+	}
+	return holder, kept
+}
+
+// resized returns a copy of a leaf, which may be nil, with room for n members
+// or a few more. Readers may go on with the original: it will not change.
+func (l *leaf) resized(n uint32) *leaf {
+	c := newLeaf(n)
+	if l != nil {
+		c.gen, c.n = l.gen, l.n
+		c.old.Store(l.old.Load())
+		copy(c.ids(), l.ids()[:l.n])
+	}
+	return c
+}
+
+// bare tells that a leaf is empty, and was so for all who may look.
+func (l *leaf) bare() bool { return l == nil || l.n == 0 && l.old.Load() == nil }
+
+// newLeaf makes an empty leaf with room for n ids or a few more: they fill up
+// the block that the allocator hands out.
+func newLeaf(n uint32) (l *leaf) {
+	switch {
+	case n <= 2:
+		l = &new(leaf2).leaf
+		l.room = 2
+	case n <= 6:
+		l = &new(leaf6).leaf
+		l.room = 6
+	case n <= 10:
+		l = &new(leaf10).leaf
+		l.room = 10
+	case n <= 18:
+		l = &new(leaf18).leaf
+		l.room = 18
+	case n <= 34:
+		l = &new(leaf34).leaf
+		l.room = 34
+	case n <= 46:
+		l = &new(leaf46).leaf
+		l.room = 46
+	default:
+		l = &new(leaf64).leaf
+		l.room = leafLen
+	}
+	return l
+}
+
+// A leaf takes 24 bytes, an id 4: these are 32 to 280 bytes.
+type (
+	leaf2 struct {
+		leaf
+		_ [2]uint32
+	}
+	leaf6 struct {
+		leaf
+		_ [6]uint32
+	}
+	leaf10 struct {
+		leaf
+		_ [10]uint32
+	}
+	leaf18 struct {
+		leaf
+		_ [18]uint32
+	}
+	leaf34 struct {
+		leaf
+		_ [34]uint32
+	}
+	leaf46 struct {
+		leaf
+		_ [46]uint32
+	}
+	leaf64 struct {
+		leaf
+		_ [leafLen]uint32
+	}
+)

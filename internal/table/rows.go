@@ -1,0 +1,51 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+// ref is the place of one object in one posting: the posting's id + 1, and the
+// position of the object's id there.
+type ref struct{ post, pos uint32 }
+
+var (
+	refNone = ref{}
+	refMany = ref{post: 0xFFFFFFFF}
+)
+
+// rows has for each record a row of places, one for each index: an update
+// looks at all of them. Writer only.
+type rows struct {
+	width  int
+	chunks [][]ref
+}
+
+// newRows makes rows for about n records.
+func newRows(width, n int) *rows {
+	s := &rows{width: width, chunks: make([][]ref, (n+slabMask)>>slabBits)}
+	block := make([]ref, len(s.chunks)*width<<slabBits)
+	for i := range s.chunks {
+		s.chunks[i] = block[:width<<slabBits]
+		block = block[width<<slabBits:]
+	}
+	return s
+}
+
+// row returns the places of a record.
+func (s *rows) row(id uint32) []ref {
+	for int(id>>slabBits) >= len(s.chunks) {
+		s.chunks = append(s.chunks, make([]ref, s.width<<slabBits))
+	}
+	at := int(id&slabMask) * s.width
+	return s.chunks[id>>slabBits][at : at+s.width]
+}
+
+// widened returns a copy with room for more indexes.
+func (s *rows) widened(more int) *rows {
+	wide := newRows(s.width+more, len(s.chunks)<<slabBits)
+	for i, chunk := range s.chunks {
+		for id := range slabLen {
+			copy(wide.chunks[i][id*wide.width:], chunk[id*s.width:(id+1)*s.width])
+		}
+	}
+	return wide
+}

@@ -1,0 +1,93 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+// A change of a large table is a dozen waits for memory: in each index for the
+// posting, its value, its last leaf and the row of the member that moves. The
+// functions here take each of these steps for all indexes together, before the
+// change itself takes them one after the other. Their results mean nothing.
+
+// warmIndexes is for how many indexes that is done.
+const warmIndexes = 8
+
+// warm touches what file is going to look at.
+func (c *core) warm(row []ref, ixs []*index, values []indexValues) (sum uint64) {
+	if len(ixs) > warmIndexes || len(ixs) < 2 {
+		return 0
+	}
+	var room [warmIndexes]*posting
+	posts := room[:len(ixs)]
+	for i, ix := range ixs {
+		if values != nil && len(values[i]) > 0 {
+			sum += uint64(touch(values[i][0]))
+		}
+		if r := row[i]; r != refNone && r != refMany {
+			posts[i] = ix.post(r)
+		}
+	}
+	if values == nil {
+		return sum + c.warmLeaving(row, posts)
+	}
+	for _, p := range posts {
+		if p != nil {
+			sum += uint64(touch(p.value))
+		}
+	}
+	return sum + warmEntering(posts, ixs, values)
+}
+
+// warmLeaving touches the leaves that lose a member, and the rows of the
+// members that take the place.
+func (c *core) warmLeaving(row []ref, posts []*posting) (sum uint64) {
+	var moved [warmIndexes]uint32
+	for i, p := range posts {
+		if p != nil && p.n > 0 {
+			last := p.n - 1
+			moved[i] = p.leaf(last >> leafBits).ids()[last&leafMask]
+			sum += uint64(p.leaf(row[i].pos >> leafBits).ids()[row[i].pos&leafMask])
+		}
+	}
+	for i, p := range posts {
+		if p != nil {
+			sum += uint64(c.rows.row(moved[i])[i].pos)
+		}
+	}
+	return sum
+}
+
+// warmEntering touches the postings that get a member, and their last leaves.
+func warmEntering(posts []*posting, ixs []*index, values []indexValues) (sum uint64) {
+	for i, ix := range ixs {
+		p := posts[i]
+		posts[i] = nil
+		if len(values[i]) == 1 && (p == nil || p.value != values[i][0]) {
+			posts[i] = ix.guess(ix.hash(values[i][0]))
+		}
+	}
+	for _, p := range posts {
+		sum += p.warm()
+	}
+	return sum
+}
+
+// guess returns a posting that probably has a value with this hash.
+func (ix *index) guess(hash uint64) *posting {
+	g := ix.values.at(hash)
+	if m := match(g.ctrl.Load(), hash); m != 0 {
+		return g.refs[first(m)].Load()
+	}
+	return nil
+}
+
+// warm touches what an addition needs.
+func (p *posting) warm() uint64 {
+	if p == nil {
+		return 0
+	}
+	sum := uint64(p.n) + uint64(touch(p.value))
+	if l := p.leaf(uint32(len(p.rest()))); l != nil {
+		sum += uint64(l.ids()[l.n%l.room])
+	}
+	return sum
+}

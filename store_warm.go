@@ -1,0 +1,61 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/table"
+)
+
+// warmBlock has the processor fetch what key and index functions are going to look at in the objects of a block. An object
+// is a chain of pointers, and a function that follows one waits for memory at each step; here each step is taken for all
+// objects, so that they wait together. A Replace of 10^5 pods spends two thirds of its time in such waits without it.
+//
+// It only looks at what every typed API object has; of others it fetches the beginning.
+func warmBlock(objects []any) {
+	var metas [table.BlockLen]*metav1.ObjectMeta
+	var sum int
+	for _, obj := range objects {
+		sum += int(table.Warm(obj))
+	}
+	n := 0
+	for _, obj := range objects {
+		if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok && !isNil(obj) {
+			if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+				metas[n] = m
+				n++
+			}
+		}
+	}
+	for _, m := range metas[:n] {
+		sum += firstByte(m.Name) + firstByte(m.Namespace)
+		if len(m.OwnerReferences) > 0 {
+			sum += len(m.OwnerReferences[0].UID)
+		}
+	}
+	for _, m := range metas[:n] {
+		if len(m.OwnerReferences) > 0 {
+			owner := &m.OwnerReferences[0]
+			sum += firstByte(string(owner.UID))
+			if owner.Controller != nil && *owner.Controller {
+				sum++
+			}
+		}
+	}
+	if sum == 1<<40 {
+		warmed.Add(1) // cannot be: it keeps the compiler from leaving the loads out
+	}
+}
+
+var warmed atomic.Uint64
+
+func firstByte(s string) int {
+	if s == "" {
+		return 0
+	}
+	return int(s[0])
+}
