@@ -25,6 +25,7 @@ func (h holding) readerRows() []row {
 		r := h.rowOf(readersGroup, fmt.Sprintf("readers-%d", readers))
 		r.title = fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates without a pause", readers)
 		r.setup = func(ctx context.Context, e *env) (trial, error) { return h.readersTrial(ctx, e, readers) }
+		r.light = true // the objects are not touched
 		// More readers than cores share what fewer readers had.
 		r.slow = bool(h) && readers != 4 || readers == 16
 		all = append(all, r)

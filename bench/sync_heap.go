@@ -27,12 +27,15 @@ const (
 // that are decoded for each request, as those of a server are: who keeps an
 // object keeps its memory.
 func courseRows() []row {
-	trimmed := syncMode{name: "list-500-trim", title: "by list, pages of 500, with a trimming transform",
-		options: source.Options{Pages: true}, trim: true, slow: true}
+	modes := []syncMode{
+		{name: "list", title: "by list, one page", slow: true},
+		{name: "list-trim", title: "by list, pages of 500, with a trimming transform", options: source.Options{Pages: true}, trim: true, slow: true},
+		{name: "watch-list", title: "by watch-list", options: source.Options{WatchList: true}},
+	}
 	var all []row
-	for _, mode := range append(syncModes(), trimmed) {
+	for _, mode := range modes {
 		all = append(all, row{
-			group: "The heap over a start and a relist", name: "course/" + mode.name, slow: mode.slow || mode.name == "list", waits: true, rounds: 3,
+			group: "The heap over a start and a relist", name: "course/" + mode.name, slow: mode.slow, waits: true, rounds: 3,
 			title: fmt.Sprintf("heap over time, 1/%d of the objects, decoded for each request, %s", courseShare, mode.title),
 			setup: func(ctx context.Context, e *env) (trial, error) { return courseTrial(ctx, e, mode) },
 		})
