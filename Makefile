@@ -7,10 +7,10 @@ GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
 FUZZED := . e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
-MODULES := . conformance e2e controllerruntime examples
+MODULES := . conformance e2e controllerruntime examples bench/chart
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench apiserver clean
+.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench bench-check charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,7 @@ staticcheck: ## staticcheck in every module
 
 unit: ## unit and model tests of the root module, with -race
 	$(GO) test -race -timeout 10m ./...
+	cd bench/chart && $(GO) test -race -timeout 2m ./...
 
 conformance: ## client-go's own tests, and our suite on both libraries
 	cd conformance && $(GO) test -race -timeout 20m ./...
@@ -56,8 +57,16 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
 
-bench: ## side by side with client-go; prints Markdown (BENCH_FLAGS=-quick for two minutes)
-	$(GO) run ./bench $(BENCH_FLAGS)
+bench: ## side by side with client-go; prints BENCHMARKS.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
+	@mkdir -p $(BIN)
+	@$(GO) run ./bench -charts docs/charts -json $(BIN)/bench.json $(BENCH_FLAGS)
+
+bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
+	@mkdir -p $(BIN)
+	@$(GO) run ./bench -quick -check bench/floors.txt > $(BIN)/bench-check.md
+
+charts: ## draw docs/charts from bin/bench.json
+	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/charts
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak

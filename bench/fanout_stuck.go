@@ -39,7 +39,7 @@ func stuckRows() []row {
 		{"coalesce", kinformer.Delivery{Overflow: kinformer.Coalesce}},
 	} {
 		all = append(all, row{
-			group: "A stuck handler", name: "stuck/" + mode.name, light: true,
+			group: "A stuck handler", name: "stuck/" + mode.name, light: true, rounds: 3,
 			title: fmt.Sprintf("%d events on %d objects, 1 of %d handlers stuck, ours with %s", stuckEvents, stuckObjects, stuckOthers+1, mode.name),
 			setup: func(ctx context.Context, e *env) (trial, error) {
 				population, err := e.population(ctx)

@@ -23,8 +23,8 @@ import (
 // The number of objects of a full run: decoding JSON takes about ten times as
 // long.
 const (
-	httpObjectsJSON     = 2000
-	httpObjectsProtobuf = 8000
+	httpObjectsJSON     = 1200
+	httpObjectsProtobuf = 5000
 )
 
 // httpRows are informers on a server that is reached over HTTP/1.1 on the

@@ -19,7 +19,7 @@ import (
 const (
 	latencyHandlers = 4
 	latencyRate     = 1000 // events per second
-	latencySeconds  = 5    // of a full run
+	latencySeconds  = 3    // of a full run
 	// burstsPerSecond is how often events are offered at half load: timers
 	// that are to fire more often are late.
 	burstsPerSecond = 1000

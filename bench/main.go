@@ -19,6 +19,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -113,6 +114,11 @@ func quiet() {
 	klog.SetOutput(io.Discard)
 }
 
+// notes are what to know about the rows, at the end of a whole report.
+//
+//go:embed notes.md
+var notes string
+
 // writeFile writes a file, if it has a name.
 func writeFile(path string, write func(io.Writer) error) error {
 	if path == "" {
@@ -134,7 +140,7 @@ type config struct {
 	light, named    bool // named: -run says which rows
 	pattern         *regexp.Regexp
 	json, benchstat string
-	check           string
+	check, charts   string
 	profiles        measure.Profiles
 }
 
@@ -173,6 +179,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
 	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
+	flags.StringVar(&c.charts, "charts", "", "show the pictures that bench/chart draws into this `folder`")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
 	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")
@@ -219,7 +226,10 @@ func describe(ctx context.Context, c config) *report.Document {
 	d := &report.Document{
 		Machine: measure.ThisMachine(),
 		Objects: c.n, Seed: c.seed, Rounds: c.rounds, Quick: c.quick,
-		Started: time.Now(),
+		Started: time.Now(), Charts: c.charts,
+	}
+	if !c.named {
+		d.Notes = notes
 	}
 	load, oneMinute := measure.Load()
 	d.LoadBefore, d.Busy = load, oneMinute > busyLoad*float64(d.Machine.Cores)

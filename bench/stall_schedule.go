@@ -140,7 +140,9 @@ func (t *stall) compare(kind stallRead) error {
 	t.out.shown = append(t.out.shown,
 		sample{kind.name + ", control loop, p99.9", "us", stats.Percentile(control, 0.999)},
 		sample{kind.name + ", p99.9 beyond the control loop", "us", tail - stats.Percentile(control, 0.999)})
-	t.out.curves = append(t.out.curves, quantilesOf(kind.name, "us", reads))
+	if !t.hold && kind.name == "Get" { // a picture for each would be too many
+		t.out.curves = append(t.out.curves, quantilesOf(kind.name, "us", reads))
+	}
 	return nil
 }
 

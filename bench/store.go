@@ -55,7 +55,7 @@ type holding bool
 // rowOf is the group and the name of a row.
 func (h holding) rowOf(group, name string) row {
 	if h {
-		return row{group: group + ", while a snapshot is held (client-go has none)", name: "held/" + name}
+		return row{group: group + ", while a snapshot is held (light objects; client-go has no snapshots)", name: "held/" + name, light: true}
 	}
 	return row{group: group, name: "store/" + name}
 }

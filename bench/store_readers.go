@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -17,17 +18,33 @@ import (
 
 const readersGroup = "Store, readers beside a writer"
 
-// readerRows are GetByKey by several goroutines beside one that updates all
-// the time.
+// pacedRate is how many updates a second a writer makes that is not to make as
+// many as it can.
+const pacedRate = 10_000
+
+// readerRows are GetByKey by several goroutines beside one that updates: at a
+// rate that is the same on both sides, or without a pause. In the latter rows a
+// writer that a lock holds up leaves its share of the processors to the
+// readers, so where there are fewer cores than goroutines both figures count.
 func (h holding) readerRows() []row {
 	var all []row
 	for _, readers := range []int{1, 2, 4, 8, 16} {
-		r := h.rowOf(readersGroup, fmt.Sprintf("readers-%d", readers))
-		r.title = fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates without a pause", readers)
-		r.setup = func(ctx context.Context, e *env) (trial, error) { return h.readersTrial(ctx, e, readers) }
-		// More readers than cores share what fewer readers had.
-		r.slow = bool(h) && readers != 4 || readers == 16
-		all = append(all, r)
+		for _, rate := range []int{pacedRate, 0} {
+			if h && (readers == 16 || rate == 0 && readers != 4) {
+				continue // enough to see what the snapshot costs
+			}
+			name, how := fmt.Sprintf("readers-%d", readers), fmt.Sprintf("%d times a second", rate)
+			if rate == 0 {
+				name, how = name+"-full", "without a pause"
+			}
+			r := h.rowOf(readersGroup, name)
+			r.title = fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates %s", readers, how)
+			r.setup = func(ctx context.Context, e *env) (trial, error) { return h.readersTrial(ctx, e, readers, rate) }
+			r.light = true // the objects are not touched
+			// More readers than cores share what fewer readers had.
+			r.slow = readers == 16 || readers != 4 && (bool(h) || rate == 0)
+			all = append(all, r)
+		}
 	}
 	return all
 }
@@ -39,10 +56,11 @@ type contest struct {
 	keys     []string // in random order
 	versions [2][]any // of the objects that the writer changes
 	readers  int
+	rate     int // updates per second, 0 for as many as possible
 	perEach  int // reads of each reader
 }
 
-func (h holding) readersTrial(ctx context.Context, e *env, readers int) (trial, error) {
+func (h holding) readersTrial(ctx context.Context, e *env, readers, rate int) (trial, error) {
 	population, err := e.population(ctx)
 	if err != nil {
 		return nil, err
@@ -51,7 +69,7 @@ func (h holding) readersTrial(ctx context.Context, e *env, readers int) (trial, 
 	if err != nil {
 		return nil, err
 	}
-	c := contest{readers: readers, perEach: e.ops(800_000 / readers)}
+	c := contest{readers: readers, rate: rate, perEach: e.ops(2_400_000 / readers)}
 	for _, i := range shuffled(len(population.Keys), e.seed) {
 		c.keys = append(c.keys, population.Keys[i])
 	}
@@ -78,10 +96,15 @@ func (c *contest) round(e *env) (outcome, error) {
 	if err := c.settle(); err != nil {
 		return outcome{}, err
 	}
-	return storeOutcome(c.store, reads, []sample{
-		{"wall per read", "ns", float64(usage.Wall) / float64(reads)},
-		{"wall per write", "ns", float64(usage.Wall) / float64(writes)},
-	})
+	out, err := storeOutcome(c.store, reads, []sample{{"wall per read", "ns", float64(usage.Wall) / float64(reads)}})
+	perWrite := sample{"wall per write", "ns", float64(usage.Wall) / float64(writes)}
+	if c.rate == 0 {
+		out.samples = append(out.samples, perWrite)
+	} else {
+		out.samples = append(out.samples, sample{"CPU per read, writer included", "ns", float64(usage.CPU) / float64(reads)})
+		out.shown = append(out.shown, perWrite)
+	}
+	return out, err
 }
 
 // run returns the reads and the writes that were done.
@@ -119,8 +142,10 @@ func (c *contest) read(from int) error {
 
 // write updates the same objects again and again, at least once.
 func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
+	start := time.Now()
 	for turn := 1; ; turn++ {
 		for _, object := range c.versions[turn%2] {
+			c.pace(start, writes)
 			if err := c.store.Update(object); err != nil {
 				return writes, err
 			}
@@ -129,6 +154,18 @@ func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
 				return writes, nil
 			}
 		}
+	}
+}
+
+// pace waits until the next update is due. Timers are coarse, so that the
+// updates come in bursts of about a millisecond's.
+func (c *contest) pace(start time.Time, writes int64) {
+	if c.rate == 0 {
+		return
+	}
+	due := start.Add(time.Duration(writes) * time.Second / time.Duration(c.rate))
+	if wait := time.Until(due); wait > 0 {
+		time.Sleep(max(wait, time.Millisecond))
 	}
 }
 

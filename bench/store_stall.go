@@ -28,6 +28,9 @@ func (h holding) stallRows() []row {
 		r := h.rowOf("Store, reads during long writes", "stall-"+w.name)
 		r.title = "reads on an open schedule during " + w.title
 		r.light, r.slow = true, bool(h)
+		if h {
+			r.rounds = 3
+		}
 		r.setup = func(ctx context.Context, e *env) (trial, error) {
 			first, err := e.population(ctx)
 			if err != nil {
@@ -100,4 +103,4 @@ func indexing(*env, *workload.Population, *workload.Population) stallWrites {
 }
 
 // stallTime is how long the writes of one phase go on in a full run.
-const stallTime = 600 * time.Millisecond
+const stallTime = 400 * time.Millisecond

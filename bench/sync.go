@@ -22,7 +22,15 @@ type syncMode struct {
 	name, title string
 	options     source.Options
 	trim        bool // a transform drops what nobody reads
-	slow        bool
+	slow        bool // not in a quick run, and fewer rounds in a full one
+}
+
+// rounds are how many are enough.
+func (m syncMode) rounds() int {
+	if m.slow {
+		return 3
+	}
+	return 0
 }
 
 // syncModes are the ways. The transform of the third returns a copy, because
@@ -43,7 +51,7 @@ func syncRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow, waits: true,
+			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow, waits: true, rounds: mode.rounds(),
 			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode) },
 		})
@@ -57,7 +65,7 @@ func heapRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "heap/" + mode.name, light: true, slow: mode.slow, waits: true,
+			group: syncGroup, name: "heap/" + mode.name, light: true, slow: mode.slow, waits: true, rounds: 3,
 			title: "peak of the heap beyond the source's objects, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return heapTrial(ctx, e, mode) },
 		})

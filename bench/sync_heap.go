@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/report"
@@ -26,12 +27,15 @@ const (
 // that are decoded for each request, as those of a server are: who keeps an
 // object keeps its memory.
 func courseRows() []row {
-	trimmed := syncMode{name: "list-500-trim", title: "by list, pages of 500, with a trimming transform",
-		options: source.Options{Pages: true}, trim: true, slow: true}
+	modes := []syncMode{
+		{name: "list", title: "by list, one page", slow: true},
+		{name: "list-trim", title: "by list, pages of 500, with a trimming transform", options: source.Options{Pages: true}, trim: true, slow: true},
+		{name: "watch-list", title: "by watch-list", options: source.Options{WatchList: true}},
+	}
 	var all []row
-	for _, mode := range append(syncModes(), trimmed) {
+	for _, mode := range modes {
 		all = append(all, row{
-			group: "The heap over a start and a relist", name: "course/" + mode.name, slow: mode.slow || mode.name == "list", waits: true, rounds: 3,
+			group: "The heap over a start and a relist", name: "course/" + mode.name, slow: mode.slow, waits: true, rounds: 3,
 			title: fmt.Sprintf("heap over time, 1/%d of the objects, decoded for each request, %s", courseShare, mode.title),
 			setup: func(ctx context.Context, e *env) (trial, error) { return courseTrial(ctx, e, mode) },
 		})
@@ -69,7 +73,7 @@ func courseRound(ctx context.Context, s side, mode syncMode, first, second *sour
 	}
 	var courses [2]measure.HeapCourse
 	state, err := r.run(ctx, func(phase int, do func() error) (err error) {
-		courses[phase], err = measure.WatchHeap(courseGCPercent, do)
+		courses[phase], err = measure.WatchHeap(courseGCPercent, func() error { return calmed(do) })
 		return err
 	})
 	if err != nil {
@@ -88,15 +92,29 @@ func courseRound(ctx context.Context, s side, mode syncMode, first, second *sour
 			{"relist, peak beyond that", "B/object", beyond(courses[1]) * each},
 		},
 		shown:  []sample{{"relist, peak", "% of what is held", 100 * (1 + beyond(courses[1])/steady)}},
-		curves: []curve{courseOf("start", courses[0], courses[0].Base), courseOf("relist", courses[1], courses[0].Base)},
+		curves: []curve{relistCourse(courses[1], r.source.Asked(), courses[0].Base)},
 	}, nil
 }
 
-// courseOf is the course beyond the heap that was there without the informer.
-func courseOf(name string, course measure.HeapCourse, without uint64) curve {
-	c := curve{name: name, x: "s", y: "MB"}
+// calmed runs do and waits until what it left behind is collected.
+func calmed(do func() error) error {
+	err := do()
+	measure.Settle()
+	<-time.After(4 * courseMargin)
+	return err
+}
+
+// courseMargin is how much of a course is shown before the first request.
+const courseMargin = 50 * time.Millisecond
+
+// relistCourse is the course from shortly before the first request on, beyond
+// the heap that was there without the informer.
+func relistCourse(course measure.HeapCourse, asked time.Time, without uint64) curve {
+	c := curve{name: "relist", x: "s", y: "MB"}
 	for _, p := range course.Points {
-		c.points = append(c.points, report.Point{p.At.Seconds(), (float64(p.Bytes) - float64(without)) / 1e6})
+		if at := course.Start.Add(p.At).Sub(asked); at >= -courseMargin {
+			c.points = append(c.points, report.Point{at.Seconds(), (float64(p.Bytes) - float64(without)) / 1e6})
+		}
 	}
 	return c
 }

@@ -47,11 +47,12 @@ func PeakHeap(do func() error) (uint64, error) {
 type HeapCourse struct {
 	// Base is the live heap before, Peak the highest that the heap came to.
 	Base, Peak uint64
+	Start      time.Time
 	// Points are the highest since the point before.
 	Points []HeapPoint
 }
 
-// HeapPoint is the heap at a time after the start.
+// HeapPoint is the heap at a time after Start.
 type HeapPoint struct {
 	At    time.Duration
 	Bytes uint64
@@ -61,7 +62,7 @@ type HeapPoint struct {
 // percentage of the live heap.
 func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	course := HeapCourse{Base: LiveHeap()}
+	course := HeapCourse{Base: LiveHeap(), Start: time.Now()}
 	finish, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -77,7 +78,7 @@ func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 func (c *HeapCourse) follow(finish <-chan struct{}) {
 	ticks := time.NewTicker(peakInterval)
 	defer ticks.Stop()
-	start, highest := time.Now(), uint64(0)
+	highest := uint64(0)
 	for ended := false; !ended; {
 		select {
 		case <-ticks.C:
@@ -85,7 +86,7 @@ func (c *HeapCourse) follow(finish <-chan struct{}) {
 			ended = true
 		}
 		highest = max(highest, heapObjects())
-		if at := time.Since(start); ended || at >= time.Duration(len(c.Points))*pointInterval {
+		if at := time.Since(c.Start); ended || at >= time.Duration(len(c.Points))*pointInterval {
 			c.Points = append(c.Points, HeapPoint{at, highest})
 			c.Peak, highest = max(c.Peak, highest), 0
 		}

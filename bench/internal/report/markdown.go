@@ -17,14 +17,18 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	d.writeHead(&b)
 	d.writeMethod(&b)
-	group := ""
 	for i := range d.Rows {
 		row := &d.Rows[i]
-		if row.Group != group {
-			group = row.Group
-			d.writeTableHead(&b, group)
+		if i == 0 || row.Group != d.Rows[i-1].Group {
+			d.writeTableHead(&b, row.Group)
 		}
 		row.writeTo(&b)
+		if i+1 == len(d.Rows) || row.Group != d.Rows[i+1].Group {
+			d.writePictures(&b, row.Group)
+		}
+	}
+	if d.Notes != "" {
+		b.WriteString("\n" + d.Notes)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write Markdown: %w", err)
@@ -71,6 +75,18 @@ two ranges touch, so that the difference may be chance. A row says "noisy" inste
 func (d *Document) writeTableHead(b *strings.Builder, group string) {
 	fmt.Fprintf(b, "\n## %s\n\n| row | what | measure | %s | %s | ratio |\n|---|---|---|---:|---:|---:|\n",
 		group, d.Sides[0].Name, d.Sides[1].Name)
+}
+
+// writePictures writes links to a group's pictures, if there is a folder for
+// them.
+func (d *Document) writePictures(b *strings.Builder, group string) {
+	if d.Charts == "" {
+		return
+	}
+	b.WriteByte('\n')
+	for _, p := range in(group, d.Pictures()) {
+		fmt.Fprintf(b, "![%s](%s/%s)\n", p.Title, d.Charts, p.File)
+	}
 }
 
 // writeTo writes one line for each measure; only the first names the row.

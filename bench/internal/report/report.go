@@ -31,6 +31,11 @@ type Document struct {
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"tookNanoseconds"`
 	Rows    []Row         `json:"rows"`
+	// Charts is the folder of the pictures that the Markdown shows, as seen
+	// from it; without one it shows none.
+	Charts string `json:"-"`
+	// Notes is Markdown that comes after the rows.
+	Notes string `json:"-"`
 }
 
 // Side is one implementation.

@@ -117,3 +117,37 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	assert.ErrorIs(t, document().WriteJSON(brokenWriter{}), errBroken)
 	assert.ErrorIs(t, document().WriteBenchstat(brokenWriter{}), errBroken)
 }
+
+func TestPicturesFollowTheResults(t *testing.T) {
+	d := document()
+	assert.Empty(t, d.Pictures(), "one row a group and no curves")
+	again := d.Rows[0]
+	again.Name = "store/get cold"
+	again.Curves = nil
+	again.Draw(0, "latency", "percentile", "us", []Point{{50, 1}})
+	again.Draw(1, "latency", "percentile", "us", []Point{{50, 2}})
+	again.Draw(1, "latency", "percentile", "us", []Point{{50, 3}})
+	d.Rows = []Row{d.Rows[0], again, d.Rows[1]}
+
+	pictures := d.Pictures()
+	require.Len(t, pictures, 2)
+	assert.Equal(t, "bars-store.svg", pictures[0].File)
+	assert.Len(t, pictures[0].Bars, 2)
+	assert.Equal(t, "store-get-cold-latency.svg", pictures[1].File)
+	assert.True(t, pictures[1].Log)
+	require.Len(t, pictures[1].Lines, 2)
+	assert.Len(t, pictures[1].Lines[1].Curve.Rounds[1], 2)
+
+	assert.NotContains(t, markdown(t, d), "![")
+	d.Charts, d.Notes = "docs/charts", "## Notes\n"
+	text := markdown(t, d)
+	assert.Contains(t, text, "\n![Store](docs/charts/bars-store.svg)\n![store/get cold: latency](docs/charts/store-get-cold-latency.svg)\n\n## Sync")
+	assert.True(t, strings.HasSuffix(text, "\n## Notes\n"))
+}
+
+func TestShownFiguresAreNotCompared(t *testing.T) {
+	d := document()
+	d.Rows[1].Show(0, "rate", "events/s", 1)
+	d.Rows[1].Show(1, "rate", "events/s", 4)
+	assert.Contains(t, markdown(t, d), "|  |  | rate, events/s | 1.00 | 4.00 |  |\n")
+}
