@@ -110,12 +110,18 @@ func (v versioned) parse(text string) (rv uint64, ok bool) {
 }
 
 // hunt glances without a pause for a while after each signal, until ctx ends: a state that shows for microseconds only,
-// when a list becomes the content of the store, is not met by who reads now and then.
+// when a list becomes the content of the store, is not met by who reads now and then. It returns at once if the store has no
+// snapshots.
 func (v versioned) hunt(ctx context.Context, signals <-chan struct{}) {
 	const (
 		length = 20 * time.Millisecond
 		burst  = 10
 	)
+	s, err := cache.SnapshotOf(v.indexer)
+	if err != nil {
+		return // client-go's
+	}
+	s.Close()
 	for {
 		select {
 		case <-signals:
