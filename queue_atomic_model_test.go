@@ -117,27 +117,28 @@ func (r *atomicRig) check(t *rapid.T) {
 	assert.Equal(t, len(r.waiting), depthOf(r.fifo))
 }
 
-func TestAtomicRealFIFOAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := &atomicRig{fifo: NewRealFIFOWithOptions(RealFIFOOptions{
-			KeyFunction: itemKey, AtomicEvents: true, EmitDeltaTypeBookmark: true,
-			UnlockWhileProcessing: rapid.Bool().Draw(t, "unlocked"),
-		})}
-		t.Repeat(map[string]func(*rapid.T){
-			"add":      r.put(Added, r.fifo.Add),
-			"update":   r.put(Updated, r.fifo.Update),
-			"delete":   r.put(Deleted, r.fifo.Delete),
-			"batch":    r.putBatch,
-			"replace":  r.replace,
-			"resync":   r.resync,
-			"bookmark": r.bookmark,
-			"pop":      r.pop,
-			"popBatch": r.popBatch,
-			"close":    r.close,
-			"":         r.check,
-		})
-		for len(r.waiting) > 0 {
-			r.pop(t)
-		}
+// atomicOperations does any operations to a RealFIFO with atomic events and its model.
+func atomicOperations(t *rapid.T) {
+	r := &atomicRig{fifo: NewRealFIFOWithOptions(RealFIFOOptions{
+		KeyFunction: itemKey, AtomicEvents: true, EmitDeltaTypeBookmark: true,
+		UnlockWhileProcessing: rapid.Bool().Draw(t, "unlocked"),
+	})}
+	t.Repeat(map[string]func(*rapid.T){
+		"add":      r.put(Added, r.fifo.Add),
+		"update":   r.put(Updated, r.fifo.Update),
+		"delete":   r.put(Deleted, r.fifo.Delete),
+		"batch":    r.putBatch,
+		"replace":  r.replace,
+		"resync":   r.resync,
+		"bookmark": r.bookmark,
+		"pop":      r.pop,
+		"popBatch": r.popBatch,
+		"close":    r.close,
+		"":         r.check,
 	})
+	for len(r.waiting) > 0 {
+		r.pop(t)
+	}
 }
+
+func TestAtomicRealFIFOAgainstModel(t *testing.T) { rapid.Check(t, atomicOperations) }

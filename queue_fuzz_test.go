@@ -47,3 +47,6 @@ func FuzzDeltaFIFO(f *testing.F) {
 		})
 	}))
 }
+
+// FuzzAtomicRealFIFO does any operations to a RealFIFO as our informers use it, and its model.
+func FuzzAtomicRealFIFO(f *testing.F) { f.Fuzz(rapid.MakeFuzz(atomicOperations)) }

@@ -24,7 +24,7 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 		return m.interrupted(ctx, err)
 	}
 	defer done()
-	started := m.r.clock.Now()
+	started, before := m.r.clock.Now(), m.r.position.version()
 	m.r.report.takesOver()
 	got, err := m.fetch(ctx)
 	if errors.Is(err, errStopped) {
@@ -37,6 +37,9 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 	if err != nil {
 		m.r.report.failed(err)
 		return m.endRound(ctx, err)
+	}
+	if got.version == before {
+		m.still = before
 	}
 	return m.beginWatching(ctx)
 }

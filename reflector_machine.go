@@ -64,6 +64,7 @@ type machine struct {
 	resync  resyncTimer       // armed in the watching part of the round
 	retry   RetryWithDeadline // decides about internal errors of watches
 	strikes int               // consecutive streams that ended without their end mark
+	still   string            // the version of a list that was not newer than the reflector was before; "": it was
 }
 
 // pause says how long backingOff lasts, on which clock, and what follows.
@@ -209,7 +210,7 @@ func (m *machine) interrupted(ctx context.Context, err error) reflectorPhase {
 func (m *machine) close() {
 	m.dropStream()
 	m.resync.disarm()
-	m.strikes = 0
+	m.strikes, m.still = 0, ""
 }
 
 func (m *machine) dropStream() {

@@ -41,6 +41,15 @@ func (r *reflector) watchOptions() metav1.ListOptions {
 	}
 }
 
+// expired is told that the version of a watch has expired. If that is the version that the reflector was at before it listed,
+// such a list will not help: a server that lists in pages gives exactly the version that it is asked for, as long as it
+// has it, and the watch would expire for ever. The next list is then for the newest.
+func (m *machine) expired() {
+	if m.still != "" && m.still == m.r.position.version() {
+		m.r.refuse(true)
+	}
+}
+
 // watchNotOpened decides what follows a watch that could not be started: the same again later if the server is busy,
 // else another round, and its caller hears of the error.
 func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase {
@@ -49,6 +58,9 @@ func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase 
 		return m.interrupted(ctx, err)
 	}
 	m.r.report.failed(err)
+	if isExpired(err) {
+		m.expired()
+	}
 	switch {
 	case isBusy(err):
 		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
@@ -59,8 +71,8 @@ func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase 
 }
 
 // watchEnded decides what follows an established watch. None of its errors leaves the round: the next one tells whether
-// anything is wrong. An expired version in particular does not mark the position as refused, because a list at that
-// version asks for something at least as new and may well succeed.
+// anything is wrong. An expired version in particular does not yet mark the position as refused, because a list at that
+// version asks for something at least as new and may well succeed; see expired.
 func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 	m.retry.After(err)
 	logger := klog.FromContext(ctx)
@@ -77,6 +89,7 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 	m.r.report.failed(err)
 	switch {
 	case isExpired(err):
+		m.expired()
 		logger.V(4).Info("Watch expired", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
 	case apierrors.IsTooManyRequests(err):
 		logger.V(2).Info("Watch returned 429, backing off", "reflector", m.r.name, "type", m.r.typeDescription)

@@ -278,3 +278,31 @@ func TestHandlerSeesTheCard(t *testing.T) {
 		assert.EqualValues(t, 3, cards[0].WatchListPageSize)
 	})
 }
+
+// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the version that it is asked for.
+// If the watch expires there, the same list again would be followed by the same watch for ever.
+func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
+	for name, expired := range map[string]any{"by an event": sent(failedWith(errExpired)), "when opened": errExpired} {
+		t.Run(name, func(t *testing.T) {
+			got := watchedFor(t, func(c *reflectorConfig) {
+				c.pageSize = 10
+				server := c.listerWatcher.(*fakeServer)
+				server.list = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					if o.ResourceVersion == "" {
+						return podList("9", podAt("a", "9")), nil
+					}
+					return podList("5", podAt("a", "1")), nil
+				}
+				server.watch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					if o.ResourceVersion == "5" {
+						return watches(expired)(1, ctx, o)
+					}
+					return watch.NewFake(), nil
+				}
+			})
+			assert.Equal(t, []string{
+				"list rv=0 limit=10", "watch rv=5", "list rv=5 limit=10", "watch rv=5", "list rv= limit=10", "watch rv=9",
+			}, got.asked)
+		})
+	}
+}

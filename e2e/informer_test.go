@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache"
@@ -66,10 +67,10 @@ func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m fol
 	return f
 }
 
-func newFollowed(r *follow.Resource, m follow.Mode) *followed {
+func newFollowed(r *follow.Resource, m follow.Mode, options ...cache.Option) *followed {
 	f := &followed{source: &follow.Source{ListWatch: r.ListWatch, Mode: m}}
 	f.replica = follow.NewReplica(f.report)
-	f.SharedIndexInformer = cache.NewSharedIndexInformer(f.source, r.Example, 0, cache.Indexers{
+	f.SharedIndexInformer = cache.InformerFunc(options...)(f.source, r.Example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
 	return f
@@ -184,4 +185,31 @@ func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
 		f.check(t, ctx, r)
 		assert.NotZero(t, f.source.Expired.Load(), "the old resourceVersion was refused with 410")
 	})
+}
+
+// TestInformerWithPagesSurvivesARestart: the watch cache of a server that was restarted knows nothing of the version that the
+// informer is at, so that the watch expires, and etcd gives a list in pages at exactly that version: list and watch could go
+// on like that until etcd forgets the version, minutes later.
+func TestInformerWithPagesSurvivesARestart(t *testing.T) {
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	r := resourceOf(t, srv, "pods-protobuf")
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := r.Create(ctx, name, "1")
+		require.NoError(t, err)
+	}
+	f := newFollowed(r, follow.ListMode, cache.WithPageSize(2), cache.WithBackoff(wait.Backoff{Duration: 100 * time.Millisecond}))
+	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
+	f.source.Hold.Lock() // the informer falls behind
+	require.NoError(t, srv.Kill())
+	require.NoError(t, srv.Restart(ctx))
+	for _, name := range []string{"d", "e"} {
+		_, err := r.Create(ctx, name, "1")
+		require.NoError(t, err)
+	}
+	require.NoError(t, srv.Kill())
+	require.NoError(t, srv.Restart(ctx))
+	f.source.Hold.Unlock()
+	f.check(t, ctx, r)
+	assert.NotZero(t, f.source.Expired.Load())
 }

@@ -35,6 +35,8 @@ type Source struct {
 	Hold sync.RWMutex
 	// WatchSeconds, if not nil, says for how long the server shall serve each watch.
 	WatchSeconds func() int64
+	// PageSize, if not 0, is the size of pages where the informer asks for pages.
+	PageSize int64
 	// Position and Skipped, if not nil, follow what lists leave out: before a list, or a stream of the initial state,
 	// Position is asked where the informer is, and after it Skipped is told that place and the resourceVersion of the list.
 	Position func() string
@@ -43,6 +45,7 @@ type Source struct {
 	Lists, Streams, Watches atomic.Int64 // requests
 	Events                  atomic.Int64 // watch events of objects
 	Expired                 atomic.Int64 // requests that ended with 410
+	ExpiredPages            atomic.Int64 // those of them that continued a list
 	Throttled               atomic.Int64 // requests that ended with 429
 	Failed                  atomic.Int64 // requests that ended with an error, these included
 }
@@ -56,9 +59,15 @@ func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	defer s.Hold.RUnlock()
 	s.Lists.Add(1)
 	skipped := s.skipping(o.Continue != "")
+	if s.PageSize > 0 && o.Limit > 0 {
+		o.Limit = s.PageSize
+	}
 	list, err := s.ListWatch.ListWithContext(ctx, o)
 	if err != nil {
 		s.note(err)
+		if o.Continue != "" && isExpired(err) {
+			s.ExpiredPages.Add(1)
+		}
 		return nil, err
 	}
 	if m, err := meta.ListAccessor(list); err == nil {
@@ -146,9 +155,11 @@ func (s *Source) look(event watch.Event, skipped func(to string)) {
 func (s *Source) note(err error) {
 	s.Failed.Add(1)
 	switch {
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+	case isExpired(err):
 		s.Expired.Add(1)
 	case apierrors.IsTooManyRequests(err):
 		s.Throttled.Add(1)
 	}
 }
+
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }

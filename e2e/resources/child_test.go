@@ -37,11 +37,13 @@ type task struct {
 	Objects, Updates, Relists int
 	// Stream has the initial state come as a watch-list instead of a list.
 	Stream bool
+	// Every informer has a handler, and an index by namespace.
+	//
 	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a multiple of what is resident then.
 	MemoryLimit float64
 }
 
-// result is what a child says of itself at its end, in bytes.
+// result is what a child says of itself, in bytes: first Steady alone, and at its end all.
 type result struct {
 	Steady int64 // resident when the initial state was there
 	Peak   int64 // most that was resident afterwards
@@ -68,6 +70,8 @@ func child(description string) error {
 		if _, err := informer.AddEventHandler(cache.Deliver(stuck, cache.Delivery{Overflow: t.Overflow})); err != nil {
 			return err
 		}
+	} else if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+		return err
 	}
 	go informer.RunWithContext(ctx)
 	if !cache.WaitFor(ctx, "the initial state", informer.HasSyncedChecker()) {
@@ -75,6 +79,10 @@ func child(description string) error {
 	}
 	steady, err := settledMemory()
 	if err != nil {
+		return err
+	}
+	output := json.NewEncoder(os.Stdout)
+	if err := output.Encode(result{Steady: steady}); err != nil {
 		return err
 	}
 	if t.MemoryLimit > 0 {
@@ -93,7 +101,7 @@ func child(description string) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(result{Steady: steady, Peak: peak})
+	return output.Encode(result{Steady: steady, Peak: peak})
 }
 
 // settledMemory gives back what is free, has the kernel forget the peak, and returns what is resident.

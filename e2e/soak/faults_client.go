@@ -35,6 +35,7 @@ var clientFaults = []fault{
 	{"informer: started and stopped", startAndStop},
 	{"informer: stopped and replaced", replaceFollower},
 	{"informer: index added", addIndexers},
+	{"reader: without a pause", readEagerly},
 }
 
 func (r *run) anyFollower(random *rand.Rand) *follower {
@@ -129,6 +130,15 @@ func replaceFollower(ctx context.Context, r *run, random *rand.Rand) error {
 		return err
 	}
 	r.followers[i] = f
+	return nil
+}
+
+// readEagerly has a reader call one method after the other.
+func readEagerly(ctx context.Context, r *run, random *rand.Rand) error {
+	f := r.anyFollower(random)
+	f.eager.Store(true)
+	defer f.eager.Store(false)
+	wait(ctx, between(random, time.Second, 4*time.Second))
 	return nil
 }
 

@@ -43,20 +43,40 @@ var serverFaults = []fault{
 	{"server: refuses with 429", refuse},
 }
 
-// withoutWatchCache has the server read etcd, of which the history is compacted, for a while.
+// withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also while an informer lists page
+// by page.
 func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	err := r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = true })
 	if err != nil {
 		return err
 	}
-	for range 2 {
-		wait(ctx, between(random, 300*time.Millisecond, 2*time.Second))
-		if _, err := r.cluster.server.Compact(ctx); err != nil {
-			return err
-		}
-		r.cluster.proxy.Cut()
+	if err := compactWithinList(ctx, r, random); err != nil {
+		return err
 	}
+	wait(ctx, between(random, 300*time.Millisecond, 2*time.Second))
+	if _, err := r.cluster.server.Compact(ctx); err != nil {
+		return err
+	}
+	r.cluster.proxy.Cut()
 	return r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = false })
+}
+
+// compactWithinList starts an informer that gets its pages slowly, and compacts between two of them.
+func compactWithinList(ctx context.Context, r *run, random *rand.Rand) error {
+	const patience = 3 * time.Second // on a server that is new there may be one page, or none
+	r.cluster.proxy.SetWeather(proxy.Weather{Delay: 30 * time.Millisecond})
+	defer r.cluster.proxy.SetWeather(proxy.Weather{})
+	f, err := r.startFollower(ctx, r.kinds[random.IntN(len(r.kinds))], follow.ListMode, handlerKinds)
+	if err != nil {
+		return err
+	}
+	defer f.stop()
+	for end := time.Now().Add(patience); f.source.Lists.Load() < 2 && time.Now().Before(end); {
+		wait(ctx, 5*time.Millisecond)
+	}
+	_, err = r.cluster.server.Compact(ctx)
+	wait(ctx, between(random, 300*time.Millisecond, 2*time.Second))
+	return err
 }
 
 // expire keeps the informers away until the server has forgotten the resourceVersion that they are at.

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,8 @@ import (
 const (
 	shardIndex = "shard"
 	shards     = 4
+	// pageSize makes pages of what a server without a watch cache lists.
+	pageSize = 25
 	// stopPatience is how long an informer may take to stop.
 	stopPatience = 20 * time.Second
 )
@@ -53,7 +56,8 @@ type follower struct {
 	ledger   *ledger
 	report   *report
 	versions versioned
-	close    func() // of the resource
+	eager    atomic.Bool // the reader makes no pause
+	close    func()      // of the resource
 
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when Run has returned
@@ -79,7 +83,7 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}), listed: make(chan struct{}, 1),
 	}
 	f.source = &follow.Source{
-		ListWatch: resource.ListWatch, Mode: mode,
+		ListWatch: resource.ListWatch, Mode: mode, PageSize: pageSize,
 		WatchSeconds: func() int64 { return 2 + rand.Int64N(20) },
 		Position:     func() string { return f.informer.LastSyncResourceVersion() },
 		Skipped:      f.skipped,
@@ -190,7 +194,7 @@ func (f *follower) countRequests() {
 	s := f.source
 	for name, n := range map[string]int64{
 		"requests: lists": s.Lists.Load(), "requests: streams": s.Streams.Load(), "requests: watches": s.Watches.Load(),
-		"requests failed": s.Failed.Load(), "requests failed: 410": s.Expired.Load(), "requests failed: 429": s.Throttled.Load(),
+		"requests failed": s.Failed.Load(), "requests failed: 410": s.Expired.Load(), "requests failed: 410 of pages": s.ExpiredPages.Load(), "requests failed: 429": s.Throttled.Load(),
 		"watch events": s.Events.Load(),
 	} {
 		f.report.count(name, n)
@@ -217,8 +221,18 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 		}
 	}
 	if err := f.compareStore(want); err != nil {
-		f.report.violation("differs", f.name, "%v", err)
+		f.report.violation("differs", f.name, "%v; %s", err, f.status())
 	}
+}
+
+// status is what the informer says of itself, if it does, and what was asked of its source.
+func (f *follower) status() string {
+	text := fmt.Sprintf("%d lists, %d streams, %d watches, %d events, %d requests failed", f.source.Lists.Load(),
+		f.source.Streams.Load(), f.source.Watches.Load(), f.source.Events.Load(), f.source.Failed.Load())
+	if s, err := cache.StatusOf(f.informer); err == nil {
+		text += "; " + s.String()
+	}
+	return text
 }
 
 func (f *follower) compareStore(want follow.Contents) error {

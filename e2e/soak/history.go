@@ -86,20 +86,24 @@ func (h *history) keys(yield func(key string) bool) {
 	}
 }
 
-// contradicts says what is wrong with an object of a state that has, at least, all changes up to at; nothing if it may be right.
-func (h *history) contradicts(key string, at uint64, state follow.State, exists bool) string {
+// contradicts says what is wrong with an object of a state; nothing if it may be right. The state is that at a resourceVersion, or,
+// if it may be later, has at least all changes up to there.
+func (h *history) contradicts(key string, at uint64, later bool, state follow.State, exists bool) string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	var last acknowledgement
+	ended := false // whether it may be gone
 	for _, a := range h.mu.objects[key] {
 		if a.rv <= at {
-			last = a
+			last, ended = a, a.ending
+		} else if later {
+			ended = ended || a.ending
 		}
 	}
 	switch {
 	case exists && state.RV < last.rv:
 		return fmt.Sprintf("%s at %v, though %d was acknowledged", key, state, last.rv)
-	case !exists && last.rv > 0 && !last.ending:
+	case !exists && last.rv > 0 && !ended:
 		return fmt.Sprintf("%s is missing, though %d was acknowledged", key, last.rv)
 	default:
 		return ""

@@ -5,8 +5,10 @@ package soak
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/kinformer/cache"
@@ -22,6 +24,7 @@ type reader struct {
 	report   *report
 	random   *rand.Rand
 	pause    time.Duration
+	eager    *atomic.Bool
 	versions versioned
 
 	keys     []string          // all that were seen
@@ -29,12 +32,13 @@ type reader struct {
 	present  map[string]bool   // as of the last answer that says so
 	position [2]uint64         // resourceVersion of the informer, and of the store
 	reads    int64
+	into     []any // memory of readInto
 }
 
 func newReader(f *follower, random *rand.Rand, pause time.Duration) *reader {
 	return &reader{
 		name: f.name + " reader", informer: f.informer, indexer: f.informer.GetIndexer(), report: f.report,
-		random: random, pause: pause, versions: f.versions, floor: map[string]uint64{}, present: map[string]bool{},
+		random: random, pause: pause, eager: &f.eager, versions: f.versions, floor: map[string]uint64{}, present: map[string]bool{},
 	}
 }
 
@@ -42,8 +46,9 @@ func (r *reader) read(ctx context.Context) {
 	methods := []func(){
 		r.readList, r.readKeys, r.readNamespace, r.readShard, r.readShardKeys, r.readIndex, r.readPositions,
 		r.readOne, r.readOne, r.readOne, r.readGet, r.versions.atLeast, r.versions.exactly,
+		r.readSequence, r.readCounts, r.readInto,
 	}
-	for wait(ctx, r.pause) {
+	for r.eager.Load() && ctx.Err() == nil || wait(ctx, r.pause) {
 		for range 5 {
 			methods[r.random.IntN(len(methods))]()
 			r.reads++
@@ -111,6 +116,38 @@ func (r *reader) readIndex() {
 }
 
 func (r *reader) readOne() { r.any() }
+
+func (r *reader) readSequence() {
+	if r.random.IntN(2) == 0 {
+		r.whole(values(cache.All(r.indexer)))
+		return
+	}
+	members, err := cache.ByIndexSeq(r.indexer, cache.NamespaceIndex, follow.Namespace)
+	if r.failed("ByIndexSeq", err); err == nil {
+		r.whole(values(members))
+	}
+}
+
+func values(objects iter.Seq2[string, any]) (all []any) {
+	for _, obj := range objects {
+		all = append(all, obj)
+	}
+	return all
+}
+
+// readCounts has nothing to hold the numbers against but each other, and those of two calls are of two moments.
+func (r *reader) readCounts() {
+	_, err := cache.Count(r.indexer, shardIndex, strconv.Itoa(r.random.IntN(shards)))
+	r.failed("Count", err)
+	if cache.Len(r.indexer) < 0 {
+		r.report.violation("mixed", r.name, "fewer than no objects")
+	}
+}
+
+func (r *reader) readInto() {
+	r.into = cache.ListInto(r.indexer, r.into[:0])
+	r.whole(r.into)
+}
 
 // any gets one object of those that were seen.
 func (r *reader) any() (obj any, ok bool) {

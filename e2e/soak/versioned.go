@@ -29,7 +29,9 @@ func (v versioned) atLeast() {
 	listed := follow.ContentsOf(v.indexer.List())
 	for key := range v.history.keys {
 		state, exists := listed[key]
-		v.check(key, at, state, exists, "a list after that version")
+		if text := v.history.contradicts(key, at, true, state, exists); text != "" {
+			v.report.violation("version", v.name, "a list when the store was at %d: %s", at, text)
+		}
 	}
 }
 
@@ -76,11 +78,13 @@ func (v versioned) snapshot(use func(s cache.Snapshot, at uint64)) {
 
 func (v versioned) one(s cache.Snapshot, key string, at uint64) {
 	obj, exists := s.Get(key)
-	if !exists {
-		v.check(key, at, follow.State{}, false, "a snapshot")
-		return
+	state := follow.State{}
+	if exists {
+		state = v.notNewer(obj, at)
 	}
-	v.check(key, at, v.notNewer(obj, at), true, "a snapshot")
+	if text := v.history.contradicts(key, at, false, state, exists); text != "" {
+		v.report.violation("version", v.name, "a snapshot of %d: %s", at, text)
+	}
 }
 
 func (v versioned) notNewer(obj any, at uint64) follow.State {
@@ -89,12 +93,6 @@ func (v versioned) notNewer(obj any, at uint64) follow.State {
 		v.report.violation("version", v.name, "a snapshot of %d has %s at %v", at, key, state)
 	}
 	return state
-}
-
-func (v versioned) check(key string, at uint64, state follow.State, exists bool, what string) {
-	if text := v.history.contradicts(key, at, state, exists); text != "" {
-		v.report.violation("version", v.name, "%s of %d: %s", what, at, text)
-	}
 }
 
 // parse reads a resourceVersion. That of a store before its first list is empty.
@@ -110,12 +108,18 @@ func (v versioned) parse(text string) (rv uint64, ok bool) {
 }
 
 // hunt glances without a pause for a while after each signal, until ctx ends: a state that shows for microseconds only,
-// when a list becomes the content of the store, is not met by who reads now and then.
+// when a list becomes the content of the store, is not met by who reads now and then. It returns at once if the store has no
+// snapshots.
 func (v versioned) hunt(ctx context.Context, signals <-chan struct{}) {
 	const (
 		length = 20 * time.Millisecond
 		burst  = 10
 	)
+	s, err := cache.SnapshotOf(v.indexer)
+	if err != nil {
+		return // client-go's
+	}
+	s.Close()
 	for {
 		select {
 		case <-signals:

@@ -81,6 +81,7 @@ type wire struct {
 	mu struct {
 		sync.Mutex
 		lists, watches int
+		right          bool // the right state was sent, after all that may be wrong
 	}
 }
 
@@ -96,13 +97,14 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		if w.mu.lists++; w.mu.lists == 1 && w.list != nil {
 			return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.list))), nil
 		}
+		w.mu.right = w.frames == nil || w.mu.watches > 0
 		return w.encoded(r, http.StatusOK, w.final())
 	}
 	w.mu.watches++
 	switch {
 	case w.mu.watches == 1 && w.frames != nil:
 		return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.frames))), nil
-	case r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
+	case !w.mu.right || r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
 		status := apierrors.NewResourceExpired("too old").ErrStatus
 		return w.encoded(r, int(status.Code), &status)
 	default:

@@ -147,22 +147,29 @@ func (c *Cursor[T]) InLog() bool { return c.segment != nil }
 // changed, nor looked at after the next Peek. Whoever holds them keeps no other entries alive.
 func (c *Cursor[T]) Peek() []T {
 	for c.segment != nil {
-		filled := int(c.segment.filled.Load())
-		if c.position < filled {
+		if filled := int(c.segment.filled.Load()); c.position < filled {
 			return c.segment.slots[c.position:filled:filled]
 		}
-		next := c.segment.next.Load()
-		if next == nil {
+		if !c.advance() {
 			return nil
 		}
-		if c.position < SegmentSize {
-			continue // a segment with a successor is full: it became so between the two loads
-		}
+	}
+	return nil
+}
+
+// advance is for a cursor that has found nothing more in its segment. It moves to the successor, unless the segment, which
+// then is full, became so since: then there is something to be found. It returns false if there is no successor.
+func (c *Cursor[T]) advance() bool {
+	next := c.segment.next.Load()
+	if next == nil {
+		return false
+	}
+	if c.position == SegmentSize {
 		next.users.Add(1)
 		c.segment.release()
 		c.segment, c.position = next, 0
 	}
-	return nil
+	return true
 }
 
 // Skip moves the cursor on by n entries, at most as many as Peek returned last.
