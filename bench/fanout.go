@@ -17,6 +17,11 @@ import (
 // rows are about the way of an event and not about the store's size.
 const fanoutObjects = 2000
 
+// warmEvents is the number of different events: two for each object, so that
+// their memory stays in the processor's cache, where that of an object is which
+// a client has just decoded.
+const warmEvents = 2 * fanoutObjects
+
 // fanoutRows are MODIFIED events as fast as the informer takes them, each
 // given to all handlers. The handlers do nothing but count.
 func fanoutRows() []row {
@@ -39,10 +44,12 @@ func fanoutRow(capacity, handlers int) row {
 		title: fmt.Sprintf("watch events, handlers: %d, ResultChan: %s", handlers, channel),
 		light: true,
 		setup: func(ctx context.Context, e *env) (trial, error) {
-			generation, events, err := updates(ctx, e, e.ops(400_000/(handlers+3)))
+			n := e.ops(400_000 / (handlers + 3))
+			generation, events, err := updates(ctx, e, min(n, warmEvents))
 			if err != nil {
 				return nil, err
 			}
+			events = repeated(events, n)
 			options := source.Options{ChannelCapacity: capacity}
 			return func(ctx context.Context, s side) (outcome, error) {
 				i := newInformer(s, source.New(generation, options), 0)
@@ -50,6 +57,15 @@ func fanoutRow(capacity, handlers int) row {
 			}, nil
 		},
 	}
+}
+
+// repeated returns the events again and again, up to n or a little more.
+func repeated(events []watch.Event, n int) []watch.Event {
+	all := make([]watch.Event, 0, n+len(events))
+	for len(all) < n {
+		all = append(all, events...)
+	}
+	return all
 }
 
 // updates returns a small population and n MODIFIED events for it, each with
