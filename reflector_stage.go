@@ -24,7 +24,7 @@ type stage interface {
 func (r *reflector) newListStage(size int) stage {
 	switch {
 	case r.queue != nil && r.target != nil:
-		return newStateStage(r.queue, r.target, size)
+		return newStateStage(r.queue, r.target, size, r.tuning.reuse)
 	case r.queue != nil:
 		return newQueueStage(r.queue, size)
 	}
@@ -37,7 +37,7 @@ func (r *reflector) newStreamStage(raw bool) stage {
 	case r.queue == nil || raw:
 		return newStaging(r.store)
 	case r.target != nil:
-		return newStateStage(r.queue, r.target, r.target.Len())
+		return newStateStage(r.queue, r.target, r.target.Len(), r.tuning.reuse)
 	default:
 		return newQueueStage(r.queue, 0)
 	}

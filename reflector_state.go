@@ -19,7 +19,7 @@ import (
 // and each pass over a block does one short thing with all of its objects, so that their waits overlap.
 type stateStage struct {
 	queue  stagingQueue
-	target *store
+	reuses bool // identical cached objects go first
 	next   *nextState
 	kept   []string // keys of objects that cannot be transformed
 
@@ -29,8 +29,9 @@ type stateStage struct {
 	text     []byte
 }
 
-func newStateStage(queue stagingQueue, target *store, size int) *stateStage {
-	return &stateStage{queue: queue, target: target, next: newNextState(target, size)}
+func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode) *stateStage {
+	reuses := target.Len() > 0 && reuse.wanted()
+	return &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size)}
 }
 
 func (s *stateStage) put(obj any) error {
@@ -53,6 +54,9 @@ func (s *stateStage) flush() error {
 		if err := s.transform(); err != nil {
 			return err
 		}
+	}
+	if s.reuses {
+		s.reuse()
 	}
 	s.next.file(&s.block, s.versions[:], transforms)
 	return nil
@@ -118,6 +122,16 @@ func (s *stateStage) transform() error {
 	}
 	b.Cut(n)
 	return nil
+}
+
+// reuse puts cached objects in the place of identical ones.
+func (s *stateStage) reuse() {
+	b := &s.block
+	for i, former := range b.Former[:b.N] {
+		if cached, ok := reusable(former, b.Objects[i]); ok {
+			b.Objects[i] = cached
+		}
+	}
 }
 
 func (s *stateStage) remove(obj any) error {
