@@ -4,11 +4,8 @@
 package cache
 
 import (
-	"iter"
 	"slices"
 	"sync"
-
-	"github.com/kinformer/cache/internal/table"
 )
 
 // applier brings the store of an informer up to date, batch by batch, and says what that means to handlers. It has one
@@ -172,69 +169,6 @@ func (a *applier) noteVersion(key, version string, stored any) {
 	} else if len(a.received) > 0 {
 		delete(a.received, key)
 	}
-}
-
-// replaceAll makes a list the whole state of the store. Handlers hear of what is gone first, then of the list in its
-// order; an object that is listed twice counts once, in its last state.
-func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
-	listed := rec.list
-	former := a.store.Snapshot()
-	defer former.Close()
-	a.store.replaceAll(withKept(listed, former), len(listed.keys)+len(listed.kept), rec.version)
-
-	for key, obj := range former.All() {
-		if _, stays := a.store.threadSafeMap.Get(key); !stays {
-			delete(a.received, key)
-			changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
-		}
-	}
-	last := a.lastPositions(listed)
-	if former.Len() == 0 && last == nil {
-		return a.addAll(changes, listed, isInInitialList)
-	}
-	for i, key := range listed.keys {
-		if last == nil || last[key] == i {
-			one := record{typ: ReplacedAll, key: key, version: listed.versions[i], object: listed.objects[i]}
-			old, _ := former.Get(key)
-			changes = append(changes, a.changeFor(&one, old, isInInitialList))
-		}
-	}
-	return changes
-}
-
-// withKept yields the list, and before it the cached objects that stay because their listed state cannot be had.
-func withKept(listed *replacement, former *table.Snapshot) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		for _, key := range listed.kept {
-			if cached, exists := former.Get(key); exists && !yield(key, cached) {
-				return
-			}
-		}
-		zipped(listed.keys, listed.objects)(yield)
-	}
-}
-
-// addAll is replaceAll into an empty store: one bulk record.
-func (a *applier) addAll(changes []change, listed *replacement, isInInitialList bool) []change {
-	if len(listed.objects) == 0 {
-		return changes
-	}
-	for i, key := range listed.keys {
-		a.noteVersion(key, listed.versions[i], listed.objects[i])
-	}
-	return append(changes, change{kind: changeAdd, many: newSnapshot(listed.objects), initial: isInInitialList})
-}
-
-// lastPositions tells where each key stands last in the list that the store holds now; nil when none stands twice.
-func (a *applier) lastPositions(listed *replacement) map[string]int {
-	if len(listed.kept) == 0 && a.store.Len() == len(listed.keys) {
-		return nil
-	}
-	last := make(map[string]int, len(listed.keys))
-	for i, key := range listed.keys {
-		last[key] = i
-	}
-	return last
 }
 
 // syncAll tells of every stored object again, in one bulk record.

@@ -29,7 +29,8 @@ type change struct {
 
 	old, new any // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
 
-	// many makes this a bulk record: an Add of each of these objects, or an Update to itself. old and new are nil.
+	// many makes this a bulk record: an Add of each of these objects, or an Update, to itself or as many says. old and new
+	// are nil.
 	many *snapshot
 
 	// Filled in by sharedProcessor.distribute.
@@ -42,11 +43,17 @@ type change struct {
 type snapshot struct {
 	n       int
 	objects []any           // once read
+	formers []any           // for updates: what the objects replace; nil: themselves
 	stored  *table.Snapshot // until read; nil for a snapshot of given objects
 	read    sync.Once
 }
 
 func newSnapshot(objects []any) *snapshot { return &snapshot{n: len(objects), objects: objects} }
+
+// newUpdates is the snapshot for updates of formers to objects.
+func newUpdates(formers, objects []any) *snapshot {
+	return &snapshot{n: len(objects), objects: objects, formers: formers}
+}
 
 // storedSnapshot returns what a table holds now. It is the cheaper way to newSnapshot(t.List()) for a caller that holds
 // locks.
@@ -97,7 +104,10 @@ func (c *change) bounded() bool { return !c.initial && !c.resync && c.many == ni
 // single returns the i-th of the changes that a bulk record stands for, without its key.
 func (c *change) single(i int) change {
 	one := change{kind: c.kind, initial: c.initial, resync: c.resync, new: c.many.at(i), round: c.round, at: c.at}
-	if c.kind == changeUpdate {
+	switch {
+	case c.many.formers != nil:
+		one.old = c.many.formers[i]
+	case c.kind == changeUpdate:
 		one.old = one.new
 	}
 	return one

@@ -118,6 +118,7 @@ func (c *controller) start(ctx context.Context) *reflector {
 		clock:             c.clock,
 		logger:            &logger,
 		tuning:            c.tuning,
+		target:            c.store,
 		report:            c.report,
 	})
 	c.mu.Lock()

@@ -91,7 +91,7 @@
 //   - Options of informers: [InformerFunc] makes a constructor of [Option] values: [WithIdentifier], [WithObjectDescription];
 //     for the server [WithExpectedNamespace], [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout], [WithStartJitter],
-//     [WithListSlots] ([ListSlots], [NewListSlots]);
+//     [WithListSlots] ([ListSlots], [NewListSlots]), [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]);
 //     for its errors [WithErrorPolicy] with an [ErrorPolicy] that makes an [ErrorDecision], such as [StopOnForbidden] and
 //     [WaitForResource]; for the queue [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
 //     [WithProcessErrorHandler] ([ProcessErrorHandler]).

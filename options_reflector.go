@@ -34,6 +34,7 @@ type reflectorTuning struct {
 	pageSize int64         // 0: client-go's rules
 	jitter   time.Duration // 0: no pause before the first request
 	slots    *ListSlots    // nil: no cap
+	reuse    ReuseMode
 	// namespace is that of all objects; "": any.
 	namespace string
 }

@@ -15,6 +15,7 @@ type stagingQueue interface {
 	stage(part []any) (*replacement, error)
 	replaceStaged(listed *replacement, resourceVersion string) error
 	keyOf(obj any) (string, error)
+	core() *recordQueue
 }
 
 var (

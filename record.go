@@ -17,9 +17,10 @@ type record struct {
 	list    *replacement
 }
 
-// replacement is the content of a ReplacedAll record, owned by the record: three slices of equal length, and the keys of
-// listed objects that are to stay as they are in the store.
+// replacement is the content of a ReplacedAll record, owned by the record: three slices of equal length or, if the queue is
+// that of an informer, the next state of its store; and the keys of listed objects that are to stay as they are in the store.
 type replacement struct {
+	next     *nextState
 	keys     []string
 	versions []string
 	objects  []any

@@ -32,6 +32,8 @@ type reflectorConfig struct {
 	// store is written to from one goroutine at a time, and is also asked for ReflectorBookmarkStore and
 	// ResourceVersionUpdater.
 	store ReflectorStore
+	// target is where an applier brings what is put into store, a queue of ours; nil: that is the user's business.
+	target *store
 	// resyncPeriod is the time between two looks at shouldResync while watching; 0: never.
 	resyncPeriod time.Duration
 	// shouldResync tells whether a period that has passed leads to store.Resync; nil: always.

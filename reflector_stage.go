@@ -5,6 +5,8 @@ package cache
 
 import (
 	"slices"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // stage is the whole state on its way into the store: from the pages of a list, or the events of a watch-list stream. Nobody
@@ -20,7 +22,10 @@ type stage interface {
 
 // newListStage is a stage for a list; a store that is not ours gets each item as it is listed, twice if it is listed twice.
 func (r *reflector) newListStage(size int) stage {
-	if r.queue != nil {
+	switch {
+	case r.queue != nil && r.target != nil:
+		return newStateStage(r.queue, r.target, size, r.tuning.reuse)
+	case r.queue != nil:
 		return newQueueStage(r.queue, size)
 	}
 	return &listStage{store: r.store, items: make([]any, 0, size)}
@@ -28,10 +33,14 @@ func (r *reflector) newListStage(size int) stage {
 
 // newStreamStage is a stage for a watch-list stream, raw if the objects are needed as received.
 func (r *reflector) newStreamStage(raw bool) stage {
-	if r.queue != nil && !raw {
+	switch {
+	case r.queue == nil || raw:
+		return newStaging(r.store)
+	case r.target != nil:
+		return newStateStage(r.queue, r.target, r.target.Len(), r.tuning.reuse)
+	default:
 		return newQueueStage(r.queue, 0)
 	}
-	return newStaging(r.store)
 }
 
 // listStage is for a list into any store. The store transforms, if anybody, in Replace.
@@ -55,7 +64,7 @@ func (s *listStage) publish(version string) error {
 
 // stageChunk is how many objects a queueStage holds as received: so few that they do not count in memory next to what is
 // transformed already, so many that the slices made for each chunk do not count in time.
-const stageChunk = 256
+const stageChunk = table.BlockLen
 
 // queueStage is for the queue of our own informers. Objects are keyed and transformed as they come, once, so that of the
 // state as received never more than a page and a chunk is there.

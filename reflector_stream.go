@@ -81,7 +81,7 @@ func (m *machine) collect(ctx context.Context, staged stage) (version string, er
 		default:
 			err = staged.put(c.obj)
 		}
-		if _, own := staged.(*queueStage); own && err != nil {
+		if _, foreign := staged.(*staging); !foreign && err != nil {
 			refused = fmt.Errorf("unable to sync watch-list result: %w", err)
 			return true
 		}

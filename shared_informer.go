@@ -164,7 +164,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.handle) })
-	c.report, c.tuning = s.report, s.config.reflector
+	c.report, c.tuning, c.store = s.report, s.config.reflector, s.store
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }
@@ -216,7 +216,7 @@ func (s *sharedIndexInformer) watchForMutations(changes []change) {
 		switch c := &changes[i]; {
 		case c.new != nil:
 			s.mutationDetector.AddObject(c.new)
-		case c.many != nil && c.kind == changeAdd:
+		case c.many != nil && (c.kind == changeAdd || c.many.formers != nil):
 			for j := range c.many.len() {
 				s.mutationDetector.AddObject(c.many.at(j))
 			}

@@ -150,12 +150,12 @@ func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 	}
 }
 
-var relistLimit = flag.Float64("relist-limit", 0,
+var relistLimit = flag.Float64("relist-limit", 1.5,
 	"what a watch-list relist may take, as a multiple of what is resident before; 0: it is reported only")
 
-// TestMemoryOfARelist reports what a relist of unchanged objects takes, in each library and mode, of a process that collects
-// its garbage as if its memory limit were 1.4 times what it has. With -relist-limit=1.5 a watch-list relist of ours has to do with
-// that much: the child is ended if it takes more.
+// TestMemoryOfARelist reports what a relist of unchanged objects takes, in each library and mode, of a process whose
+// memory limit is 1.4 times what it has. A watch-list relist of ours has to do with 1.5 times that, or what -relist-limit says: the
+// child is ended if it takes more.
 func TestMemoryOfARelist(t *testing.T) {
 	const limitOfRuntime = 1.4
 	for _, stream := range []bool{true, false} {

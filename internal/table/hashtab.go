@@ -122,11 +122,16 @@ func (s *search[T]) next() *T {
 // of the others if the table has to grow.
 func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
-	if slots := len(groups) * groupLen; (t.live+1)*fullDen > slots*fullNum {
+	if t.crowded(1) {
 		groups = t.rebuild(len(groups)+len(groups)/2+1, hashOf)
 	}
 	place(groups, hash, e)
 	t.live++
+}
+
+// crowded tells that n more entries are too many.
+func (t *hashtab[T]) crowded(n int) bool {
+	return (t.live+n)*fullDen > len(*t.groups.Load())*groupLen*fullNum
 }
 
 // place stores an entry in the first free slot on its way, and counts it as

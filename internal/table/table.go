@@ -234,12 +234,21 @@ func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	gen := c.published.Load() + 1
-	ixs := slices.Clone(*c.indexes.Load())
-	if err := conflicts(ixs, added); err != nil {
+	if err := conflicts(*c.indexes.Load(), added); err != nil {
 		return nil, err
 	}
-	rows := c.rows.widened(len(added))
-	var failures []IndexFailure
+	failures := c.widen(gen, added)
+	c.publish(gen, c.meta.head.Load().val.rv)
+	t.settle(0)
+	return failures, nil
+}
+
+// widen adds indexes over all live objects, in the draft gen.
+func (c *core) widen(gen uint64, added []*indexer) (failures []IndexFailure) {
+	if len(added) == 0 {
+		return nil
+	}
+	ixs, rows := slices.Clone(*c.indexes.Load()), c.rows.widened(len(added))
 	for _, x := range added {
 		failures = append(failures, c.build(x, gen, rows, &ixs)...)
 	}
@@ -248,9 +257,7 @@ func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
 	}
 	c.rows = rows
 	c.indexes.Store(&ixs)
-	c.publish(gen, c.meta.head.Load().val.rv)
-	t.settle(0)
-	return failures, nil
+	return failures
 }
 
 // conflicts returns an error that names every indexer whose name is taken.

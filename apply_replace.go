@@ -1,0 +1,229 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"github.com/kinformer/cache/internal/table"
+)
+
+// nextState is a whole state on its way into the store of an informer. It is filled by whoever receives it, while the store
+// goes on, so that little is left to do when it takes the place of the former one.
+type nextState struct {
+	draft *table.Draft
+	news  placeSet // places of objects that the store does not have, or has in another version
+
+	// received holds the versions as the server sent them of objects that a transform has given another one.
+	received map[string]string
+
+	former [table.BlockLen]string // memory of file
+	isNews [table.BlockLen]bool   // the same
+}
+
+func newNextState(s *store, size int) *nextState { return &nextState{draft: s.Draft(size)} }
+
+// file adds a block of objects that the draft was asked to look up. Given are their versions as received, and whether the
+// objects may tell others by now.
+func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
+	for i, former := range b.Former[:b.N] {
+		if former != nil {
+			n.former[i], _ = objectVersion(former)
+		}
+	}
+	for i := range b.N {
+		n.isNews[i] = b.Former[i] == nil || n.former[i] != versions[i]
+	}
+	clear(n.former[:b.N])
+	n.draft.Put(b)
+	for i, place := range b.Places[:b.N] {
+		n.news.put(place, n.isNews[i])
+	}
+	for i := range b.N {
+		if transformed || len(n.received) > 0 {
+			n.note(b.Keys[i], versions[i], b.Objects[i])
+		}
+	}
+}
+
+// note remembers the received version of an object if the object does not tell it.
+func (n *nextState) note(key, version string, obj any) {
+	if visible, _ := objectVersion(obj); visible == version {
+		delete(n.received, key)
+		return
+	}
+	if n.received == nil {
+		n.received = map[string]string{}
+	}
+	n.received[key] = version
+}
+
+// remove takes an object out again.
+func (n *nextState) remove(key string) {
+	if place, ok := n.draft.Remove(key); ok {
+		n.news.put(place, false)
+		delete(n.received, key)
+	}
+}
+
+// placeSet is a set of places in a draft.
+type placeSet []uint64
+
+func (s *placeSet) put(place uint32, in bool) {
+	word, bit := int(place/64), uint64(1)<<(place%64)
+	switch {
+	case in:
+		for word >= len(*s) {
+			*s = append(*s, 0)
+		}
+		(*s)[word] |= bit
+	case word < len(*s):
+		(*s)[word] &^= bit
+	}
+}
+
+func (s placeSet) has(place uint32) bool {
+	word := int(place / 64)
+	return word < len(s) && s[word]&(1<<(place%64)) != 0
+}
+
+// replaceAll makes a list the whole state of the store. Handlers hear of what is gone first, then of the list in its
+// order; an object that is listed twice counts once, in its last state.
+func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
+	next := rec.list.next
+	if next == nil {
+		next = a.nextState(rec.list)
+	}
+	kept := a.keep(next, rec.list.kept)
+	current := next.draft.Current()
+	if !current {
+		next.draft.Renew()
+	}
+	for key, obj := range next.draft.Missing {
+		changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
+	}
+	told := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
+	switch {
+	case a.store.Len() == 0:
+		told.addAll()
+	case current && len(a.received) == 0:
+		told.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
+	default:
+		told.all(func(_ uint32, item *table.Item) bool {
+			return item.Former == nil || a.versionOf(item.Key, item.Former) != next.versionOf(item.Key, item.Object)
+		})
+	}
+	a.store.Install(next.draft, rec.version)
+	a.store.publishVersion()
+	a.received = a.receivedAfter(next, rec.list.kept)
+	return told.changes
+}
+
+// nextState is the next state for a list that came at once.
+func (a *applier) nextState(list *replacement) *nextState {
+	next, block := newNextState(a.store, len(list.keys)), &table.Block{}
+	for first := 0; first < len(list.keys); first += block.N {
+		block.N = copy(block.Keys[:], list.keys[first:])
+		copy(block.Objects[:], list.objects[first:])
+		clear(block.Former[:])
+		next.draft.Look(block)
+		next.file(block, list.versions[first:first+block.N], true)
+	}
+	return next
+}
+
+// keep has the cached objects under the given keys, whose listed state cannot be had, stay as they are. It returns their
+// places.
+func (a *applier) keep(next *nextState, keys []string) (places placeSet) {
+	for _, key := range keys {
+		cached, exists := a.store.threadSafeMap.Get(key)
+		if !exists || next.draft.Has(key) {
+			continue
+		}
+		block := &table.Block{N: 1}
+		block.Keys[0], block.Objects[0], block.Former[0] = key, cached, cached
+		next.draft.Put(block)
+		places.put(block.Places[0], true)
+	}
+	return places
+}
+
+// receivedAfter is what received becomes when next is in the store: the versions of the listed objects, and those of kept ones.
+func (a *applier) receivedAfter(next *nextState, kept []string) map[string]string {
+	after := next.received
+	if after == nil {
+		after = map[string]string{}
+	}
+	for _, key := range kept {
+		if version, altered := a.received[key]; altered {
+			after[key] = version
+		}
+	}
+	return after
+}
+
+// versionOf returns the version with which an object of the state was received.
+func (n *nextState) versionOf(key string, obj any) string {
+	if version, altered := n.received[key]; altered {
+		return version
+	}
+	version, _ := objectVersion(obj)
+	return version
+}
+
+// listChanges makes the changes that a state in the store means, in the order of the state. Resyncs in a row are one bulk
+// record.
+type listChanges struct {
+	changes []change
+	next    *nextState
+	kept    placeSet
+	initial bool
+
+	// objects and formers are the resyncs so far, of which those from first on are in no record yet.
+	objects, formers []any
+	first            int
+}
+
+// addAll tells of all objects as new, in one bulk record.
+func (l *listChanges) addAll() {
+	objects := make([]any, 0, l.next.draft.Len())
+	for _, obj := range l.next.draft.Objects {
+		objects = append(objects, obj)
+	}
+	if len(objects) > 0 {
+		l.changes = append(l.changes, change{kind: changeAdd, many: newSnapshot(objects), initial: l.initial})
+	}
+}
+
+// all tells of all objects; isNews says whether an object is more than a resync.
+func (l *listChanges) all(isNews func(place uint32, item *table.Item) bool) {
+	n := l.next.draft.Len()
+	l.objects, l.formers = make([]any, 0, n), make([]any, 0, n)
+	for place, item := range l.next.draft.All {
+		switch {
+		case l.kept.has(place):
+		case !isNews(place, &item):
+			l.objects, l.formers = append(l.objects, item.Object), append(l.formers, item.Former)
+		default:
+			l.endRun()
+			l.changes = append(l.changes, newsOf(&item, l.initial))
+		}
+	}
+	l.endRun()
+}
+
+func newsOf(item *table.Item, initial bool) change {
+	if item.Former == nil {
+		return change{kind: changeAdd, key: item.Key, new: item.Object, initial: initial}
+	}
+	return change{kind: changeUpdate, key: item.Key, old: item.Former, new: item.Object}
+}
+
+// endRun makes a record of the resyncs that are in none yet.
+func (l *listChanges) endRun() {
+	first, end := l.first, len(l.objects)
+	if first == end {
+		return
+	}
+	l.changes = append(l.changes, change{kind: changeUpdate, many: newUpdates(l.formers[first:end:end], l.objects[first:end:end]), resync: true})
+	l.first = end
+}

@@ -1,0 +1,256 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+// stateRig brings whole states into a store, and knows what must be heard of that.
+type stateRig struct {
+	queue   *RealFIFO
+	store   *store
+	applier *applier
+	reuse   ReuseMode
+	known   map[string]stagedObject // by key: what the store has
+}
+
+// stagedObject is an object as it is stored, and the version with which it came.
+type stagedObject struct {
+	version string
+	stored  any
+}
+
+// transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them again.
+var rigTransforms = map[string]TransformFunc{
+	"none": nil,
+	"blanks versions": func(obj any) (any, error) {
+		obj.(*v1.Pod).ResourceVersion = ""
+		return obj, nil
+	},
+	"blanks some": func(obj any) (any, error) {
+		if pod := obj.(*v1.Pod); pod.Labels["some"] != "" {
+			pod.ResourceVersion = ""
+		}
+		return obj, nil
+	},
+}
+
+func newStateRig(t *rapid.T) *stateRig {
+	r := &stateRig{
+		reuse: rapid.SampledFrom([]ReuseMode{ReuseNever, ReuseAlways}).Draw(t, "reuse"),
+		queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true}),
+		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, Indexers{"namespace": MetaNamespaceIndexFunc}),
+		known: map[string]stagedObject{},
+	}
+	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks some"}).Draw(t, "transform")]
+	if rapid.Bool().Draw(t, "fails") {
+		r.queue.transform.keepCached = true
+		next := transform
+		transform = func(obj any) (any, error) {
+			switch {
+			case obj.(*v1.Pod).Labels["bad"] != "":
+				return nil, errInternal
+			case next == nil:
+				return obj, nil
+			default:
+				return next(obj)
+			}
+		}
+	}
+	r.queue.transform.function = transform
+	r.applier = newApplier(r.store)
+	return r
+}
+
+func (r *stateRig) pod(t *rapid.T) *v1.Pod {
+	pod := podAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "version")))
+	if rapid.IntRange(0, 3).Draw(t, "cluster-wide") == 0 {
+		pod.Namespace = ""
+	}
+	pod.UID = "uid-of-" + types.UID(pod.Name)
+	pod.Labels = map[string]string{rapid.SampledFrom([]string{"some", "other", "other", "other", "bad"}).Draw(t, "label"): "yes"}
+	return pod
+}
+
+// stage fills a stage and says what the store is to hold after it; a nil object stands for the one that it has.
+func (r *stateRig) stage(t *rapid.T, into stage) map[string]*stagedObject {
+	want := map[string]*stagedObject{}
+	for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		pod := r.pod(t)
+		key, err := MetaNamespaceKeyFunc(pod)
+		require.NoError(t, err)
+		switch bad := r.queue.transform.keepCached && pod.Labels["bad"] != ""; {
+		case rapid.IntRange(0, 5).Draw(t, "kind") == 0:
+			delete(want, key)
+			require.NoError(t, into.remove(pod))
+			continue
+		case !bad:
+			want[key] = &stagedObject{version: pod.ResourceVersion, stored: pod}
+		case want[key] == nil:
+			want[key] = nil
+		}
+		require.NoError(t, into.put(pod))
+	}
+	return want
+}
+
+// apply has the applier take everything that is in the queue.
+func (r *stateRig) apply(t *rapid.T, initial bool) (heard []change) {
+	require.NoError(t, r.queue.popAll(func(batch []record, _ bool) error {
+		defer r.applier.done()
+		changes := r.applier.apply(batch, initial)
+		for i := range changes {
+			c := &changes[i]
+			if c.many == nil {
+				heard = append(heard, *c)
+				continue
+			}
+			for j := range c.many.len() {
+				one := c.single(j)
+				one.key = keyOfChange(&one)
+				heard = append(heard, one)
+			}
+		}
+		return nil
+	}))
+	return heard
+}
+
+// meanwhile has an event of the watch arrive late: after a stage was begun.
+func (r *stateRig) meanwhile(t *rapid.T) {
+	pod := r.pod(t)
+	delete(pod.Labels, "bad")
+	key, _ := MetaNamespaceKeyFunc(pod)
+	version := pod.ResourceVersion
+	require.NoError(t, r.queue.Update(pod))
+	r.apply(t, false)
+	r.known[key] = stagedObject{version, pod}
+}
+
+// require compares what was heard of a state with what it means.
+func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []change) {
+	told, deletions := map[string]bool{}, true
+	for _, c := range heard {
+		require.False(t, told[c.key], "%s is told twice", c.key)
+		told[c.key] = true
+		old, was := r.known[c.key]
+		now := want[c.key]
+		if c.kind == changeDelete {
+			require.True(t, deletions, "deletions come first")
+			require.Equal(t, DeletedFinalStateUnknown{Key: c.key, Obj: old.stored}, c.old)
+			require.Nil(t, now)
+			continue
+		}
+		deletions = false
+		require.NotNil(t, now, c.key)
+		r.requireStored(t, now.stored, c.new)
+		require.Equal(t, was, c.kind == changeUpdate)
+		if was {
+			require.Same(t, old.stored, c.old)
+			require.Equal(t, old.version == now.version, c.resync, "%s %s→%s", c.key, old.version, now.version)
+		}
+	}
+	for key, now := range want {
+		require.Equal(t, now != nil, told[key], key)
+		if old, was := r.known[key]; now == nil && was {
+			want[key] = &old
+		} else if now == nil {
+			delete(want, key)
+		}
+	}
+	for key := range r.known {
+		require.Equal(t, want[key] == nil, told[key] && want[key] == nil, "%s is gone", key)
+	}
+	clear(r.known)
+	for key, now := range want {
+		stored, exists := r.store.threadSafeMap.Get(key)
+		require.True(t, exists)
+		r.requireStored(t, now.stored, stored)
+		r.known[key] = stagedObject{now.version, stored}
+		require.Equal(t, now.version, r.applier.versionOf(key, stored))
+	}
+	require.Equal(t, len(want), r.store.Len())
+	require.Len(t, r.applier.received, altered(r.known))
+}
+
+// requireStored allows for another object with the same content if there is reuse.
+func (r *stateRig) requireStored(t *rapid.T, want, got any) {
+	if r.reuse == ReuseNever {
+		require.Same(t, want, got)
+	} else {
+		require.Equal(t, want, got)
+	}
+}
+
+func altered(objects map[string]stagedObject) (n int) {
+	for _, o := range objects {
+		if visible, _ := objectVersion(o.stored); visible != o.version {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWholeStates: whatever whole state follows whatever other, whether it comes in blocks or at once, and whatever happens
+// to the store meanwhile, the store becomes that state and handlers hear of the difference, once for each object.
+func TestWholeStates(t *testing.T) {
+	reports(t)
+	rapid.Check(t, func(t *rapid.T) {
+		r := newStateRig(t)
+		for range rapid.IntRange(1, 5).Draw(t, "states") {
+			var into stage = newStateStage(r.queue, r.store, 0, r.reuse)
+			if rapid.IntRange(0, 3).Draw(t, "at once") == 0 {
+				into = newQueueStage(r.queue, 0)
+			}
+			want := r.stage(t, into)
+			if rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
+				r.meanwhile(t)
+			}
+			require.NoError(t, into.publish("9"))
+			r.require(t, want, r.apply(t, rapid.Bool().Draw(t, "initial")))
+		}
+	})
+}
+
+// TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change in the middle does not
+// make single records of the others.
+func TestUnchangedStateIsOneRecord(t *testing.T) {
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+	r := &stateRig{queue: queue, store: newStore(MetaNamespaceKeyFunc, nil)}
+	r.applier = newApplier(r.store)
+	const n = 3*stageChunk + 5
+	for round, versions := range []struct {
+		changed string
+		records int
+	}{{"", 1}, {"", 1}, {"p0050", 3}, {"p0050", 1}} {
+		into := newStateStage(queue, r.store, n, ReuseNever)
+		for i := range n {
+			pod := podAt(fmt.Sprintf("p%04d", i), "1")
+			if pod.Name == versions.changed {
+				pod.ResourceVersion = "2"
+			}
+			require.NoError(t, into.put(pod))
+		}
+		require.NoError(t, into.publish("9"))
+		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
+			defer r.applier.done()
+			changes := r.applier.apply(batch, round == 0)
+			assert.Len(t, changes, versions.records, round)
+			calls := 0
+			for i := range changes {
+				calls += changes[i].size()
+			}
+			assert.Equal(t, n, calls)
+			return nil
+		}))
+	}
+}

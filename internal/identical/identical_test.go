@@ -1,0 +1,317 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identical
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+)
+
+type tree struct {
+	Name     string
+	Children []tree
+	Parent   *tree
+	ByName   map[string]*tree
+}
+
+type padded struct {
+	A bool
+	B int64
+	C bool
+}
+
+type marked struct {
+	_ [0]sync.Mutex
+	N int
+}
+
+// TestObjects: what counts as identical. Each line is one value and another one, made anew.
+func TestObjects(t *testing.T) {
+	now := time.Now()
+	shown := resource.MustParse("1500m")
+	_ = shown.String()
+	for _, test := range []struct {
+		name string
+		a, b any
+		same bool
+	}{
+		{"nothing", nil, nil, true},
+		{"nothing and something", nil, 1, false},
+		{"something and nothing", "a", nil, false},
+		{"numbers", 7, 7, true},
+		{"other numbers", 7, 8, false},
+		{"other types", int32(7), int64(7), false},
+		{"texts", "a" + strings.Repeat("b", 9), "abbbbbbbbb", true},
+		{"empty and nil slice", []string{}, []string(nil), false},
+		{"empty and nil map", map[string]string{}, map[string]string(nil), false},
+		{"empty and nil document", map[string]any{}, map[string]any(nil), false},
+		{"empty and nil array", []any{}, []any(nil), false},
+		{"nil pointers", (*tree)(nil), (*tree)(nil), true},
+		{"nil pointer and zero", (*tree)(nil), &tree{}, false},
+		{"pointers", &tree{Name: "a", Parent: &tree{Name: "b"}}, &tree{Name: "a", Parent: &tree{Name: "b"}}, true},
+		{"deep difference", &tree{Parent: &tree{Parent: &tree{Name: "b"}}}, &tree{Parent: &tree{Parent: &tree{Name: "c"}}}, false},
+		{"longer slice", &tree{Children: []tree{{}}}, &tree{Children: []tree{{}, {}}}, false},
+		{"in a slice", &tree{Children: []tree{{}, {Name: "a"}}}, &tree{Children: []tree{{}, {Name: "b"}}}, false},
+		{"in a map", &tree{ByName: map[string]*tree{"a": {Name: "a"}}}, &tree{ByName: map[string]*tree{"a": {Name: "b"}}}, false},
+		{"other keys", map[string]string{"a": "1"}, map[string]string{"b": "1"}, false},
+		{"other values", map[string]string{"a": "1"}, map[string]string{"a": "2"}, false},
+		{"a key more", map[string]string{"a": "1"}, map[string]string{"a": "1", "b": "2"}, false},
+		{"keys that are no strings", map[int][]string{1: {"a"}}, map[int][]string{1: {"a"}}, true},
+		{"values of such", map[int][]string{1: {"a"}}, map[int][]string{1: {"b"}}, false},
+		{"bytes in maps", map[string][]byte{"a": []byte("x")}, map[string][]byte{"a": []byte("x")}, true},
+		{"other bytes in maps", map[string][]byte{"a": []byte("x")}, map[string][]byte{"a": []byte("y")}, false},
+		{"times", now, now, true},
+		{"one moment at two places", now, now.UTC(), false},
+		{"functions", func() {}, func() {}, false},
+		{"channels", make(chan int), make(chan int), false},
+		{"locks", &sync.Mutex{}, &sync.Mutex{}, false},
+		{"atomics", &atomic.Int64{}, &atomic.Int64{}, false},
+		{"not to be copied", &marked{N: 1}, &marked{N: 1}, false},
+		{"arrays", [3]string{"a", "b"}, [3]string{"a", "b"}, true},
+		{"other arrays", [3]string{"a", "b"}, [3]string{"a", "c"}, false},
+		{"quantities", resource.MustParse("1500m"), resource.MustParse("1500m"), true},
+		{"a quantity that was printed", shown, resource.MustParse("1500m"), true},
+		{"other quantities", resource.MustParse("1500m"), resource.MustParse("1501m"), false},
+		{"other formats", resource.MustParse("1Ki"), resource.MustParse("1024"), false},
+		{"large quantities", resource.MustParse("123456789012345678901234567890"), resource.MustParse("123456789012345678901234567890"), true},
+		{"other large quantities", resource.MustParse("123456789012345678901234567890"), resource.MustParse("123456789012345678901234567891"), false},
+		{"named maps", corev1.ResourceList{"cpu": shown}, corev1.ResourceList{"cpu": resource.MustParse("1500m")}, true},
+		{"other named maps", corev1.ResourceList{"cpu": shown}, corev1.ResourceList{"cpu": resource.MustParse("1")}, false},
+		{"objects in extensions", &runtime.RawExtension{Object: &corev1.Pod{}}, &runtime.RawExtension{Object: &corev1.Pod{}}, true},
+		{"other objects in extensions", &runtime.RawExtension{Object: &corev1.Pod{}}, &runtime.RawExtension{Object: &corev1.Node{}}, false},
+		{"no object in extensions", &runtime.RawExtension{Raw: []byte("{}")}, &runtime.RawExtension{Raw: []byte("{}")}, true},
+		{"documents", map[string]any{"a": []any{int64(1), 2.5, true, nil, "x"}}, map[string]any{"a": []any{int64(1), 2.5, true, nil, "x"}}, true},
+		{"other documents", map[string]any{"a": []any{int64(1), 2.5}}, map[string]any{"a": []any{int64(1), 2.6}}, false},
+		{"managed fields", metav1.NewFieldsV1("{a}"), metav1.NewFieldsV1("{a}"), true},
+		{"other managed fields", metav1.NewFieldsV1("{a}"), metav1.NewFieldsV1("{b}"), false},
+	} {
+		assert.Equal(t, test.same, Objects(test.a, test.b), test.name)
+		assert.Equal(t, test.same, Objects(test.b, test.a), test.name)
+	}
+}
+
+// TestPadding: what lies between fields does not count.
+func TestPadding(t *testing.T) {
+	a, b := &padded{A: true, B: 2}, &padded{A: true, B: 2}
+	unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))[1] = 0xFF
+	assert.True(t, Objects(a, b))
+	b.C = true
+	assert.False(t, Objects(a, b))
+}
+
+// TestCycles: objects that contain themselves are not compared for ever.
+func TestCycles(t *testing.T) {
+	a, b := &tree{}, &tree{}
+	a.Parent, b.Parent = a, b
+	assert.False(t, Objects(a, b))
+	x, y := map[string]any{}, map[string]any{}
+	x["x"], y["x"] = x, y
+	assert.False(t, Objects(x, y))
+}
+
+// kinds are types of objects as they are cached.
+var kinds = []runtime.Object{
+	&corev1.Pod{}, &corev1.Node{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Service{}, &corev1.Event{}, &corev1.PersistentVolume{},
+	&appsv1.Deployment{}, &appsv1.ControllerRevision{}, &networkingv1.Ingress{}, &metav1.PartialObjectMetadata{},
+}
+
+// TestCopies: a copy of an object is identical to it, and not after any one value in it was changed, as long as
+// reflect.DeepEqual says so too.
+func TestCopies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		obj := reflect.New(reflect.TypeOf(rapid.SampledFrom(kinds).Draw(t, "kind")).Elem()).Interface().(runtime.Object)
+		fill(r, reflect.ValueOf(obj).Elem(), 12)
+		twin := obj.DeepCopyObject()
+		require.True(t, Objects(obj, twin))
+
+		leaves := 0
+		change(reflect.ValueOf(twin).Elem(), func() bool { leaves++; return false })
+		if leaves == 0 {
+			return
+		}
+		at := rapid.IntRange(1, leaves).Draw(t, "leaf")
+		change(reflect.ValueOf(twin).Elem(), func() bool { at--; return at == 0 })
+		if !reflect.DeepEqual(obj, twin) {
+			require.False(t, Objects(obj, twin))
+		}
+	})
+}
+
+// TestCopiesOfDocuments is the same for unstructured objects.
+func TestCopiesOfDocuments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := &unstructured.Unstructured{Object: map[string]any{"content": document(t, 4)}}
+		b := a.DeepCopy()
+		require.True(t, Objects(a, b))
+		b.Object["content"] = document(t, 4)
+		require.Equal(t, reflect.DeepEqual(a, b), Objects(a, b))
+	})
+}
+
+func document(t *rapid.T, depth int) any {
+	kinds := 5
+	if depth > 0 {
+		kinds = 7
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+	case 0:
+		return nil
+	case 1:
+		return rapid.Bool().Draw(t, "bool")
+	case 2:
+		return int64(rapid.IntRange(0, 2).Draw(t, "int"))
+	case 3:
+		return float64(rapid.IntRange(0, 2).Draw(t, "float")) / 2
+	case 4:
+		return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "text")
+	case 5:
+		list := make([]any, rapid.IntRange(0, 3).Draw(t, "items"))
+		for i := range list {
+			list[i] = document(t, depth-1)
+		}
+		return list
+	default:
+		m := map[string]any{}
+		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			m[fmt.Sprint("k", i)] = document(t, depth-1)
+		}
+		return m
+	}
+}
+
+// fill sets what is reachable to random values.
+func fill(r *rand.Rand, v reflect.Value, depth int) {
+	if q, ok := v.Addr().Interface().(*resource.Quantity); ok {
+		*q = *resource.NewMilliQuantity(r.Int64N(1e6), resource.DecimalSI)
+		return
+	}
+	if at, ok := v.Addr().Interface().(*metav1.Time); ok {
+		*at = metav1.Unix(r.Int64N(1e9), 0)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(r, v.Field(i), depth-1)
+			}
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprint("text-", r.IntN(100)))
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	case reflect.Int32, reflect.Int64, reflect.Int:
+		v.SetInt(r.Int64N(100))
+	case reflect.Uint8, reflect.Uint32:
+		v.SetUint(uint64(r.IntN(100)))
+	default:
+		fillReference(r, v, depth)
+	}
+}
+
+func fillReference(r *rand.Rand, v reflect.Value, depth int) {
+	if depth <= 0 || r.IntN(3) == 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(r, v.Elem(), depth-1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 4))
+		for i := range v.Len() {
+			fill(r, v.Index(i), depth-1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range r.IntN(3) {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(r, key, depth-1)
+			fill(r, value, depth-1)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// change gives the values for which now says so another one, and counts all that it could.
+func change(v reflect.Value, now func() bool) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				change(f, now)
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			change(v.Elem(), now)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			change(v.Index(i), now)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			change(value, now)
+			v.SetMapIndex(key, value)
+		}
+	case reflect.String:
+		if now() {
+			v.SetString(v.String() + "!")
+		}
+	case reflect.Bool:
+		if now() {
+			v.SetBool(!v.Bool())
+		}
+	case reflect.Int32, reflect.Int64:
+		if now() {
+			v.SetInt(v.Int() + 1)
+		}
+	}
+}
+
+// TestWhileRead: comparing is reading, also of a type that is compared for the first time.
+func TestWhileRead(t *testing.T) {
+	type first struct{ A, B []*padded }
+	a, b := &first{A: []*padded{{}}}, &first{A: []*padded{{}}}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { assert.True(t, Objects(a, b)) })
+	}
+	readers.Wait()
+}
+
+func BenchmarkObjects(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pod := &corev1.Pod{}
+	fill(r, reflect.ValueOf(pod).Elem(), 12)
+	twin := pod.DeepCopy()
+	b.ReportAllocs()
+	for b.Loop() {
+		if !Objects(pod, twin) {
+			b.Fatal("a copy differs")
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identical
+
+import (
+	"reflect"
+	"strings"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// planner makes the comparison of a type and of those in it.
+type planner struct {
+	begun map[reflect.Type]*comparison // types may contain themselves
+}
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	quantityType = reflect.TypeFor[resource.Quantity]()
+)
+
+func never(unsafe.Pointer, unsafe.Pointer, int) bool { return false }
+
+// of returns where the comparison of a type is, or will be.
+func (p *planner) of(t reflect.Type) *comparison {
+	if begun, ok := p.begun[t]; ok {
+		return begun
+	}
+	made := new(comparison)
+	p.begun[t] = made
+	*made = p.plan(t)
+	return made
+}
+
+func (p *planner) plan(t reflect.Type) comparison {
+	if isPlain(t) {
+		return run(t.Size())
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return texts
+	case reflect.Pointer:
+		return p.pointer(t.Elem())
+	case reflect.Slice:
+		return p.slice(t.Elem())
+	case reflect.Array:
+		return p.array(t)
+	case reflect.Map:
+		return p.mapping(t)
+	case reflect.Struct:
+		return p.structure(t)
+	case reflect.Interface:
+		return held(t)
+	default:
+		return never
+	}
+}
+
+// isPlain tells that values are identical if their bytes are. Of a time that
+// asks for the same clock readings and location.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
+		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		return true
+	default:
+		return t == timeType
+	}
+}
+
+// run compares n bytes.
+func run(n uintptr) comparison {
+	switch n {
+	case 1:
+		return func(a, b unsafe.Pointer, _ int) bool { return *(*uint8)(a) == *(*uint8)(b) }
+	case 4:
+		return func(a, b unsafe.Pointer, _ int) bool { return *(*[4]byte)(a) == *(*[4]byte)(b) }
+	case 8:
+		return func(a, b unsafe.Pointer, _ int) bool { return *(*[8]byte)(a) == *(*[8]byte)(b) }
+	default:
+		return func(a, b unsafe.Pointer, _ int) bool { return sameBytes(a, b, n) }
+	}
+}
+
+func sameBytes(a, b unsafe.Pointer, n uintptr) bool {
+	return a == b || unsafe.String((*byte)(a), n) == unsafe.String((*byte)(b), n)
+}
+
+func texts(a, b unsafe.Pointer, _ int) bool { return *(*string)(a) == *(*string)(b) }
+
+// held compares interfaces of type t.
+func held(t reflect.Type) comparison {
+	if t.NumMethod() == 0 {
+		return func(a, b unsafe.Pointer, depth int) bool { return values(*(*any)(a), *(*any)(b), depth+1) }
+	}
+	return func(a, b unsafe.Pointer, depth int) bool {
+		return values(reflect.NewAt(t, a).Elem().Interface(), reflect.NewAt(t, b).Elem().Interface(), depth+1)
+	}
+}
+
+func (p *planner) pointer(elem reflect.Type) comparison {
+	target := p.of(elem)
+	return func(a, b unsafe.Pointer, depth int) bool {
+		x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
+		return x == y || x != nil && y != nil && depth < maxDepth && (*target)(x, y, depth+1)
+	}
+}
+
+// slice is the memory of a slice.
+type slice struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+func (p *planner) slice(elem reflect.Type) comparison {
+	size := elem.Size()
+	if isPlain(elem) {
+		return func(a, b unsafe.Pointer, _ int) bool {
+			x, y := (*slice)(a), (*slice)(b)
+			return x.len == y.len && (x.data == nil) == (y.data == nil) && sameBytes(x.data, y.data, uintptr(x.len)*size)
+		}
+	}
+	each := p.of(elem)
+	return func(a, b unsafe.Pointer, depth int) bool {
+		x, y := (*slice)(a), (*slice)(b)
+		return x.len == y.len && (x.data == nil) == (y.data == nil) && depth < maxDepth &&
+			elements(*each, x.data, y.data, x.len, size, depth+1)
+	}
+}
+
+func (p *planner) array(t reflect.Type) comparison {
+	if isSync(t.Elem()) {
+		return never // an empty one marks what must not be copied
+	}
+	each, n, size := p.of(t.Elem()), t.Len(), t.Elem().Size()
+	return func(a, b unsafe.Pointer, depth int) bool { return elements(*each, a, b, n, size, depth) }
+}
+
+func elements(same comparison, a, b unsafe.Pointer, n int, size uintptr, depth int) bool {
+	for offset := uintptr(0); n > 0; n, offset = n-1, offset+size {
+		if !same(unsafe.Add(a, offset), unsafe.Add(b, offset), depth) {
+			return false
+		}
+	}
+	return true
+}
+
+func isSync(t reflect.Type) bool {
+	return t.PkgPath() == "sync" || strings.HasPrefix(t.PkgPath(), "sync/")
+}
+
+// part of a struct: plain fields without padding between them, then compare is
+// nil until the end, or another field.
+type part struct {
+	offset, size uintptr
+	compare      comparison
+}
+
+func (p *planner) structure(t reflect.Type) comparison {
+	if isSync(t) {
+		return never
+	}
+	parts := p.parts(nil, t, 0)
+	for i := range parts {
+		if parts[i].compare == nil {
+			parts[i].compare = run(parts[i].size)
+		}
+	}
+	return func(a, b unsafe.Pointer, depth int) bool {
+		for i := range parts {
+			if f := &parts[i]; !f.compare(unsafe.Add(a, f.offset), unsafe.Add(b, f.offset), depth) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// parts appends those of a struct that begins at offset. Structs in it are
+// taken apart.
+func (p *planner) parts(to []part, t reflect.Type, offset uintptr) []part {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := offset + f.Offset
+		switch last := len(to) - 1; {
+		case t == quantityType && f.Name == "s":
+		case isPlain(f.Type) && last >= 0 && to[last].compare == nil && to[last].offset+to[last].size == at:
+			to[last].size += f.Type.Size()
+		case isPlain(f.Type):
+			to = append(to, part{offset: at, size: f.Type.Size()})
+		case f.Type.Kind() == reflect.Struct && !isSync(f.Type):
+			to = p.parts(to, f.Type, at)
+		default:
+			to = append(to, part{offset: at, compare: p.plan(f.Type)})
+		}
+	}
+	return to
+}

@@ -1,0 +1,123 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// sealed is a pod with a UID and content.
+func sealed(name, version, content string) *v1.Pod {
+	pod := podAt(name, version)
+	pod.UID, pod.Annotations = types.UID("uid-"+name), map[string]string{"content": content}
+	return pod
+}
+
+// TestReuse: what a relist leaves in the store, and what handlers hear of it.
+func TestReuse(t *testing.T) {
+	blank := func(pod *v1.Pod, clear func(*v1.Pod)) *v1.Pod {
+		clear(pod)
+		return pod
+	}
+	noUID, noVersion := func(p *v1.Pod) { p.UID = "" }, func(p *v1.Pod) { p.ResourceVersion = "" }
+	for name, test := range map[string]struct {
+		mode          ReuseMode
+		first, second *v1.Pod
+		kept          bool
+	}{
+		"identical":              {ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
+		"not asked for":          {ReuseNever, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
+		"no scarcity":            {ReuseAuto, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
+		"same version, other":    {ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
+		"other version":          {ReuseAlways, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
+		"nothing to go by":       {ReuseAlways, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
+		"nor a version to go by": {ReuseAlways, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
+	} {
+		for _, stream := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				server := &fakeServer{noStream: !stream}
+				if stream {
+					server.watch = watches(
+						sent(watch.Event{Type: watch.Added, Object: test.first}, endMark("5"), failedWith(errExpired)),
+						sent(watch.Event{Type: watch.Added, Object: test.second}, endMark("6")), newScriptedWatch(0))
+				} else {
+					server.list = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+						return podList(fmt.Sprint(4+n), []*v1.Pod{test.first, test.second}[n-1]), nil
+					}
+					server.watch = watches(sent(failedWith(errExpired)), newScriptedWatch(0))
+				}
+				informer := informerOf(server, WithReuse(test.mode))
+				type update struct{ old, current any }
+				updates := make(chan update, 10)
+				_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
+				require.NoError(t, err)
+				defer running(t, informer)()
+				require.NoError(t, WaitForSync(t.Context(), informer))
+				before, _, _ := informer.GetStore().GetByKey("ns/a")
+				heard := <-updates
+				after, _, _ := informer.GetStore().GetByKey("ns/a")
+				assert.Equal(t, test.kept, before == after, "%s, stream %t", name, stream)
+				assert.Equal(t, test.second, after)
+				assert.Same(t, before, heard.old)
+				assert.Same(t, after, heard.current)
+			})
+		}
+	}
+}
+
+// TestReuseLetsGo: what a relist brings and the cache has is garbage when it has been looked at.
+func TestReuseLetsGo(t *testing.T) {
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+	r := &stateRig{queue: queue, store: newStore(MetaNamespaceKeyFunc, nil)}
+	r.applier = newApplier(r.store)
+	const n = 4 * stageChunk
+	var received []weak.Pointer[v1.Pod]
+	for range 2 {
+		received = received[:0]
+		into := newStateStage(queue, r.store, n, ReuseAlways)
+		for i := range n {
+			pod := sealed(fmt.Sprint("p", i), "1", "x")
+			received = append(received, weak.Make(pod))
+			require.NoError(t, into.put(pod))
+		}
+		if r.store.Len() > 0 {
+			runtime.GC()
+			for i, pod := range received {
+				assert.Nil(t, pod.Value(), i)
+			}
+		}
+		require.NoError(t, into.publish("9"))
+		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
+			defer r.applier.done()
+			r.applier.apply(batch, false)
+			return nil
+		}))
+	}
+	assert.Equal(t, n, r.store.Len())
+}
+
+// TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.
+func TestScarcity(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	assert.False(t, ReuseAuto.wanted())
+	debug.SetMemoryLimit(1 << 50)
+	assert.False(t, ReuseAuto.wanted())
+	debug.SetMemoryLimit(1 << 20)
+	assert.True(t, ReuseAuto.wanted())
+}

@@ -1,0 +1,158 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/table"
+)
+
+// stateStage is for the queue of an informer, whose store it knows: it makes the store's next state of the objects as they
+// come, while they are in the processor's caches.
+//
+// Nearly all of the time goes into waiting for the memory that objects are scattered over. So they are handled in blocks,
+// and each pass over a block does one short thing with all of its objects, so that their waits overlap.
+type stateStage struct {
+	queue  stagingQueue
+	reuses bool // identical cached objects go first
+	next   *nextState
+	kept   []string // keys of objects that cannot be transformed
+
+	block    table.Block
+	versions [table.BlockLen]string // as received
+	names    [table.BlockLen]struct{ namespace, name string }
+	text     []byte
+}
+
+func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode) *stateStage {
+	reuses := target.Len() > 0 && reuse.wanted()
+	return &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size)}
+}
+
+func (s *stateStage) put(obj any) error {
+	s.block.Objects[s.block.N] = obj
+	if s.block.N++; s.block.N == stageChunk {
+		return s.flush()
+	}
+	return nil
+}
+
+// flush brings the block into the next state.
+func (s *stateStage) flush() error {
+	defer s.block.Reset()
+	if err := s.readKeys(); err != nil {
+		return err
+	}
+	s.next.draft.Look(&s.block)
+	transforms := s.queue.core().transform.function != nil
+	if transforms {
+		if err := s.transform(); err != nil {
+			return err
+		}
+	}
+	if s.reuses {
+		s.reuse()
+	}
+	s.next.file(&s.block, s.versions[:], transforms)
+	return nil
+}
+
+// readKeys reads keys and versions of the block.
+func (s *stateStage) readKeys() error {
+	if !s.queue.core().keys.usual {
+		return s.computeKeys()
+	}
+	n, size := s.block.N, 0
+	warmBlock(s.block.Objects[:n])
+	for i, obj := range s.block.Objects[:n] {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return s.computeKeys()
+		}
+		s.versions[i] = accessor.GetResourceVersion()
+		s.names[i].namespace, s.names[i].name = accessor.GetNamespace(), accessor.GetName()
+		size += len(s.names[i].namespace) + 1 + len(s.names[i].name)
+	}
+	s.text = slices.Grow(s.text[:0], size)
+	for i := range s.names[:n] {
+		if s.names[i].namespace == "" {
+			s.block.Keys[i] = s.names[i].name
+			continue
+		}
+		first := len(s.text)
+		s.text = append(append(append(s.text, s.names[i].namespace...), '/'), s.names[i].name...)
+		s.block.Text[i] = s.text[first:]
+	}
+	clear(s.names[:n])
+	return nil
+}
+
+// computeKeys is readKeys by the queue's key function.
+func (s *stateStage) computeKeys() (err error) {
+	for i := range s.block.N {
+		s.versions[i], _ = objectVersion(s.block.Objects[i])
+		if s.block.Keys[i], err = s.queue.keyOf(s.block.Objects[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transform transforms the objects of the block, and leaves out those that cannot be, if the cached ones are to stay.
+func (s *stateStage) transform() error {
+	core, b, n := s.queue.core(), &s.block, 0
+	for i := range b.N {
+		rec := record{typ: Replaced, key: b.Keys[i], version: s.versions[i], object: b.Objects[i]}
+		err := core.transform.pass(&rec)
+		switch {
+		case err == nil:
+			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.key, rec.object, b.Former[i], rec.version
+			n++
+		case core.transform.keepCached:
+			utilruntime.HandleErrorWithLogger(core.logger, err, "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			s.kept = append(s.kept, rec.key)
+		default:
+			return err
+		}
+	}
+	b.Cut(n)
+	return nil
+}
+
+// reuse puts cached objects in the place of identical ones.
+func (s *stateStage) reuse() {
+	b := &s.block
+	for i, former := range b.Former[:b.N] {
+		if cached, ok := reusable(former, b.Objects[i]); ok {
+			b.Objects[i] = cached
+		}
+	}
+}
+
+func (s *stateStage) remove(obj any) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	key, err := s.queue.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(kept string) bool { return kept == key })
+	s.next.remove(key)
+	return nil
+}
+
+func (s *stateStage) publish(version string) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	next := s.next
+	s.next = nil
+	kept := slices.DeleteFunc(s.kept, next.draft.Has) // another state of theirs could be transformed
+	return s.queue.replaceStaged(&replacement{next: next, kept: kept}, version)
+}
