@@ -35,71 +35,6 @@ type core struct {
 	touched uint64
 }
 
-// changes lists the records and leaves that the current batch has changed.
-//
-// While a body or an index is built aside nothing is superseded; only leaves
-// that lost a member are then of interest.
-type changes struct {
-	building bool
-
-	records []uint32
-	leaves  []leafRef
-	// olds is memory for notes of this batch: none of two batches lie in one
-	// block, lest one keeps the other alive.
-	olds []leafOld
-	next int
-}
-
-type leafRef struct {
-	post *posting
-	i    uint32
-}
-
-func (l *changes) record(id uint32) {
-	if !l.building {
-		l.records = append(l.records, id)
-	}
-}
-
-func (l *changes) leaf(p *posting, i uint32) {
-	if !l.building {
-		l.leaves = append(l.leaves, leafRef{p, i})
-	}
-}
-
-// The first block of notes is for one object in three indexes, the others are
-// for larger batches.
-const (
-	fewOlds  = 3
-	manyOlds = 16
-)
-
-// leafOld returns memory for a note.
-func (l *changes) leafOld() *leafOld {
-	if l.next == len(l.olds) {
-		n := fewOlds
-		if l.next > 0 {
-			n = manyOlds
-		}
-		l.olds, l.next = make([]leafOld, n), 0
-	}
-	l.next++
-	return &l.olds[l.next-1]
-}
-
-// keptLog is the room for changes that survives a batch: 2^10 cells, 20 KiB.
-const keptLog = 1 << 10
-
-func (l *changes) reset() {
-	l.olds, l.next = nil, 0
-	if cap(l.records) > keptLog || cap(l.leaves) > keptLog {
-		*l = changes{}
-		return
-	}
-	clear(l.leaves)
-	l.records, l.leaves = l.records[:0], l.leaves[:0]
-}
-
 // newCore makes a body for about n objects, whose first batch is gen.
 func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 	c := &core{seed: seed, rows: newRows(len(indexers), n)}
@@ -156,9 +91,7 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 	if old = r.words; old.none() {
 		c.n++
 	}
-	if r.set(gen, w) {
-		c.log.record(r.id)
-	}
+	r.set(gen, w, &c.log)
 	r.rename(key)
 	return r.id, old
 }
@@ -170,9 +103,8 @@ func (c *core) drop(gen uint64, key string) (id uint32, old words) {
 		return 0, words{}
 	}
 	old = r.words
-	if c.n--; r.set(gen, words{}) {
-		c.log.record(r.id)
-	}
+	c.n--
+	r.set(gen, words{}, &c.log)
 	return r.id, old
 }
 
