@@ -23,7 +23,7 @@ type core struct {
 	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
-	meta    cell
+	metas   metas
 
 	// What follows is the writer's.
 
@@ -112,17 +112,13 @@ func (c *core) drop(gen uint64, key string) (id uint32, old words) {
 func (c *core) publish(gen uint64, rv string) {
 	c.describe(gen, rv)
 	c.published.Store(gen)
-	// The older meta served those who read published before the store. Whoever
-	// needs it for longer has a copy.
-	c.meta.head.Load().prev.Store(nil)
 }
 
 // describe completes the draft gen with its meta.
-func (c *core) describe(gen uint64, rv string) {
-	if old := c.meta.head.Load(); old == nil || old.val.rv != rv || old.val.n != c.n {
-		c.meta.edit(gen).val = meta{rv: rv, n: c.n}
-	}
-}
+func (c *core) describe(gen uint64, rv string) { c.metas.set(gen, meta{rv: rv, n: c.n}) }
+
+// meta returns that of the newest published state.
+func (c *core) meta() meta { return c.metas.newest(&c.published) }
 
 // release forgets a record whose deletion everybody has seen.
 func (c *core) release(id uint32) {
