@@ -116,7 +116,6 @@ func (s *store) admit(obj any) (key string, stored any, err error) {
 
 // Add stores obj. Errors: KeyError, or what the transformer returned.
 func (s *store) Add(obj interface{}) error {
-	table.Warm(obj)
 	key, stored, err := s.admit(obj)
 	if err != nil {
 		return err

@@ -136,7 +136,7 @@ func compact(old *core) *core {
 			ix.assign(b.gen, to, ix.ref(to), from[i].valuesOf(id))
 		}
 	})
-	return b.done(old.meta.head.Load().val.rv)
+	return b.done(old.meta().rv)
 }
 
 // valuesOf returns the values under which an object is filed.

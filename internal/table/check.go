@@ -41,8 +41,8 @@ func (c *core) verify() error {
 	if err != nil {
 		return err
 	}
-	if m := c.meta.head.Load(); m.val.n != live || c.n != live {
-		return fmt.Errorf("meta says %d, writer %d, %d are alive", m.val.n, c.n, live)
+	if m := c.meta(); m.n != live || c.n != live {
+		return fmt.Errorf("meta says %d, writer %d, %d are alive", m.n, c.n, live)
 	}
 	for _, ix := range *c.indexes.Load() {
 		n, err := ix.verify(c)

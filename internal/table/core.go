@@ -23,7 +23,7 @@ type core struct {
 	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
-	meta    cell
+	metas   metas
 
 	// What follows is the writer's.
 
@@ -33,71 +33,6 @@ type core struct {
 	limbo limbo
 	// touched keeps the compiler from leaving out loads that only warm caches.
 	touched uint64
-}
-
-// changes lists the records and leaves that the current batch has changed.
-//
-// While a body or an index is built aside nothing is superseded; only leaves
-// that lost a member are then of interest.
-type changes struct {
-	building bool
-
-	records []uint32
-	leaves  []leafRef
-	// olds is memory for notes of this batch: none of two batches lie in one
-	// block, lest one keeps the other alive.
-	olds []leafOld
-	next int
-}
-
-type leafRef struct {
-	post *posting
-	i    uint32
-}
-
-func (l *changes) record(id uint32) {
-	if !l.building {
-		l.records = append(l.records, id)
-	}
-}
-
-func (l *changes) leaf(p *posting, i uint32) {
-	if !l.building {
-		l.leaves = append(l.leaves, leafRef{p, i})
-	}
-}
-
-// The first block of notes is for one object in three indexes, the others are
-// for larger batches.
-const (
-	fewOlds  = 3
-	manyOlds = 16
-)
-
-// leafOld returns memory for a note.
-func (l *changes) leafOld() *leafOld {
-	if l.next == len(l.olds) {
-		n := fewOlds
-		if l.next > 0 {
-			n = manyOlds
-		}
-		l.olds, l.next = make([]leafOld, n), 0
-	}
-	l.next++
-	return &l.olds[l.next-1]
-}
-
-// keptLog is the room for changes that survives a batch: 2^10 cells, 20 KiB.
-const keptLog = 1 << 10
-
-func (l *changes) reset() {
-	l.olds, l.next = nil, 0
-	if cap(l.records) > keptLog || cap(l.leaves) > keptLog {
-		*l = changes{}
-		return
-	}
-	clear(l.leaves)
-	l.records, l.leaves = l.records[:0], l.leaves[:0]
 }
 
 // newCore makes a body for about n objects, whose first batch is gen.
@@ -156,9 +91,7 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 	if old = r.words; old.none() {
 		c.n++
 	}
-	if r.set(gen, w) {
-		c.log.record(r.id)
-	}
+	r.set(gen, w, &c.log)
 	r.rename(key)
 	return r.id, old
 }
@@ -170,9 +103,8 @@ func (c *core) drop(gen uint64, key string) (id uint32, old words) {
 		return 0, words{}
 	}
 	old = r.words
-	if c.n--; r.set(gen, words{}) {
-		c.log.record(r.id)
-	}
+	c.n--
+	r.set(gen, words{}, &c.log)
 	return r.id, old
 }
 
@@ -180,17 +112,13 @@ func (c *core) drop(gen uint64, key string) (id uint32, old words) {
 func (c *core) publish(gen uint64, rv string) {
 	c.describe(gen, rv)
 	c.published.Store(gen)
-	// The older meta served those who read published before the store. Whoever
-	// needs it for longer has a copy.
-	c.meta.head.Load().prev.Store(nil)
 }
 
 // describe completes the draft gen with its meta.
-func (c *core) describe(gen uint64, rv string) {
-	if old := c.meta.head.Load(); old == nil || old.val.rv != rv || old.val.n != c.n {
-		c.meta.edit(gen).val = meta{rv: rv, n: c.n}
-	}
-}
+func (c *core) describe(gen uint64, rv string) { c.metas.set(gen, meta{rv: rv, n: c.n}) }
+
+// meta returns that of the newest published state.
+func (c *core) meta() meta { return c.metas.newest(&c.published) }
 
 // release forgets a record whose deletion everybody has seen.
 func (c *core) release(id uint32) {

@@ -93,9 +93,11 @@ func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
 	if fresh = l.gen != gen; !fresh && (head == nil || head.full != nil) {
 		return false
 	}
-	o := log.leafOld()
-	*o = leafOld{from: l.gen, upTo: gen, n: l.n, pos: pos, id: l.ids()[pos], notes: 1}
-	o.prev.Store(head)
+	o := log.old()
+	o.from, o.upTo, o.n, o.pos, o.id, o.notes = l.gen, gen, l.n, pos, l.ids()[pos], 1
+	if head != nil {
+		o.prev.Store(head)
+	}
 	if !fresh {
 		o.from, o.notes = head.from, head.notes+1
 	}

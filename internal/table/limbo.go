@@ -90,9 +90,14 @@ func (l *limbo) pop() (kept, bool) {
 // retire lets go of what the batch that was just published has superseded, but
 // for what the pinned generations need.
 func (c *core) retire(pinned pinnedGens) {
+	alone := pinned.nobody()
 	for _, id := range c.log.records {
-		if from, holder, needed := c.records.at(id).retire(pinned); needed {
-			c.limbo.hold(holder, kept{i: id, gen: from})
+		p, holder, needed := c.records.at(id).retire(pinned)
+		switch {
+		case needed:
+			c.limbo.hold(holder, kept{i: id, gen: p.gen})
+		case p != nil && alone:
+			c.log.reuse(p)
 		}
 		c.release(id)
 	}
@@ -105,7 +110,7 @@ func (c *core) retire(pinned pinnedGens) {
 	for _, l := range c.log.leaves {
 		l.post.index.settle(l.post)
 	}
-	c.log.reset()
+	c.log.reset(alone)
 }
 
 // cut removes one superseded version or files it under who needs it.

@@ -135,6 +135,9 @@ func (g pinnedGens) within(from, to uint64) (uint64, bool) {
 	return 0, false
 }
 
+// nobody tells that there is no pin.
+func (g pinnedGens) nobody() bool { return len(g.settled) == 0 && g.arriving == whileArriving }
+
 func (g pinnedGens) has(gen uint64) bool {
 	_, ok := slices.BinarySearch(g.settled, gen)
 	return ok

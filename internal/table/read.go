@@ -65,8 +65,7 @@ func (t *Table) Len() int { return t.meta().n }
 func (t *Table) RV() string { return t.meta().rv }
 
 func (t *Table) meta() meta {
-	c := t.core.Load()
-	return c.meta.current(&c.published).val
+	return t.core.Load().meta()
 }
 
 // List returns all objects, in no order, in a slice of the caller's own.
@@ -87,7 +86,7 @@ func (t *Table) ListKeys() []string {
 }
 
 // size is a hint: the number of objects of the newest state.
-func (c *core) size() int { return c.meta.current(&c.published).val.n }
+func (c *core) size() int { return c.meta().n }
 
 // ByIndex returns the objects with a value in an index, in no order.
 func (t *Table) ByIndex(index, value string) ([]any, error) {

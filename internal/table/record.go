@@ -104,17 +104,20 @@ func (r *record) rename(key string) {
 	}
 }
 
-// set gives a record its next object, in the draft gen. fresh tells that the
-// draft has not changed it before.
-func (r *record) set(gen uint64, w words) (fresh bool) {
-	if fresh = r.gen != gen; fresh {
-		p := &past{gen: r.gen, words: r.words}
-		p.prev.Store(r.undo.Load())
+// set gives a record its next object, in the draft gen. It notes the record if
+// the draft has not changed it before.
+func (r *record) set(gen uint64, w words, log *changes) {
+	if r.gen != gen {
+		p := log.past()
+		p.gen, p.words = r.gen, r.words
+		if older := r.undo.Load(); older != nil {
+			p.prev.Store(older)
+		}
 		r.undo.Store(p)
 		atomic.StoreUint64(&r.gen, gen)
+		log.record(r.id)
 	}
 	r.store(w)
-	return fresh
 }
 
 // idle tells that the record has no key.
@@ -126,17 +129,16 @@ func (r *record) end() {
 	atomic.StoreUint32(&r.keyLen, 0)
 }
 
-// retire lets go of the version that the change to gen has superseded, unless
-// a pinned generation needs it: then holder is one of those.
-func (r *record) retire(pinned pinnedGens) (from, holder uint64, kept bool) {
-	p := r.undo.Load()
-	if p == nil {
-		return 0, 0, false
+// retire lets go of the version that the last change has superseded, unless a
+// pinned generation needs it: then holder is one of those.
+func (r *record) retire(pinned pinnedGens) (p *past, holder uint64, kept bool) {
+	if p = r.undo.Load(); p == nil {
+		return nil, 0, false
 	}
 	if holder, kept = pinned.within(p.gen, r.gen); !kept {
 		r.undo.Store(p.prev.Load())
 	}
-	return p.gen, holder, kept
+	return p, holder, kept
 }
 
 // cut is retire for any superseded version.

@@ -57,9 +57,9 @@ func (t *Table) open() *Snapshot {
 func (t *Table) glanceMeta() (view, meta) {
 	for {
 		v := t.glance()
-		if m := v.core.meta.at(v.gen); m != nil {
+		if m, ok := v.core.metas.at(v.gen, &v.core.published); ok {
 			v.pinned = true
-			return v, m.val
+			return v, m
 		}
 	}
 }

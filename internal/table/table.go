@@ -129,7 +129,7 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	ixs := *c.indexes.Load()
-	rv := c.meta.head.Load().val.rv
+	rv := c.meta().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
@@ -238,7 +238,7 @@ func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
 		return nil, err
 	}
 	failures := c.widen(gen, added)
-	c.publish(gen, c.meta.head.Load().val.rv)
+	c.publish(gen, c.meta().rv)
 	t.settle(0)
 	return failures, nil
 }
