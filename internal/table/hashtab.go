@@ -17,14 +17,15 @@ const (
 	overflowOne = 1 << 56
 	overflowMax = 0xFF
 
-	// A table grows by half when more than 6/7 of its slots are in use: 10.7 to
-	// 16 bytes an entry. Made for a number of entries it is 3/4 full.
-	fullNum, fullDen = 6, 7
-	roomNum, roomDen = 3, 4
+	// A table grows by half when more than 3/4 of its slots are in use: 12 to 18
+	// bytes an entry. Made for a number of entries it is 3/5 full: 1.01 groups
+	// for a hit.
+	fullNum, fullDen = 3, 4
+	roomNum, roomDen = 3, 5
 )
 
 // group is one cache line of a hash table: a tag and a pointer for each of its
-// entries. A tag is 0 for a free slot, else 0x80 and seven bits of the hash.
+// entries. A tag is 0 for a free slot, else 2 to 255.
 //
 // The overflow count says how many entries have this group on their way and
 // live further on; a search ends at the first group where it is 0. So an entry
@@ -66,19 +67,26 @@ func (t *hashtab[T]) at(hash uint64) *group[T] {
 }
 
 // match returns a bit for each tag that equals the hash's, and perhaps for some
-// that do not: the keys decide.
-func match(ctrl, hash uint64) uint64 {
-	x := ctrl ^ tag(hash)*lowBits
+// that differ from it in the lowest bit only: the keys decide.
+func match(ctrl, hash uint64) uint64 { return matchTag(ctrl, tag(hash)) }
+
+// matchTag is match for a tag. As there is no tag 1, a free slot matches
+// nothing but 0, and 0 only free slots.
+func matchTag(ctrl, tag uint64) uint64 {
+	x := ctrl ^ tag*lowBits
 	return (x - lowBits) & ^x & highBits
 }
 
-func tag(hash uint64) uint64 { return hash&0x7F | 0x80 }
+func tag(hash uint64) uint64 {
+	hash &= 0xFF
+	if hash < 2 {
+		hash += 2
+	}
+	return hash
+}
 
 // first is the slot of the lowest bit of a match.
 func first(match uint64) int { return bits.TrailingZeros64(match) >> 3 }
-
-// full tells that a group has no free slot.
-func full(ctrl uint64) bool { return ctrl&highBits == highBits }
 
 // search walks the entries that may have a hash.
 type search[T any] struct {
@@ -137,15 +145,17 @@ func (t *hashtab[T]) crowded(n int) bool {
 // place stores an entry in the first free slot on its way, and counts it as
 // overflow on the groups before that.
 func place[T any](groups []group[T], hash uint64, e *T) {
-	i := home(hash, len(groups))
-	for ; full(groups[i].ctrl.Load()); i = (i + 1) % len(groups) {
-		groups[i].overflow(+1)
+	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
+		g := &groups[i]
+		ctrl := g.ctrl.Load()
+		if free := matchTag(ctrl, 0); free != 0 {
+			j := first(free)
+			g.refs[j].Store(e)
+			g.ctrl.Store(ctrl | tag(hash)<<(8*j))
+			return
+		}
+		g.overflow(+1)
 	}
-	g := &groups[i]
-	ctrl := g.ctrl.Load()
-	j := first(^ctrl & highBits)
-	g.refs[j].Store(e)
-	g.ctrl.Store(ctrl | tag(hash)<<(8*j))
 }
 
 func (g *group[T]) overflow(by int) {
@@ -165,27 +175,27 @@ func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
 	old := *t.groups.Load()
 	groups := make([]group[T], n)
 	for i := range old {
-		for j := range old[i].refs {
-			if e := old[i].refs[j].Load(); e != nil {
-				place(groups, hashOf(e), e)
-			}
+		for used := ^matchTag(old[i].ctrl.Load(), 0) & highBits; used != 0; used &= used - 1 {
+			e := old[i].refs[first(used)].Load()
+			place(groups, hashOf(e), e)
 		}
 	}
 	t.groups.Store(&groups)
 	return groups
 }
 
-// remove takes out an entry that is in the table.
-func (t *hashtab[T]) remove(hash uint64, e *T) {
+// remove takes out an entry that is in the table. The result still points to
+// it: readers may be about to look there, and need not look for nil. The caller
+// clears it if the entry is to be freed.
+func (t *hashtab[T]) remove(hash uint64, e *T) *atomic.Pointer[T] {
 	groups := *t.groups.Load()
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
 		for m := match(g.ctrl.Load(), hash); m != 0; m &= m - 1 {
 			if j := first(m); g.refs[j].Load() == e {
 				g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
-				g.refs[j].Store(nil)
 				t.live--
-				return
+				return &g.refs[j]
 			}
 		}
 		g.overflow(-1)

@@ -207,7 +207,7 @@ func (ix *index) leave(gen uint64, r ref) {
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
-		ix.values.remove(ix.hash(p.value), p)
+		ix.values.remove(ix.hash(p.value), p).Store(nil)
 		slot.Store(nil)
 		ix.posts.give(p.id)
 	}

@@ -13,38 +13,39 @@ import (
 // Get returns the object under a key. It takes no lock; a Get that runs into a
 // change of its key is done again once, with a pin.
 //
-// It is core.find, record.look and words.object written out, as they are what
-// Get spends its time on.
+// This is the search for keys that are the first candidate of their group, as
+// nearly all are; search does the rest.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
 	gen := c.published.Load()
 	hash := maphash.String(c.seed, key)
-	groups := *c.keys.groups.Load()
-	i := home(hash, len(groups))
-	for range groups {
-		g := &groups[i]
-		ctrl := g.ctrl.Load()
-		for m := match(ctrl, hash); m != 0; m &= m - 1 {
-			r := g.refs[first(m)].Load()
-			if r == nil {
-				continue
-			}
-			data, n, w := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen), r.words.load()
-			if atomic.LoadUint64(&r.gen) > gen {
-				return t.getPinned(key)
-			}
-			if int(n) == len(key) && w.typ != nil && unsafe.String((*byte)(data), n) == key {
-				return w.object(), true
-			}
-		}
-		if ctrl < overflowOne {
-			break
-		}
-		if i++; i == len(groups) {
-			i = 0
+	g := c.keys.at(hash)
+	if m := match(g.ctrl.Load(), hash); m != 0 {
+		r := g.refs[first(m)].Load()
+		data, n := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen)
+		w := r.words.load()
+		if atomic.LoadUint64(&r.gen) <= gen && int(n) == len(key) && !w.none() && unsafe.String((*byte)(data), n) == key {
+			return w.object(), true
 		}
 	}
-	return nil, false
+	return t.search(c, gen, key, hash)
+}
+
+// search is Get from the first candidate on.
+func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, ok bool) {
+	for s := c.keys.search(hash); ; {
+		r := s.next()
+		if r == nil {
+			return nil, false
+		}
+		v := r.look()
+		if v.gen > gen {
+			return t.getPinned(key)
+		}
+		if !v.none() && v.key() == key {
+			return v.object(), true
+		}
+	}
 }
 
 // GetBytes is Get for a key in a buffer; it does not allocate.

@@ -36,11 +36,15 @@ func (t *Table) settle(ops int) {
 // tidy looks again at kept versions in all bodies, and counts what is left.
 func (t *Table) tidy(pinned pinnedGens, limit int) {
 	kept := t.core.Load().tidy(pinned, limit)
-	for _, c := range t.w.frozen {
-		kept += c.tidy(pinned, limit)
+	if len(t.w.frozen) > 0 {
+		for _, c := range t.w.frozen {
+			kept += c.tidy(pinned, limit)
+		}
+		t.w.frozen = slices.DeleteFunc(t.w.frozen, func(c *core) bool { return c.limbo.n == 0 })
 	}
-	t.w.frozen = slices.DeleteFunc(t.w.frozen, func(c *core) bool { return c.limbo.n == 0 })
-	t.kept.Store(int64(kept))
+	if t.kept.Load() != int64(kept) {
+		t.kept.Store(int64(kept))
+	}
 }
 
 // bodies returns the current body and the former ones that keep something.

@@ -11,41 +11,36 @@ package table
 // warmIndexes is for how many indexes that is done.
 const warmIndexes = 8
 
-// warm touches what file is going to look at.
-func (c *core) warm(row []ref, ixs []*index, values []indexValues) (sum uint64) {
-	if len(ixs) > warmIndexes || len(ixs) < 2 {
+// warm touches what file is going to look at, for objects that come or go. An
+// update compares a few values at most, and what it compares them with is
+// mostly in the cache: there it costs more than it saves.
+func (c *core) warm(row []ref, ixs []*index, values []indexValues) uint64 {
+	switch {
+	case len(ixs) > warmIndexes || len(ixs) < 2:
 		return 0
+	case values == nil:
+		return c.warmLeaving(row, ixs)
+	case row[0] == refNone:
+		return warmEntering(ixs, values)
 	}
-	var room [warmIndexes]*posting
-	posts := room[:len(ixs)]
-	for i, ix := range ixs {
-		if values != nil && len(values[i]) > 0 {
-			sum += uint64(touch(values[i][0]))
-		}
-		if r := row[i]; r != refNone && r != refMany {
-			posts[i] = ix.post(r)
-		}
-	}
-	if values == nil {
-		return sum + c.warmLeaving(row, posts)
-	}
-	for _, p := range posts {
-		if p != nil {
-			sum += uint64(touch(p.value))
-		}
-	}
-	return sum + warmEntering(posts, ixs, values)
+	return 0
 }
 
 // warmLeaving touches the leaves that lose a member, and the rows of the
 // members that take the place.
-func (c *core) warmLeaving(row []ref, posts []*posting) (sum uint64) {
+func (c *core) warmLeaving(row []ref, ixs []*index) (sum uint64) {
+	var posts [warmIndexes]*posting
 	var moved [warmIndexes]uint32
+	for i, ix := range ixs {
+		if r := row[i]; r != refNone && r != refMany {
+			posts[i] = ix.post(r)
+		}
+	}
 	for i, p := range posts {
-		if p != nil && p.n > 0 {
-			last := p.n - 1
+		if p != nil {
+			last, pos := p.n-1, row[i].pos
 			moved[i] = p.leaf(last >> leafBits).ids()[last&leafMask]
-			sum += uint64(p.leaf(row[i].pos >> leafBits).ids()[row[i].pos&leafMask])
+			sum += uint64(p.leaf(pos >> leafBits).ids()[pos&leafMask])
 		}
 	}
 	for i, p := range posts {
@@ -57,15 +52,19 @@ func (c *core) warmLeaving(row []ref, posts []*posting) (sum uint64) {
 }
 
 // warmEntering touches the postings that get a member, and their last leaves.
-func warmEntering(posts []*posting, ixs []*index, values []indexValues) (sum uint64) {
+func warmEntering(ixs []*index, values []indexValues) (sum uint64) {
+	var posts [warmIndexes]*posting
+	for i := range ixs {
+		if len(values[i]) > 0 {
+			sum += uint64(touch(values[i][0]))
+		}
+	}
 	for i, ix := range ixs {
-		p := posts[i]
-		posts[i] = nil
-		if len(values[i]) == 1 && (p == nil || p.value != values[i][0]) {
+		if len(values[i]) == 1 {
 			posts[i] = ix.guess(ix.hash(values[i][0]))
 		}
 	}
-	for _, p := range posts {
+	for _, p := range posts[:len(ixs)] {
 		sum += p.warm()
 	}
 	return sum
