@@ -5,8 +5,11 @@ package cache
 
 import (
 	"fmt"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -62,4 +65,21 @@ func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
 		return nil, false
 	}
 	return own.Table.IndexFailures(), true
+}
+
+// singleValued knows MetaNamespaceIndexFunc, client-go's and ours, in a form that does not allocate.
+func singleValued(f table.IndexFunc) func(obj any) (value string, err error) {
+	switch reflect.ValueOf(f).Pointer() {
+	case reflect.ValueOf(MetaNamespaceIndexFunc).Pointer(), reflect.ValueOf(clientgo.MetaNamespaceIndexFunc).Pointer():
+		return namespaceOf
+	}
+	return nil
+}
+
+func namespaceOf(obj any) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", fmt.Errorf("object has no meta: %w", err)
+	}
+	return accessor.GetNamespace(), nil
 }

@@ -56,7 +56,7 @@ func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadS
 	for _, opt := range opts {
 		opt(m)
 	}
-	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailure: m.indexFailed})
+	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailure: m.indexFailed, SingleValued: singleValued})
 	return m
 }
 

@@ -18,16 +18,17 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failures 
 	n := len(ops) * len(ixs)
 	values = slices.Grow(t.w.values[:0], n)[:n]
 	clear(values)
-	if t.w.values = values; n > keptLog {
-		t.w.values = nil
+	singles := slices.Grow(t.w.singles[:0], n)[:n]
+	if t.w.values, t.w.singles = values, singles; n > keptLog {
+		t.w.values, t.w.singles = nil, nil
 	}
 	left := values
 	for i := range ops {
-		of := left[:len(ixs)]
-		left = left[len(ixs):]
+		of, memory := left[:len(ixs)], singles[:len(ixs)]
+		left, singles = left[len(ixs):], singles[len(ixs):]
 		if op := &ops[i]; !op.Delete {
 			for at := 0; at < len(ixs); {
-				at = computeFrom(at, ixs, op, of, &failures)
+				at = computeFrom(at, ixs, op, of, memory, &failures)
 			}
 		}
 	}
@@ -36,7 +37,7 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failures 
 
 // computeFrom runs the index functions from one on, up to and with the first
 // that panics. Its result is where to go on: one deferred call serves them all.
-func computeFrom(at int, ixs []*index, op *Op, values []indexValues, failures *[]IndexFailure) (next int) {
+func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []string, failures *[]IndexFailure) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,7 +46,7 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, failures *[
 		}
 	}()
 	for ; next < len(ixs); next++ {
-		of, err := ixs[next].fn(op.Object)
+		of, err := ixs[next].valuesFor(op.Object, memory[next:next+1:next+1])
 		if err != nil {
 			ixs[next].failed(op.Key, op.Object, err, failures)
 			continue
@@ -56,7 +57,7 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, failures *[
 }
 
 // computeAll runs the index function on objects from one on, like computeFrom.
-func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, failures *[]IndexFailure) (next int) {
+func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, memory []string, failures *[]IndexFailure) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,7 +66,7 @@ func (x *indexer) computeAll(at int, keys []string, objects []any, values []inde
 		}
 	}()
 	for ; next < len(objects); next++ {
-		of, err := x.fn(objects[next])
+		of, err := x.valuesFor(objects[next], memory[next:next+1:next+1])
 		if err != nil {
 			x.failed(keys[next], objects[next], err, failures)
 			continue
@@ -88,7 +89,8 @@ func (c *core) build(x *indexer, gen uint64, rows *rows, ixs *[]*index) (failure
 	ix := newIndex(x, c.seed, gen, rows, len(*ixs), &changes{building: true})
 	c.live(func(id uint32, r *record) {
 		var values [1]indexValues
-		x.computeAll(0, []string{r.key()}, []any{r.object()}, values[:], &failures)
+		var memory [1]string
+		x.computeAll(0, []string{r.key()}, []any{r.object()}, values[:], memory[:], &failures)
 		ix.assign(gen, id, ix.ref(id), values[0])
 	})
 	ix.log = &c.log

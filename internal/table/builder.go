@@ -29,6 +29,7 @@ type builder struct {
 		objects [BlockLen]any
 		ids     [BlockLen]uint32
 		values  [BlockLen]indexValues
+		singles [BlockLen]string
 		hashes  [BlockLen]uint64
 		posts   [BlockLen]*posting
 	}
@@ -73,6 +74,7 @@ func (b *builder) flush() {
 	clear(blk.keys[:n])
 	clear(blk.objects[:n])
 	clear(blk.values[:n])
+	clear(blk.singles[:n])
 	b.n = 0
 }
 
@@ -81,7 +83,7 @@ func (b *builder) file(ix *index) {
 	blk, n := &b.block, b.n
 	clear(blk.values[:n])
 	for at := 0; at < n; {
-		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], &b.failures)
+		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], blk.singles[:n], &b.failures)
 	}
 	for _, values := range blk.values[:n] {
 		if len(values) > 0 {

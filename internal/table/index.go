@@ -19,7 +19,21 @@ type IndexFunc = func(obj any) ([]string, error)
 type indexer struct {
 	name     string
 	fn       IndexFunc
+	single   func(obj any) (value string, err error) // fn, if that always has one value; or nil
 	failures atomic.Uint64
+}
+
+// valuesFor returns those of an object. If the function has one, they are that place of memory, which is the caller's.
+func (x *indexer) valuesFor(obj any, memory []string) (indexValues, error) {
+	if x.single == nil {
+		return x.fn(obj)
+	}
+	value, err := x.single(obj)
+	if err != nil {
+		return nil, err
+	}
+	memory[0] = value
+	return memory, nil
 }
 
 // index holds the postings of one indexer.

@@ -30,6 +30,11 @@ type Options struct {
 	// writer's goroutine. If it panics, the panic reaches the writer's caller
 	// and the table is unharmed. nil: failures are only counted.
 	OnIndexFailure func(IndexFailure)
+
+	// SingleValued is asked once for each index function whether there is
+	// another that does the same, always with one value. Writers then call
+	// that one: it need not allocate. nil: there is none.
+	SingleValued func(IndexFunc) func(obj any) (value string, err error)
 }
 
 // IndexFailure tells that an IndexFunc returned an error or panicked. The
@@ -93,6 +98,7 @@ type Table struct {
 		gens   []uint64
 		// unchecked counts the writes since the last check.
 		unchecked int
+		singles   []string
 		values    []indexValues
 	}
 }
@@ -100,7 +106,7 @@ type Table struct {
 // New makes an empty table. The map is copied.
 func New(indexers map[string]IndexFunc, options Options) *Table {
 	t := &Table{seed: maphash.MakeSeed(), options: options}
-	c := newCore(t.seed, newIndexers(indexers), 1, 0)
+	c := newCore(t.seed, newIndexers(indexers, options), 1, 0)
 	c.publish(1, "")
 	t.core.Store(c)
 	return t
@@ -108,10 +114,14 @@ func New(indexers map[string]IndexFunc, options Options) *Table {
 
 // newIndexers orders the indexers by name, so that their functions always run
 // in the same order.
-func newIndexers(m map[string]IndexFunc) []*indexer {
+func newIndexers(m map[string]IndexFunc, options Options) []*indexer {
 	xs := make([]*indexer, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		xs = append(xs, &indexer{name: name, fn: m[name]})
+		x := &indexer{name: name, fn: m[name]}
+		if options.SingleValued != nil {
+			x.single = options.SingleValued(x.fn)
+		}
+		xs = append(xs, x)
 	}
 	return xs
 }
@@ -139,6 +149,7 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
 	}
 	clear(values)
+	clear(t.w.singles)
 	c.publish(gen, rv)
 	t.settle(len(ops))
 	if c.sparse() {
@@ -224,7 +235,7 @@ func (t *Table) swap(c *core) {
 // none and an ErrIndexExists. Readers see the table without them until the
 // last object is filed.
 func (t *Table) AddIndexers(indexers map[string]IndexFunc) error {
-	failures, err := t.addIndexers(newIndexers(indexers))
+	failures, err := t.addIndexers(newIndexers(indexers, t.options))
 	t.report(failures)
 	return err
 }
