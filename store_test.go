@@ -216,40 +216,125 @@ func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionMayBlock: reads go on with the old state while an index function is busy in a write.
-func TestIndexFunctionMayBlock(t *testing.T) {
-	entered, release := make(chan struct{}), make(chan struct{})
-	var blocking sync.Once
-	slow := func(obj any) ([]string, error) {
-		if obj.(item).value == 2 {
-			blocking.Do(func() { close(entered); <-release })
-		}
-		return []string{"all"}, nil
-	}
-	for name, write := range map[string]func(Indexer) error{
-		"Update":  func(i Indexer) error { return i.Update(item{"a", 2}) },
-		"Replace": func(i Indexer) error { return i.Replace([]any{item{"a", 2}}, "") },
-		"AddIndexers": func(i Indexer) error {
-			return i.AddIndexers(Indexers{"more": func(any) ([]string, error) { return slow(item{"a", 2}) }})
+// TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every read answers at once, and
+// from the state before it.
+func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
+	for name, write := range map[string]func(i Indexer, slow IndexFunc) error{
+		"Add":    func(i Indexer, _ IndexFunc) error { return i.Add(item{"c", 2}) },
+		"Update": func(i Indexer, _ IndexFunc) error { return i.Update(item{"a", 2}) },
+		"Replace": func(i Indexer, _ IndexFunc) error {
+			return i.Replace([]any{item{"a", 2}, item{"c", 2}}, "9")
+		},
+		"Transaction": func(i Indexer, _ IndexFunc) error {
+			if failed := i.(TransactionStore).Transaction(
+				Transaction{Object: item{"b", 0}, Type: TransactionTypeDelete},
+				Transaction{Object: item{"a", 2}, Type: TransactionTypeUpdate},
+				Transaction{Object: item{"c", 2}, Type: TransactionTypeAdd},
+			); failed != nil {
+				return failed
+			}
+			return nil
+		},
+		"AddIndexers": func(i Indexer, slow IndexFunc) error {
+			return i.AddIndexers(Indexers{"late": func(any) ([]string, error) { return slow(item{"", 2}) }})
 		},
 	} {
-		entered, release, blocking = make(chan struct{}), make(chan struct{}), sync.Once{}
-		indexer := NewIndexer(itemKey, Indexers{"slow": slow})
-		require.NoError(t, indexer.Add(item{"a", 1}))
-		done := make(chan error)
-		go func() { done <- write(indexer) }()
-		<-entered
-		obj, exists, err := indexer.GetByKey("a")
-		require.NoError(t, err)
-		assert.True(t, exists)
-		assert.Equal(t, item{"a", 1}, obj, name)
-		found, err := indexer.ByIndex("slow", "all")
-		require.NoError(t, err)
-		assert.Equal(t, []any{item{"a", 1}}, found, name)
-		assert.Len(t, indexer.GetIndexers(), 1, name)
-		close(release)
-		require.NoError(t, <-done)
+		t.Run(name, func(t *testing.T) {
+			gate := blockingIndex{entered: make(chan struct{}), release: make(chan struct{})}
+			indexer := NewIndexer(itemKey, Indexers{"slow": gate.index})
+			require.NoError(t, indexer.Replace([]any{item{"a", 1}, item{"b", 1}}, "7"))
+			done := make(chan error, 1)
+			go func() { done <- write(indexer, gate.index) }()
+			<-gate.entered
+
+			requireFormerState(t, indexer)
+			snapshot, err := SnapshotOf(indexer)
+			require.NoError(t, err)
+			defer snapshot.Close()
+			requireFormerSnapshot(t, snapshot)
+
+			close(gate.release)
+			require.NoError(t, <-done)
+			requireFormerSnapshot(t, snapshot)
+		})
 	}
+}
+
+// blockingIndex files everything under "all", and waits at the first object of value 2.
+type blockingIndex struct {
+	once             sync.Once
+	entered, release chan struct{}
+}
+
+func (b *blockingIndex) index(obj any) ([]string, error) {
+	if obj.(item).value == 2 {
+		b.once.Do(func() { close(b.entered); <-b.release })
+	}
+	return []string{"all"}, nil
+}
+
+// requireFormerState asks an indexer everything that can be asked; it holds a and b of value 1.
+func requireFormerState(t *testing.T, indexer Indexer) {
+	t.Helper()
+	a, b := item{"a", 1}, item{"b", 1}
+	objects := func(found []any, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		require.ElementsMatch(t, []any{a, b}, found)
+	}
+	keys := func(found []string, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"a", "b"}, found)
+	}
+	obj, exists, err := indexer.GetByKey("a")
+	require.NoError(t, err)
+	require.True(t, exists)
+	require.Equal(t, a, obj)
+	obj, _, err = indexer.Get(item{"b", 5})
+	require.NoError(t, err)
+	require.Equal(t, b, obj)
+	_, exists, err = indexer.GetByKey("c")
+	require.NoError(t, err)
+	require.False(t, exists)
+
+	objects(indexer.List(), nil)
+	objects(ListInto(indexer, nil), nil)
+	objects(indexer.ByIndex("slow", "all"))
+	objects(indexer.Index("slow", item{"x", 1}))
+	keys(indexer.ListKeys(), nil)
+	keys(indexer.IndexKeys("slow", "all"))
+	keys(sortedKeys(All(indexer)), nil)
+	members, err := ByIndexSeq(indexer, "slow", "all")
+	keys(sortedKeys(members), err)
+	require.Equal(t, 2, Len(indexer))
+	n, err := Count(indexer, "slow", "all")
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.Equal(t, []string{"all"}, indexer.ListIndexFuncValues("slow"))
+	require.Len(t, indexer.GetIndexers(), 1)
+	require.Equal(t, "7", indexer.LastStoreSyncResourceVersion())
+	_, err = indexer.ByIndex("late", "all")
+	require.Error(t, err)
+}
+
+// requireFormerSnapshot is requireFormerState for a snapshot.
+func requireFormerSnapshot(t *testing.T, s Snapshot) {
+	t.Helper()
+	obj, exists := s.Get("a")
+	require.True(t, exists)
+	require.Equal(t, item{"a", 1}, obj)
+	_, exists = s.Get("c")
+	require.False(t, exists)
+	require.Equal(t, "7", s.ResourceVersion())
+	require.Equal(t, 2, s.Len())
+	require.ElementsMatch(t, []any{item{"a", 1}, item{"b", 1}}, s.List())
+	found, err := s.ByIndex("slow", "all")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []any{item{"a", 1}, item{"b", 1}}, found)
+	require.Equal(t, []string{"a", "b"}, sortedKeys(s.All()))
+	_, err = s.ByIndex("late", "all")
+	require.Error(t, err)
 }
 
 func TestUndeltaStorePushesItsContent(t *testing.T) {

@@ -18,11 +18,11 @@
 //  2. No going back. A goroutine that has seen a state, by any call, never sees
 //     an older one. Get, Len, RV, Count and all others together are
 //     linearizable.
-//  3. No waiting. Get takes no lock, retries nothing and looks at each group of
-//     the hash table once at most. All other reads take no lock either; a read
-//     that runs into a concurrent change is done again once, with a pin. The
-//     one loop that may repeat is in Snapshot, when a state is published in the
-//     few nanoseconds between its two loads.
+//  3. No waiting. No read takes a lock. A read that runs into a concurrent
+//     change is done again once, with a pin: then it finds what it looks for
+//     whatever the writer does. Two loops may repeat, each when a state (for
+//     Len and RV: three) was published in the few nanoseconds between two
+//     loads: in Snapshot, and in Len and RV.
 //  4. No waiting for readers. A write takes the writers' mutex and no other,
 //     and never looks whether a reader has finished. It does bounded work for
 //     what pins have kept. Growing the hash table (by half) and shrinking the
@@ -37,42 +37,47 @@
 //
 // # Structure
 //
-// Everything that a reader may see is a cell: a pointer to the newest version,
-// and from each version to the next older one that somebody still needs. A
-// version carries the generation that wrote it.
+// Records and leaves are changed in place. Before a change, what it overwrites
+// is noted, with the generation that wrote that; then comes the generation of
+// the change, then the change. So a reader at an older generation can tell that
+// it is too late, and finds what it is too late for.
 //
 //	Table ──▶ core: one body, from one Replace to the next
 //	            published   newest generation that readers may see
-//	            meta        cell of (resourceVersion, number of objects)
+//	            metas       (resourceVersion, number of objects) of the last ones
 //	            keys        hash table: 7 tags and 7 pointers a cache line
 //	              │ key
 //	              ▼
-//	           version{gen 7, key, obj} ─prev─▶ version{gen 3, key, obj}
+//	            records     slab: chunks of 128, ids are reused
+//	              record{key, object, gen 7, undo} ──▶ past{gen 3, object}
 //	              ▲ id
-//	            records     slab of cells: chunks of 128, ids are reused
 //	            indexes     for each index
 //	              values    hash table: value ──▶ posting
-//	                posting ──▶ leaves: cells of up to 64 ids of records
-//	              refs      record id ──▶ (posting, position): writer only
-//	            limbo       superseded versions that pins need: writer only
+//	                posting ──▶ leaves of up to 64 ids of records
+//	                  leaf{gen 7, ids, old} ──▶ old{3 to 7, ids}
+//	            rows        record id ──▶ (posting, position) in each index: writer only
+//	            limbo       what is noted and that pins need: writer only
 //
 // List walks records, ByIndex goes from ids in leaves to records, Get comes by
-// keys straight to the newest version. An update with the same index values
-// makes one version and touches nothing else. The removal of a member from a
-// posting of any size makes at most two leaf versions: the last member takes
-// the place of the one that goes.
+// keys. An update with the same index values touches one record and nothing
+// else. The removal of a member from a posting of any size touches at most two
+// leaves: the last member takes the place of the one that goes.
+//
+// A record keeps the two words of the object's interface value apart, so that
+// they can be loaded and stored atomically. This and the ids that follow a leaf
+// in memory are all that package unsafe is used for.
 //
 // # A write, step by step
 //
 //  1. Lock out other writers. Run the stamp and the index functions on the new
 //     objects: all user code of the batch.
-//  2. gen := published + 1. Change each cell: the first change makes a version
-//     of generation gen in front of the old one, further changes are made in
-//     it. Nobody reads more of it than gen and key, because gen > published.
+//  2. gen := published + 1. Change each record and leaf, as above. Nobody
+//     trusts what it finds there, because gen > published.
 //  3. publish: store gen in published. The batch is visible.
-//  4. settle: look at the pins. For each version superseded by the batch, cut
-//     it out of its chain if no pin is at a generation from its own up to the
-//     one that superseded it; else file it in limbo under such a pin.
+//  4. settle: look at the pins. What was noted is dropped if no pin is at a
+//     generation from that which wrote it up to gen; else it is filed in limbo
+//     under such a pin, a leaf as a whole. If there is no pin at all the memory
+//     serves the next batch: who comes now does not look behind gen.
 //  5. A deletion that has nothing left behind it leaves the hash table, and its
 //     id is free. So does a posting without members.
 //
@@ -83,27 +88,31 @@
 //
 // # A read, step by step
 //
-// Get loads the core, finds the newest version v of its key and then compares
-// v.gen with published. If v is a draft it takes v.prev, and looks at published
-// again: if the draft is published by now then it answers v, else v.prev was
-// not yet cut when it was loaded. Either was the current one during the call.
+// Each read loads the core and its published generation first. Of a record it
+// then loads key and object, and the record's generation last: if that is not
+// newer than the published one was, then nothing has changed in between, and
+// key and object belong together. The same goes for the ids of a leaf.
 //
-// ByIndex and Count on one value first glance: they load published, then the
-// leaves, then the records, and give up at the first head that is newer. If
-// there is none, all of them were current together when the first was loaded.
+// Get, and ByIndex, IndexKeys and Count on one value, do so without a pin: a
+// glance. They give up at the first record or leaf that is newer. If there is
+// none, then their answer is the state at the generation loaded first.
 //
 // All other reads, and a glance that gave up, pin:
 //
 //  1. take a pin with a generation that was published: "arriving";
 //  2. load the core and its published generation gen;
-//  3. set the pin to gen: "settled". Read each cell at gen: the first version
-//     of the chain that is not newer;
+//  3. set the pin to gen: "settled". Read each record and leaf; for one that is
+//     newer than gen look at what was noted, the newest that is not;
 //  4. free the pin. If something was kept for it, tidy up or have it done.
 //
 // The writer publishes before it looks at the pins, and the reader announces
 // itself before it loads what is published. So either the writer sees the pin
 // and keeps all that it may choose to read, or the reader sees at least the
 // generation that the writer has just published.
+//
+// A record may be given to another key, and a leaf to other members, while a
+// slow reader without a pin looks at it. That is a newer generation, too: the
+// reader compares no key and follows no id for good before it has checked.
 //
 // # Limbo
 //
@@ -119,14 +128,15 @@
 // Table.verify checks them; with the race detector or the tag "invariants" it
 // runs after the writes.
 //
-//   - A chain has one key and strictly falling generations; its head is not
-//     newer than published, except within a write.
-//   - keys and records lead to the same head for each key. Ids in use, entries
-//     of keys and cells with a version are equally many.
+//   - Generations fall strictly along what was noted; the first is not newer
+//     than published, except within a write.
+//   - keys leads to the record of each key, and to no other. Ids in use and
+//     entries of keys are equally many. An idle record is empty.
 //   - A deleted record has an older version behind it.
-//   - All leaves of a posting are full, but the last one with members.
-//   - refs and leaves say the same. Every posting has a member for somebody.
-//   - limbo names each version that is not a head exactly once.
+//   - All leaves of a posting are full, but the last one with members. Outside
+//     of a write, what a leaf was is kept as a whole.
+//   - rows and leaves say the same. Every posting has a member for somebody.
+//   - limbo names each version that is kept exactly once.
 //
 // # Locks
 //
