@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"math"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,7 @@ func warmBlock(objects []any) {
 			}
 		}
 	}
-	if sum == 1<<40 {
+	if sum == math.MinInt {
 		warmed.Add(1) // cannot be: it keeps the compiler from leaving the loads out
 	}
 }

@@ -85,7 +85,7 @@ func (c *core) verifyRecords() (live, older int, err error) {
 }
 
 func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
-	gen, published := r.gen, c.published.Load()
+	gen, published := r.gen.Load(), c.published.Load()
 	if gen > published {
 		return 0, fmt.Errorf("generation %d is a draft, %d is published", gen, published)
 	}
@@ -166,7 +166,7 @@ func (ix *index) verifyPosting(p *posting, published uint64) (older int, err err
 // verify: what is kept are whole copies of intervals that follow each other,
 // the newest first.
 func (l *leaf) verify(published uint64) (older int, err error) {
-	gen := l.gen
+	gen := l.gen.Load()
 	if gen > published {
 		return 0, fmt.Errorf("generation %d is a draft, %d is published", gen, published)
 	}

@@ -20,7 +20,7 @@ const (
 // in place, in the same order: old, then gen, then the rest. The ids follow
 // the leaf in memory.
 type leaf struct {
-	gen uint64
+	gen atomic.Uint64
 	// old leads to what the last changes have overwritten, as far as somebody
 	// may need it.
 	old     atomic.Pointer[leafOld]
@@ -58,7 +58,7 @@ func (l *leaf) read(gen uint64, buf *[leafLen]uint32) (n uint32, unchanged bool)
 	for i, ids := 0, l.ids()[:n]; i < len(ids); i++ {
 		buf[i&leafMask] = atomic.LoadUint32(&ids[i])
 	}
-	return n, atomic.LoadUint64(&l.gen) <= gen
+	return n, l.gen.Load() <= gen
 }
 
 // before returns the ids that the leaf had at a generation at which the caller
@@ -90,11 +90,12 @@ func (l *leaf) setLen(members uint32) { atomic.StoreUint32(&l.n, members) }
 // members before.
 func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
 	head := l.old.Load()
-	if fresh = l.gen != gen; !fresh && (head == nil || head.full != nil) {
+	now := l.gen.Load()
+	if fresh = now != gen; !fresh && (head == nil || head.full != nil) {
 		return false
 	}
 	o := log.old()
-	o.from, o.upTo, o.n, o.pos, o.id, o.notes = l.gen, gen, l.n, pos, l.ids()[pos], 1
+	o.from, o.upTo, o.n, o.pos, o.id, o.notes = now, gen, l.n, pos, l.ids()[pos], 1
 	if head != nil {
 		o.prev.Store(head)
 	}
@@ -106,7 +107,7 @@ func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
 		l.old.Store(l.filled(o))
 	}
 	if fresh {
-		atomic.StoreUint64(&l.gen, gen)
+		l.gen.Store(gen)
 	}
 	return fresh
 }
@@ -172,7 +173,8 @@ func (l *leaf) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
 func (l *leaf) resized(n uint32) *leaf {
 	c := newLeaf(n)
 	if l != nil {
-		c.gen, c.n = l.gen, l.n
+		c.gen.Store(l.gen.Load())
+		c.n = l.n
 		c.old.Store(l.old.Load())
 		copy(c.ids(), l.ids()[:l.n])
 	}

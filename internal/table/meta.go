@@ -19,8 +19,8 @@ type meta struct {
 // of one is whole if that is still among the last three afterwards.
 type metas [metasLen]struct {
 	rvData unsafe.Pointer
-	rvLen  uint64
-	n      int64
+	rvLen  atomic.Uint64
+	n      atomic.Int64
 }
 
 const metasLen = 4
@@ -29,8 +29,7 @@ const metasLen = 4
 // may have been overwritten meanwhile.
 func (m *metas) at(gen uint64, published *atomic.Uint64) (_ meta, ok bool) {
 	at := &m[gen%metasLen]
-	data, length := atomic.LoadPointer(&at.rvData), atomic.LoadUint64(&at.rvLen)
-	n := atomic.LoadInt64(&at.n)
+	data, length, n := atomic.LoadPointer(&at.rvData), at.rvLen.Load(), at.n.Load()
 	if published.Load() > gen+metasLen-2 {
 		return meta{}, false
 	}
@@ -53,10 +52,10 @@ func (m *metas) set(gen uint64, v meta) {
 	if data := unsafe.Pointer(unsafe.StringData(v.rv)); at.rvData != data {
 		atomic.StorePointer(&at.rvData, data)
 	}
-	if at.rvLen != uint64(len(v.rv)) {
-		atomic.StoreUint64(&at.rvLen, uint64(len(v.rv)))
+	if length := uint64(len(v.rv)); at.rvLen.Load() != length {
+		at.rvLen.Store(length)
 	}
-	if at.n != int64(v.n) {
-		atomic.StoreInt64(&at.n, int64(v.n))
+	if at.n.Load() != int64(v.n) {
+		at.n.Store(int64(v.n))
 	}
 }

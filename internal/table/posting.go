@@ -96,7 +96,7 @@ func (p *posting) roomy(gen uint64, i, at uint32) *leaf {
 // young returns a new leaf that no generation before gen has.
 func (p *posting) young(gen uint64, i, n uint32) *leaf {
 	l := newLeaf(n)
-	l.gen = gen
+	l.gen.Store(gen)
 	p.index.log.leaf(p, i)
 	return l
 }

@@ -24,7 +24,7 @@ func (t *Table) Get(key string) (obj any, ok bool) {
 		r := g.refs[first(m)].Load()
 		data, n := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen)
 		w := r.words.load()
-		if atomic.LoadUint64(&r.gen) <= gen && int(n) == len(key) && !w.none() && unsafe.String((*byte)(data), n) == key {
+		if r.gen.Load() <= gen && int(n) == len(key) && !w.none() && unsafe.String((*byte)(data), n) == key {
 			return w.object(), true
 		}
 	}

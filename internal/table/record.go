@@ -25,7 +25,7 @@ type record struct {
 	// id is the record's own. Writer only.
 	id uint32
 	words
-	gen  uint64
+	gen  atomic.Uint64
 	undo atomic.Pointer[past]
 }
 
@@ -52,7 +52,7 @@ func (r *record) look() glimpse {
 		keyData: atomic.LoadPointer(&r.keyData),
 		keyLen:  atomic.LoadUint32(&r.keyLen),
 		words:   r.words.load(),
-		gen:     atomic.LoadUint64(&r.gen),
+		gen:     r.gen.Load(),
 	}
 }
 
@@ -67,7 +67,7 @@ func (r *record) key() string {
 // at returns the object at a generation at which the caller holds a pin.
 func (r *record) at(gen uint64) words {
 	w := r.words.load()
-	if atomic.LoadUint64(&r.gen) <= gen {
+	if r.gen.Load() <= gen {
 		return w
 	}
 	return r.before(gen)
@@ -90,7 +90,7 @@ func (r *record) start(gen uint64, id uint32, key string, w words) {
 		data = unsafe.Pointer(&nilType)
 	}
 	r.id = id
-	atomic.StoreUint64(&r.gen, gen)
+	r.gen.Store(gen)
 	atomic.StorePointer(&r.keyData, data)
 	atomic.StoreUint32(&r.keyLen, uint32(len(key)))
 	r.store(w)
@@ -107,14 +107,14 @@ func (r *record) rename(key string) {
 // set gives a record its next object, in the draft gen. It notes the record if
 // the draft has not changed it before.
 func (r *record) set(gen uint64, w words, log *changes) {
-	if r.gen != gen {
+	if now := r.gen.Load(); now != gen {
 		p := log.past()
-		p.gen, p.words = r.gen, r.words
+		p.gen, p.words = now, r.words
 		if older := r.undo.Load(); older != nil {
 			p.prev.Store(older)
 		}
 		r.undo.Store(p)
-		atomic.StoreUint64(&r.gen, gen)
+		r.gen.Store(gen)
 		log.record(r.id)
 	}
 	r.store(w)
@@ -135,7 +135,7 @@ func (r *record) retire(pinned pinnedGens) (p *past, holder uint64, kept bool) {
 	if p = r.undo.Load(); p == nil {
 		return nil, 0, false
 	}
-	if holder, kept = pinned.within(p.gen, r.gen); !kept {
+	if holder, kept = pinned.within(p.gen, r.gen.Load()); !kept {
 		r.undo.Store(p.prev.Load())
 	}
 	return p, holder, kept
@@ -143,7 +143,7 @@ func (r *record) retire(pinned pinnedGens) (p *past, holder uint64, kept bool) {
 
 // cut is retire for any superseded version.
 func (r *record) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
-	link, upTo := &r.undo, r.gen
+	link, upTo := &r.undo, r.gen.Load()
 	p := link.Load()
 	for p != nil && p.gen != from {
 		link, upTo = &p.prev, p.gen

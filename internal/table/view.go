@@ -6,7 +6,6 @@ package table
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 )
 
 // view is the table at one generation.
@@ -149,7 +148,7 @@ func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
 		for _, id := range ids {
 			r := &spine[id>>slabBits][id&slabMask]
 			w := r.words.load()
-			if atomic.LoadUint64(&r.gen) > v.gen || w.none() {
+			if r.gen.Load() > v.gen || w.none() {
 				if !v.pinned {
 					return dst, false
 				}
