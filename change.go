@@ -113,6 +113,19 @@ func (c *change) single(i int) change {
 	return one
 }
 
+// deliverAt calls the handler's method for the i-th of the changes that a bulk record stands for.
+func (c *change) deliverAt(i int, handler ResourceEventHandler) {
+	object := c.many.at(i)
+	switch {
+	case c.kind == changeAdd:
+		handler.OnAdd(object, c.initial)
+	case c.many.formers != nil:
+		handler.OnUpdate(c.many.formers[i], object)
+	default:
+		handler.OnUpdate(object, object)
+	}
+}
+
 // deliver calls the handler's method for a change that is no bulk record.
 func (c *change) deliver(handler ResourceEventHandler) {
 	switch c.kind {

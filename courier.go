@@ -74,13 +74,16 @@ type currentWork struct {
 
 const (
 	// quickCall is up to where calls are timed by the run, at a cost of one reading of the clock (25-40 ns) for up to
-	// eventlog.SegmentSize calls. Slower ones can afford one each.
+	// eventlog.SegmentSize or bulkRun calls. Slower ones can afford one each.
 	quickCall = 5 * time.Microsecond
 
 	// yields is how often a courier that has read all lets others run before it parks: the producer may be about to
 	// distribute more. Of 0, 1 and 2, 1 costs least in the fan-out benchmark without slots: a tenth less CPU than 0 at 64
 	// handlers and the same at 4 and 16, where 2 costs up to a quarter more.
 	yields = 1
+
+	// bulkRun is how many calls of a bulk record are made and counted at a time: about a millisecond of quick ones.
+	bulkRun = 256
 
 	// foldAfter is how many calls a handler with Coalesce may be behind before the log is read for it. It bounds what is
 	// not coalesced yet, and makes the goroutine that reads worth its start.
@@ -207,7 +210,7 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 func (l *courier) takeRunLocked() {
 	if first := l.mu.first; first != nil {
 		l.mu.first = nil
-		l.setStep(step{bulk: first})
+		l.setStep(step{bulk: first, plain: len(l.listener.couriers) == 1})
 		return
 	}
 	ahead := l.mu.cursor.Peek()
@@ -225,7 +228,7 @@ func (l *courier) takeRunLocked() {
 		l.setStep(step{})
 	case n == 0:
 		bulk := ahead[0]
-		l.setStep(step{bulk: &bulk})
+		l.setStep(step{bulk: &bulk, plain: plain})
 		l.mu.cursor.Skip(1)
 	default:
 		l.setStep(step{changes: ahead[:n:n], end: int32(n), plain: plain})
@@ -308,6 +311,8 @@ func (l *courier) runLimitLocked() int {
 	switch {
 	case !l.step.quick, l.listener.boundsLog() && !bulk, l.mu.sync == syncPending && !bulk:
 		return 1
+	case bulk:
+		return bulkRun
 	default:
 		return eventlog.SegmentSize
 	}
@@ -321,6 +326,11 @@ func (l *courier) deliver() (returned bool) {
 		i := s.next
 		s.next++
 		switch {
+		case s.plain && s.bulk != nil:
+			s.calls++
+			s.initial = s.bulk.initial
+			s.bulk.deliverAt(int(i), handler)
+			s.initial = false
 		case s.plain:
 			s.calls++
 			s.changes[i].deliver(handler)

@@ -13,7 +13,7 @@ type step struct {
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list
 	quick     bool  // the last calls were quick: what follows need not be timed one by one
-	plain     bool  // all of changes are for this courier and bounded
+	plain     bool  // all of changes are for this courier and bounded, or all of bulk is for it
 }
 
 // more tells whether some of what was taken is not delivered.
@@ -32,10 +32,10 @@ func (s *step) oldest() *change {
 // boundedSince returns how many of the changes from that one on were delivered and are bounded.
 func (s *step) boundedSince(from int32) (n int) {
 	switch {
-	case s.plain:
-		return int(s.next - from)
 	case s.bulk != nil:
 		return 0
+	case s.plain:
+		return int(s.next - from)
 	}
 	for i := from; i < s.next; i++ {
 		if s.changes[i].bounded() {
