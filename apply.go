@@ -13,9 +13,7 @@ import (
 type applier struct {
 	store *store
 
-	// received holds the resourceVersion of stored objects as the server sent it, for those in which a transform has
-	// changed it. What a resync is and what version the store is at is decided on the received one.
-	received map[string]string
+	received receivedVersions // of the stored objects
 
 	*batchMemory             // between apply and done
 	own          batchMemory // for batches up to ownBatch
@@ -26,12 +24,13 @@ type applier struct {
 type batchMemory struct {
 	operations []operation // empty between two runs
 	changes    []change
+	complete   bool // apply has returned: nothing else is left in the memory
 }
 
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 func newApplier(s *store) *applier {
-	return &applier{store: s, received: map[string]string{}}
+	return &applier{store: s, received: receivedVersions{}}
 }
 
 // apply applies the batch to the store and returns the notifications for it, in order. Each run of single changes is one
@@ -40,6 +39,7 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 	if a.batchMemory = &a.own; len(batch) > ownBatch {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
+	a.complete = false
 	changes := a.changes[:0]
 	for len(batch) > 0 {
 		if n := keyedRun(batch); n > 0 {
@@ -57,7 +57,7 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 		}
 		batch = batch[1:]
 	}
-	a.changes = changes
+	a.changes, a.complete = changes, true
 	return changes
 }
 
@@ -71,17 +71,17 @@ func (a *applier) done() {
 	clear(memory.changes)
 	memory.changes = memory.changes[:0]
 	switch size := max(cap(memory.changes), cap(memory.operations)); {
-	case memory != &a.own && size <= keptBatch:
+	case memory != &a.own && size <= keptBatch && memory.complete:
 		spareMemory.Put(memory)
-	case size > 2*ownBatch: // a list has grown it
+	case size > 2*ownBatch || !memory.complete: // a list has grown it, or a panic has left objects in it
 		*memory = batchMemory{}
 	}
 }
 
-// ownBatch is how long the batches are for which an applier has its own memory: 3 KiB.
+// ownBatch is how long the batches are for which an applier has its own memory, at most 5 KiB.
 const ownBatch = 16
 
-// keptBatch is how long a batch may be for its memory to be used again: 80 KiB. A reflector hands over at most drainLimit
+// keptBatch is how long a batch may be for its memory to be used again: 150 KiB. A reflector hands over at most drainLimit
 // records at once, but more may wait in the queue.
 const keptBatch = 4 * drainLimit
 
@@ -132,8 +132,8 @@ func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
 		delete(a.received, rec.key)
 		return change{kind: changeDelete, key: rec.key, old: rec.object}
 	}
-	before := a.versionOf(rec.key, old)
-	a.noteVersion(rec.key, rec.version, rec.object)
+	before := a.received.of(rec.key, old)
+	a.received.note(rec.key, rec.version, rec.object)
 	if old == nil {
 		return change{kind: changeAdd, key: rec.key, new: rec.object, initial: isInInitialList}
 	}
@@ -153,21 +153,25 @@ func isResync(typ DeltaType, before, after string) bool {
 	}
 }
 
-// versionOf returns the version with which the stored object came from the server.
-func (a *applier) versionOf(key string, stored any) string {
-	if version, altered := a.received[key]; altered {
+// receivedVersions holds the resourceVersion as the server sent it of objects in which a transform has changed it. What a
+// resync is and what version the store is at is decided on the received one.
+type receivedVersions map[string]string
+
+// of returns the version with which an object came from the server.
+func (r receivedVersions) of(key string, obj any) string {
+	if version, altered := r[key]; altered {
 		return version
 	}
-	version, _ := objectVersion(stored)
+	version, _ := objectVersion(obj)
 	return version
 }
 
-// noteVersion remembers the received version of an object if the object does not tell it any more.
-func (a *applier) noteVersion(key, version string, stored any) {
-	if visible, _ := objectVersion(stored); visible != version {
-		a.received[key] = version
-	} else if len(a.received) > 0 {
-		delete(a.received, key)
+// note remembers the received version of an object if the object does not tell it any more.
+func (r receivedVersions) note(key, version string, obj any) {
+	if visible, _ := objectVersion(obj); visible != version {
+		r[key] = version
+	} else if len(r) > 0 {
+		delete(r, key)
 	}
 }
 

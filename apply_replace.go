@@ -13,14 +13,15 @@ type nextState struct {
 	draft *table.Draft
 	news  placeSet // places of objects that the store does not have, or has in another version
 
-	// received holds the versions as the server sent them of objects that a transform has given another one.
-	received map[string]string
+	received receivedVersions // of the draft's objects
 
 	former [table.BlockLen]string // memory of file
 	isNews [table.BlockLen]bool   // the same
 }
 
-func newNextState(s *store, size int) *nextState { return &nextState{draft: s.Draft(size)} }
+func newNextState(s *store, size int) *nextState {
+	return &nextState{draft: s.Draft(size), received: receivedVersions{}}
+}
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as received, and whether the
 // objects may tell others by now.
@@ -40,21 +41,9 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 	}
 	for i := range b.N {
 		if transformed || len(n.received) > 0 {
-			n.note(b.Keys[i], versions[i], b.Objects[i])
+			n.received.note(b.Keys[i], versions[i], b.Objects[i])
 		}
 	}
-}
-
-// note remembers the received version of an object if the object does not tell it.
-func (n *nextState) note(key, version string, obj any) {
-	if visible, _ := objectVersion(obj); visible == version {
-		delete(n.received, key)
-		return
-	}
-	if n.received == nil {
-		n.received = map[string]string{}
-	}
-	n.received[key] = version
 }
 
 // remove takes an object out again.
@@ -109,7 +98,7 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 		told.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
 	default:
 		told.all(func(_ uint32, item *table.Item) bool {
-			return item.Former == nil || a.versionOf(item.Key, item.Former) != next.versionOf(item.Key, item.Object)
+			return item.Former == nil || a.received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
 		})
 	}
 	a.store.Install(next.draft, rec.version)
@@ -148,26 +137,14 @@ func (a *applier) keep(next *nextState, keys []string) (places placeSet) {
 }
 
 // receivedAfter is what received becomes when next is in the store: the versions of the listed objects, and those of kept ones.
-func (a *applier) receivedAfter(next *nextState, kept []string) map[string]string {
+func (a *applier) receivedAfter(next *nextState, kept []string) receivedVersions {
 	after := next.received
-	if after == nil {
-		after = map[string]string{}
-	}
 	for _, key := range kept {
 		if version, altered := a.received[key]; altered {
 			after[key] = version
 		}
 	}
 	return after
-}
-
-// versionOf returns the version with which an object of the state was received.
-func (n *nextState) versionOf(key string, obj any) string {
-	if version, altered := n.received[key]; altered {
-		return version
-	}
-	version, _ := objectVersion(obj)
-	return version
 }
 
 // listChanges makes the changes that a state in the store means, in the order of the state. Resyncs in a row are one bulk

@@ -176,7 +176,7 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ch
 		require.True(t, exists)
 		r.requireStored(t, now.stored, stored)
 		r.known[key] = stagedObject{now.version, stored}
-		require.Equal(t, now.version, r.applier.versionOf(key, stored))
+		require.Equal(t, now.version, r.applier.received.of(key, stored))
 	}
 	require.Equal(t, len(want), r.store.Len())
 	require.Len(t, r.applier.received, altered(r.known))

@@ -11,22 +11,7 @@ import (
 
 // FuzzRealFIFO does any operations to a RealFIFO and its model.
 func FuzzRealFIFO(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
-		known := knownItems{}
-		r := &realFIFORig{
-			fifo:  NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-			model: queueModel{known: known},
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add":      func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
-			"update":   func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
-			"delete":   func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
-			"replace":  r.replace,
-			"resync":   r.resync,
-			"pop":      r.pop,
-			"popBatch": r.popBatch,
-		})
-	}))
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { driveRealFIFO(t) }))
 }
 
 // FuzzDeltaFIFO does any operations to a DeltaFIFO and its model.

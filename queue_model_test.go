@@ -186,22 +186,28 @@ func (r *realFIFORig) apply(d keyedDelta) {
 	}
 }
 
+// driveRealFIFO does any operations to a RealFIFO and its model.
+func driveRealFIFO(t *rapid.T) *realFIFORig {
+	known := knownItems{}
+	r := &realFIFORig{
+		fifo:  NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
+		model: queueModel{known: known},
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"add":      func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
+		"update":   func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
+		"delete":   func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
+		"replace":  r.replace,
+		"resync":   r.resync,
+		"pop":      r.pop,
+		"popBatch": r.popBatch,
+	})
+	return r
+}
+
 func TestRealFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		known := knownItems{}
-		r := &realFIFORig{
-			fifo:  NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-			model: queueModel{known: known},
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add":      func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
-			"update":   func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
-			"delete":   func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
-			"replace":  r.replace,
-			"resync":   r.resync,
-			"pop":      r.pop,
-			"popBatch": r.popBatch,
-		})
+		r := driveRealFIFO(t)
 		for len(r.model.waiting) > 0 {
 			r.pop(t)
 		}

@@ -77,7 +77,7 @@ var errNilObject = errors.New("object is nil")
 
 // keyOf computes the key of obj; its error is a KeyError.
 func keyOf(keyFunc KeyFunc, obj any) (string, error) {
-	if obj == nil {
+	if isNil(obj) {
 		return "", KeyError{Obj: obj, Err: errNilObject}
 	}
 	key, err := keyFunc(obj)
@@ -90,7 +90,7 @@ func keyOf(keyFunc KeyFunc, obj any) (string, error) {
 // keyOf is keyOf with the store's function; the usual one is written out for what is nearly every object.
 func (s *store) keyOf(obj any) (string, error) {
 	if s.usualKey {
-		if o, ok := obj.(metav1.Object); ok {
+		if o, ok := obj.(metav1.Object); ok && !isNil(obj) {
 			if namespace := o.GetNamespace(); namespace != "" {
 				return namespace + "/" + o.GetName(), nil
 			}

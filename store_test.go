@@ -345,3 +345,21 @@ func TestUndeltaStorePushesItsContent(t *testing.T) {
 	assert.Error(t, store.Add(nil))
 	assert.Equal(t, [][]any{{item{"a", 1}}, {}}, pushed)
 }
+
+// TestNilPointersAreNoObjects: they are refused like nil itself, and change nothing.
+func TestNilPointersAreNoObjects(t *testing.T) {
+	s := NewStore(MetaNamespaceKeyFunc)
+	require.NoError(t, s.Add(pod("a", "1")))
+	none := (*corev1.Pod)(nil)
+	for name, call := range map[string]func() error{
+		"Add":     func() error { return s.Add(none) },
+		"Update":  func() error { return s.Update(none) },
+		"Delete":  func() error { return s.Delete(none) },
+		"Replace": func() error { return s.Replace([]any{pod("b", "1"), none}, "2") },
+	} {
+		var keyError KeyError
+		require.ErrorAs(t, call(), &keyError, name)
+		assert.ErrorIs(t, keyError.Err, errNilObject, name)
+		assert.Equal(t, []string{"ns/a"}, s.ListKeys(), name)
+	}
+}
