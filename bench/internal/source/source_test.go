@@ -87,6 +87,7 @@ func TestSendFollowsTheChannelsCapacity(t *testing.T) {
 	w.Stop()
 	w.Stop()
 	assert.ErrorIs(t, stream.Send(t.Context(), added), errStopped)
+	assert.ErrorIs(t, stream.SendAll(t.Context(), []watch.Event{added, added, added}), errStopped)
 }
 
 func TestWaitsEndWithTheContext(t *testing.T) {
@@ -96,6 +97,7 @@ func TestWaitsEndWithTheContext(t *testing.T) {
 	_, err := s.Next(ctx)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, newStream(0).Send(ctx, watch.Event{}), context.Canceled)
+	assert.ErrorIs(t, newStream(0).SendAll(ctx, make([]watch.Event, 3)), context.Canceled)
 }
 
 func TestExpireIsA410(t *testing.T) {
