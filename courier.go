@@ -5,7 +5,6 @@ package cache
 
 import (
 	"hash/maphash"
-	"runtime"
 	"sync"
 	"time"
 
@@ -28,7 +27,6 @@ type courier struct {
 	number   uint64
 	parkedAt int // index in sharedProcessor.mu.parked, guarded by its lock
 	step     step
-	workFunc func() // work, made once: a go statement with a method allocates
 
 	mu struct {
 		sync.Mutex
@@ -77,11 +75,6 @@ const (
 	// eventlog.SegmentSize or bulkRun calls. Slower ones can afford one each.
 	quickCall = 5 * time.Microsecond
 
-	// yields is how often a courier that has read all lets others run before it parks: the producer may be about to
-	// distribute more. Of 0, 1 and 2, 1 costs least in the fan-out benchmark without slots: a tenth less CPU than 0 at 64
-	// handlers and the same at 4 and 16, where 2 costs up to a quarter more.
-	yields = 1
-
 	// bulkRun is how many calls of a bulk record are made and counted at a time: about a millisecond of quick ones.
 	bulkRun = 256
 
@@ -104,6 +97,18 @@ func (l *courier) enter(first *change) {
 	}
 }
 
+// pause counts what was delivered, and returns the courier if there is more to deliver. The caller holds the processor's
+// lock.
+func (l *courier) pause(now int64) (state courierState, slow slowListener, more *courier) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slow = l.settleLocked(now)
+	if l.mu.state == courierAtWork && !l.hasReadAllLocked() {
+		more = l
+	}
+	return l.mu.state, slow, more
+}
+
 // rest parks the courier if it has read all, and says in which state it is then. The caller holds the processor's lock.
 func (l *courier) rest() courierState {
 	l.mu.Lock()
@@ -119,7 +124,7 @@ func (l *courier) rest() courierState {
 }
 
 func (l *courier) hasReadAllLocked() bool {
-	return l.mu.first == nil && len(l.mu.cursor.Peek()) == 0 && l.mu.pending.empty()
+	return !l.step.more() && l.mu.first == nil && len(l.mu.cursor.Peek()) == 0 && l.mu.pending.empty()
 }
 
 // abandon drops everything that the courier has still to deliver, for ever. It does not wait for a running call. It tells
@@ -142,53 +147,35 @@ func (l *courier) abandon() (atWork bool) {
 	return atWork
 }
 
-// work delivers until there is nothing more.
+// work delivers until it has read all, as far as it knows.
 func (l *courier) work() {
 	p := l.listener.processor
-	resting := false
-	defer func() {
-		if resting {
-			p.running.Done()
-		} else {
-			go l.workFunc() // the handler has ended this goroutine; its successor takes over its place in running
+	for l.take() {
+		if !l.deliver() {
+			l.settle()
+			l.listener.pauseAfterPanic()
 		}
-	}()
-	for idle := 0; !resting; {
-		switch {
-		case l.take():
-			idle = 0
-			if !l.deliver() {
-				l.settle()
-				l.listener.pauseAfterPanic()
-			}
-		case idle < yields:
-			idle++
-			runtime.Gosched()
-		default:
-			resting = p.rest(l)
+		if !l.step.more() && p.end.Load() == l.step.upTo {
+			return
 		}
 	}
 }
 
 // take counts what was delivered, and moves what is next to step. It returns false when there is nothing.
 func (l *courier) take() bool {
-	now := l.listener.processor.now()
-	slow, backlog := l.takeAt(now)
-	if slow > 0 {
-		l.listener.logSlowCall(slow, backlog)
-	}
+	l.takeAt(l.listener.processor.now()).log()
 	return l.step.next < l.step.end
 }
 
-func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
+func (l *courier) takeAt(now int64) (slow slowListener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	slow, backlog = l.settleLocked(now)
+	slow = l.settleLocked(now)
 	s := &l.step
 	s.began = now
 	if l.mu.state == courierClosed {
 		s.next, s.end = 0, 0
-		return slow, backlog
+		return slow
 	}
 	if !s.more() {
 		if l.listener.coalesces() {
@@ -200,10 +187,11 @@ func (l *courier) takeAt(now int64) (slow time.Duration, backlog int64) {
 	if s.bulk != nil {
 		s.end = min(s.next+int32(l.runLimitLocked()), int32(s.bulk.many.len()))
 	}
+	s.upTo = l.mu.passed + int64(s.end-s.next)
 	if s.next < s.end {
 		l.mu.current = currentWork{calling: true, initial: s.oldest().initial, since: now, at: s.oldest().at}
 	}
-	return slow, backlog
+	return slow
 }
 
 // takeRunLocked takes from the log what may be delivered together.
@@ -395,9 +383,8 @@ func (l *courier) settle() {
 	l.settleLocked(l.listener.processor.now())
 }
 
-// settleLocked counts what was delivered since the last time. If that was a slow call of a handler that is far behind it
-// returns how slow and how far.
-func (l *courier) settleLocked(now int64) (slow time.Duration, backlog int64) {
+// settleLocked counts what was delivered since the last time, and returns the call if it was a slow one.
+func (l *courier) settleLocked(now int64) (slow slowListener) {
 	s := &l.step
 	l.mu.current = currentWork{}
 	if s.initial { // the call did not return
@@ -412,12 +399,12 @@ func (l *courier) settleLocked(now int64) (slow time.Duration, backlog int64) {
 		l.mu.times.add(int(s.calls), took)
 		s.quick = took/time.Duration(s.calls) < quickCall
 		if took >= slowCall {
-			slow, backlog = took, l.backlogLocked()
+			slow = slowListener{l.listener, took, l.backlogLocked()}
 		}
 		s.calls = 0
 	}
 	l.checkSyncedLocked()
-	return slow, backlog
+	return slow
 }
 
 // countPassedLocked moves the courier's place on. With Coalesce that happened when the changes were read.

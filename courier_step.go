@@ -9,6 +9,7 @@ type step struct {
 	bulk      *change  // a bulk record, or nil
 	next, end int32
 	settled   int32 // up to where the run is counted
+	upTo      int64 // where the courier is when all is counted, if it reads no further ahead
 	calls     int32 // not counted yet
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list

@@ -71,7 +71,6 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 	l.unsynced.Store(int64(delivery.Parallel))
 	for number := range delivery.Parallel {
 		c := &courier{listener: l, number: uint64(number)}
-		c.workFunc = c.work
 		if l.coalesces() {
 			c.mu.pending = newCoalescer()
 		}

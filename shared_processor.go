@@ -45,6 +45,7 @@ type sharedProcessor struct {
 		stopped     bool // stop was called
 		log         eventlog.Log[change]
 		parked      []*courier
+		workers     workers
 		listeners   map[*processorListener]struct{}
 		tended      []*processorListener // those of listeners that are not Lossless
 		round       resyncRound          // the last look at who is due for a resync
@@ -52,8 +53,7 @@ type sharedProcessor struct {
 		lastInitial int64                // the end when the last change of the initial list was written
 	}
 
-	// woken belongs to the goroutine in distribute; it takes turns with mu.parked.
-	woken []*courier
+	workFunc func() // work, made once: a go statement with a method allocates
 }
 
 const unknownPosition = -1
@@ -65,6 +65,7 @@ func newSharedProcessor(c clock.PassiveClock) *sharedProcessor {
 	p := &sharedProcessor{clock: c, epoch: time.Now()}
 	p.syncedAt.Store(unknownPosition)
 	p.mu.log.Spare = &spareSegments
+	p.workFunc = p.work
 	p.mu.listeners = map[*processorListener]struct{}{}
 	return p
 }
@@ -105,10 +106,12 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 			p.parkLocked(l)
 		} else {
 			l.enter(&change{kind: changeAdd, many: known, initial: true, at: p.now()})
-			p.running.Add(1)
-			go l.workFunc()
+			p.mu.workers.await(l)
 		}
 		l.checkSynced()
+	}
+	if p.callWorkerLocked() {
+		go p.workFunc()
 	}
 }
 
@@ -168,14 +171,13 @@ func (p *sharedProcessor) distribute(changes []change) {
 	p.advanceLocked(changes)
 	p.tendLocked()
 	stuck := p.findStuckLocked(changes[0].at)
-	p.running.Add(len(p.woken))
+	start := p.callWorkerLocked()
 	p.mu.Unlock()
-	for _, found := range stuck {
-		found.listener.logSlowCall(found.call, found.backlog)
+	if start {
+		go p.workFunc()
 	}
-	for i, l := range p.woken {
-		go l.workFunc()
-		p.woken[i] = nil
+	for _, found := range stuck {
+		found.log()
 	}
 }
 
@@ -190,14 +192,14 @@ func (p *sharedProcessor) stampLocked(changes []change) {
 	}
 }
 
-// wakeLocked moves the parked couriers that want any of the changes into the log, and lists them in woken.
+// wakeLocked makes the parked couriers ready that want any of the changes, and all that stand by.
 func (p *sharedProcessor) wakeLocked(changes []change) {
-	p.woken = p.woken[:0]
+	p.mu.workers.rouse()
 	still := p.mu.parked[:0]
 	for _, l := range p.mu.parked {
 		if l.wantsAny(changes) {
 			l.enter(nil)
-			p.woken = append(p.woken, l)
+			p.mu.workers.await(l)
 		} else {
 			l.parkedAt = len(still)
 			still = append(still, l)
@@ -237,16 +239,22 @@ func (p *sharedProcessor) tendLocked() {
 	}
 }
 
-// stuckListener is a listener whose call does not return.
-type stuckListener struct {
+// slowListener is a listener with a slow call, which perhaps does not return, and how far it is behind. The zero value is none.
+type slowListener struct {
 	listener *processorListener
 	call     time.Duration
 	backlog  int64
 }
 
+func (s slowListener) log() {
+	if s.listener != nil {
+		s.listener.logSlowCall(s.call, s.backlog)
+	}
+}
+
 // findStuckLocked looks, once in a while, for handlers that are worth a line in the log although their call, as it does not
 // return, cannot write one.
-func (p *sharedProcessor) findStuckLocked(now int64) (found []stuckListener) {
+func (p *sharedProcessor) findStuckLocked(now int64) (found []slowListener) {
 	if now-p.mu.looked < int64(stuckCall) {
 		return nil
 	}
@@ -254,7 +262,7 @@ func (p *sharedProcessor) findStuckLocked(now int64) (found []stuckListener) {
 	for listener := range p.mu.listeners {
 		for _, l := range listener.couriers {
 			if call, backlog := l.call(now); call >= stuckCall {
-				found = append(found, stuckListener{listener, call, backlog})
+				found = append(found, slowListener{listener, call, backlog})
 			}
 		}
 	}
@@ -273,21 +281,6 @@ func (p *sharedProcessor) unparkLocked(l *courier) {
 	p.mu.parked[l.parkedAt], moved.parkedAt = moved, l.parkedAt
 	p.mu.parked[last] = nil
 	p.mu.parked = p.mu.parked[:last]
-}
-
-// rest ends the work of a courier's goroutine, unless there is more to do: then it returns false.
-func (p *sharedProcessor) rest(l *courier) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch l.rest() {
-	case courierParked:
-		p.parkLocked(l)
-	case courierClosed:
-		l.listener.courierEnded()
-	default:
-		return false
-	}
-	return true
 }
 
 // upstreamSynced tells the listeners that nothing more of the first list will come.
