@@ -133,7 +133,9 @@ func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
 		return change{kind: changeDelete, key: rec.key, old: rec.object}
 	}
 	before := a.received.of(rec.key, old)
-	a.received.note(rec.key, rec.version, rec.object)
+	if rec.transformed || len(a.received) > 0 {
+		a.received.note(rec.key, rec.version, rec.object)
+	}
 	if old == nil {
 		return change{kind: changeAdd, key: rec.key, new: rec.object, initial: isInInitialList}
 	}

@@ -310,18 +310,24 @@ func (l *courier) runLimitLocked() int {
 func (l *courier) deliver() (returned bool) {
 	defer utilruntime.HandleCrashWithLogger(l.listener.logger)
 	s, closed, handler := &l.step, &l.listener.closed, l.listener.handler
+	if s.plain && s.bulk == nil { // nearly always
+		for s.next < s.end && !closed.Load() {
+			c := &s.changes[s.next]
+			s.next++
+			s.calls++
+			c.deliver(handler)
+		}
+		return true
+	}
 	for s.next < s.end && !closed.Load() {
 		i := s.next
 		s.next++
 		switch {
-		case s.plain && s.bulk != nil:
+		case s.plain:
 			s.calls++
 			s.initial = s.bulk.initial
 			s.bulk.deliverAt(int(i), handler)
 			s.initial = false
-		case s.plain:
-			s.calls++
-			s.changes[i].deliver(handler)
 		case s.bulk == nil:
 			l.tell(&s.changes[i])
 		default:

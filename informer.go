@@ -64,6 +64,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
+	queue.core().keys.store = state.table
 	applier, fresh := newApplier(state), &freshness{}
 	failures := &processFailures{}
 	deliver := func(batch []record, isInInitialList bool) error {

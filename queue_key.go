@@ -10,21 +10,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // keyReader computes the keys of a queue, once for each event: the key travels with the event from there on. For the usual
-// key function it puts the key together in a buffer and finds the string of an earlier event there, so that an update of a
-// known object allocates nothing. The strings of first events are new: the store is going to keep them.
+// key function it puts the key together on the stack and looks for the string that is there already, so that an update of a
+// known object allocates nothing: in the store that the queue is for, else among the keys of earlier events. The strings of
+// first events are new: the store is going to keep them.
 type keyReader struct {
 	keyFunc KeyFunc
-	usual   bool // keyFunc is MetaNamespaceKeyFunc
+	usual   bool         // keyFunc is MetaNamespaceKeyFunc
+	store   *table.Table // set before the first event, or nil
 
 	mu struct {
 		sync.Mutex
-		buffer []byte
 		recent recentKeys
 	}
 }
+
+// stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
+const stackKey = 128
 
 func (r *keyReader) init(keyFunc KeyFunc) {
 	if keyFunc == nil {
@@ -98,14 +104,21 @@ func (r *keyReader) usualKey(obj any, again bool) (key string, ok bool) {
 	case !again:
 		return namespace + "/" + name, true
 	}
+	var buffer [stackKey]byte
+	text := append(append(append(buffer[:0], namespace...), '/'), name...)
+	if r.store != nil {
+		if key, known := r.store.Key(text); known {
+			return key, true
+		}
+		return string(text), true
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.buffer = append(append(append(r.mu.buffer[:0], namespace...), '/'), name...)
-	return r.mu.recent.text(r.mu.buffer), true
+	return r.mu.recent.text(text), true
 }
 
 // recentKeys holds the strings of keys that events came for, so that the next event for the same object finds its key there.
-// Most informers see events of few objects; when there are more than maxRecentKeys it starts again.
+// Most queues see events of few objects; when there are more than maxRecentKeys it starts again.
 type recentKeys map[string]string
 
 // maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion the cost is that of not

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -104,4 +105,27 @@ func itemsOf(popped any) (items []item) {
 		}
 	}
 	return items
+}
+
+// TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
+func TestKnownKeysAreTheStores(t *testing.T) {
+	s := newStore(MetaNamespaceKeyFunc, nil)
+	long := podAt(strings.Repeat("x", 2*stackKey), "1")
+	require.NoError(t, s.Add(podAt("a", "1")))
+	require.NoError(t, s.Add(long))
+	r := readerOf(nil)
+	r.store = s.table
+	var event any = podAt("a", "2")
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		if key, err := r.keyOf(event, true); key != "ns/a" || err != nil {
+			panic(key)
+		}
+	}))
+	for _, obj := range []any{long, podAt("unknown", "1")} {
+		want, err := MetaNamespaceKeyFunc(obj)
+		require.NoError(t, err)
+		got, err := r.keyOf(obj, true)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
 }

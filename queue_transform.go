@@ -34,6 +34,7 @@ func (t *transformer) pass(rec *record) (err error) {
 	}
 	if _, isTombstone := rec.object.(DeletedFinalStateUnknown); !isTombstone {
 		rec.object, err = callTransform(t.function, rec.object)
+		rec.transformed = true
 	}
 	t.note(rec.key, err)
 	return err

@@ -110,7 +110,7 @@ func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
 		}
 	}
 	for i, key := range listed.keys {
-		records = append(records, record{typ: Replaced, key: key, version: listed.versions[i], object: listed.objects[i]})
+		records = append(records, record{typ: Replaced, key: key, version: listed.versions[i], object: listed.objects[i], transformed: true})
 	}
 	return records
 }

@@ -15,6 +15,8 @@ type record struct {
 	version string // resourceVersion as received, before any transform
 	object  any    // as it will be stored; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
 	list    *replacement
+
+	transformed bool // object may tell another version than was received
 }
 
 // replacement is the content of a ReplacedAll record, owned by the record: three slices of equal length or, if the queue is

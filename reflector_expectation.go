@@ -21,10 +21,12 @@ type expectation struct {
 	typ       reflect.Type             // nil: any
 	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
 	namespace string                   // "": any
+	usable    bool                     // every object of typ is an object of the kind asked for
 }
 
 func expectationOf(example any) expectation {
-	return expectation{typ: reflect.TypeOf(example), gvk: unstructuredKind(example)}
+	_, generic := example.(runtime.Unstructured)
+	return expectation{typ: reflect.TypeOf(example), gvk: unstructuredKind(example), usable: example != nil && !generic}
 }
 
 // unstructuredKind is the kind that an unstructured example carries, nil if there is none.
@@ -54,6 +56,9 @@ func (e expectation) admit(obj runtime.Object) error {
 		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
 			return fmt.Errorf("object is of kind %v, not %v", got, *e.gvk)
 		}
+	}
+	if e.usable {
+		return nil
 	}
 	if gvk, bad := unusableKind(obj); bad {
 		return fmt.Errorf("objects of kind %v cannot be cached", gvk)

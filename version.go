@@ -20,6 +20,9 @@ func objectVersion(obj any) (rv string, ok bool) {
 // laterVersion returns the resourceVersion to hold after seeing seen while holding held: the greater one when the two
 // can be compared, else the one seen last.
 func laterVersion(held, seen string) string {
+	if len(seen) > len(held) || len(seen) == len(held) && seen >= held {
+		return seen // whether it is the greater number or none at all
+	}
 	if order, err := resourceversion.CompareResourceVersion(held, seen); err == nil && order > 0 {
 		return held
 	}

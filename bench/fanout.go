@@ -15,11 +15,11 @@ import (
 
 // fanoutObjects is the number of objects that events change: few, because the
 // rows are about the way of an event and not about the store's size.
-const fanoutObjects = 2000
+const fanoutObjects = 500
 
 // warmEvents is the number of different events: two for each object, so that
-// their memory stays in the processor's cache, where that of an object is which
-// a client has just decoded.
+// what is looked at of them stays in the processor's second cache, where that
+// of an object is which a client has just decoded.
 const warmEvents = 2 * fanoutObjects
 
 // fanoutRows are MODIFIED events as fast as the informer takes them, each
@@ -44,7 +44,7 @@ func fanoutRow(capacity, handlers int) row {
 		title: fmt.Sprintf("watch events, handlers: %d, ResultChan: %s", handlers, channel),
 		light: true,
 		setup: func(ctx context.Context, e *env) (trial, error) {
-			n := e.ops(400_000 / (handlers + 3))
+			n := e.ops(1_200_000 / (handlers + 3))
 			generation, events, err := updates(ctx, e, min(n, warmEvents))
 			if err != nil {
 				return nil, err

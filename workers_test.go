@@ -1,0 +1,144 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// blockingHandler counts calls, and some of them block until it is released or, if exits is set, end their goroutine.
+type blockingHandler struct {
+	calls   int
+	blocks  map[int]bool // by number of the call
+	exits   bool
+	release chan struct{}
+}
+
+func (h *blockingHandler) OnAdd(any, bool) {}
+func (h *blockingHandler) OnDelete(any)    {}
+
+func (h *blockingHandler) OnUpdate(any, any) {
+	h.calls++
+	switch {
+	case !h.blocks[h.calls]:
+	case h.exits:
+		runtime.Goexit()
+	default:
+		<-h.release
+	}
+}
+
+// stopsAt returns the number of the call in which the handler is blocked, or of all calls.
+func (h *blockingHandler) stopsAt(all int) (calls int, blocked bool) {
+	for call := 1; call <= all; call++ {
+		if h.blocks[call] && !h.exits {
+			return call, true
+		}
+	}
+	return all, false
+}
+
+// TestBlockedCallsHoldUpNobodyElse: whichever calls of whichever handlers block, the other handlers hear of everything, and
+// there are no more goroutines than blocked calls.
+func TestBlockedCallsHoldUpNobodyElse(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+			handlers := randomBlockers(random)
+			for _, h := range handlers {
+				p.add(newTestListener(t, p, h), newSnapshot(nil))
+			}
+			updates := 1 + random.IntN(100)
+			for i := range updates {
+				p.distribute([]change{{kind: changeUpdate, key: "ns/a", old: pod("a", "1"), new: pod("a", fmt.Sprint(i))}})
+				if random.IntN(3) == 0 {
+					synctest.Wait()
+				}
+			}
+			synctest.Wait()
+			stuck := 0
+			for i, h := range handlers {
+				calls, blocked := h.stopsAt(updates)
+				assert.Equal(t, calls, h.calls, "seed %d, handler %d", seed, i)
+				if blocked {
+					stuck++
+				}
+			}
+			assert.Equal(t, stuck, workersAtWork(), "seed %d", seed)
+			for _, h := range handlers {
+				close(h.release)
+			}
+			synctest.Wait()
+			for i, h := range handlers {
+				assert.Equal(t, updates, h.calls, "seed %d, handler %d", seed, i)
+			}
+			assert.Zero(t, workersAtWork(), "seed %d", seed)
+		})
+	}
+}
+
+// workersAtWork counts the workers of all processors that have begun.
+func workersAtWork() int {
+	stacks := make([]byte, 1<<20)
+	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*sharedProcessor).workOn("))
+}
+
+func randomBlockers(random *rand.Rand) []*blockingHandler {
+	handlers := make([]*blockingHandler, 1+random.IntN(12))
+	for i := range handlers {
+		handlers[i] = &blockingHandler{blocks: map[int]bool{}, release: make(chan struct{}), exits: random.IntN(4) == 0}
+		for range random.IntN(4) {
+			handlers[i].blocks[1+random.IntN(100)] = true
+		}
+	}
+	return handlers
+}
+
+// TestAllHandlersMayRunAtOnce: a call may wait for the calls of all other handlers.
+func TestAllHandlersMayRunAtOnce(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		const handlers = 64
+		entered, all := make(chan struct{}, handlers), make(chan struct{})
+		for range handlers {
+			p.add(newTestListener(t, p, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+				entered <- struct{}{}
+				<-all
+			}}), newSnapshot(nil))
+		}
+		distributeUpdate(p)
+		for range handlers {
+			<-entered
+		}
+		close(all)
+	})
+}
+
+// TestQuickHandlersShareAGoroutine: with calls that do not block, on one processor, far fewer goroutines are started than
+// handlers called.
+func TestQuickHandlersShareAGoroutine(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		var most, calls atomic.Int64
+		for range 64 {
+			p.add(newTestListener(t, p, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+				calls.Add(1)
+				if n := int64(workersAtWork()); n > most.Load() {
+					most.Store(n)
+				}
+			}}), newSnapshot(nil))
+		}
+		distributeUpdate(p)
+		synctest.Wait()
+		assert.EqualValues(t, 64, calls.Load())
+		assert.Less(t, most.Load(), int64(64/4), "one, as a rule, unless the scheduler takes the processor away from it")
+	})
+}
