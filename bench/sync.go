@@ -110,15 +110,16 @@ func heapTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		var peaks [2]uint64
+		var courses [2]measure.HeapCourse
 		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
-			peaks[phase], err = measure.PeakHeap(do)
+			courses[phase], err = measure.PeakHeap(do)
 			return err
 		})
-		n := float64(e.n)
+		n, synced := float64(e.n), courses[1].Base
 		return outcome{check: state, samples: []sample{
-			{"start", "B/object", float64(peaks[0]) / n},
-			{"relist, beyond the synced informer", "B/object", float64(peaks[1]) / n},
+			{"start", "B/object", courses[0].Beyond(courses[0].Base) / n},
+			{"start, beyond the synced informer", "B/object", courses[0].Beyond(synced) / n},
+			{"relist, beyond the synced informer", "B/object", courses[1].Beyond(synced) / n},
 		}}, err
 	}, nil
 }

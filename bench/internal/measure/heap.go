@@ -36,12 +36,8 @@ const (
 	pointInterval = 10 * time.Millisecond
 )
 
-// PeakHeap runs do with a garbage collector that never rests, and returns how
-// many bytes the heap at its highest exceeded what it was before.
-func PeakHeap(do func() error) (uint64, error) {
-	course, err := WatchHeap(peakGCPercent, do)
-	return course.Peak - min(course.Base, course.Peak), err
-}
+// PeakHeap is WatchHeap with a garbage collector that never rests.
+func PeakHeap(do func() error) (HeapCourse, error) { return WatchHeap(peakGCPercent, do) }
 
 // HeapCourse is the heap over time, in bytes.
 type HeapCourse struct {
@@ -51,6 +47,9 @@ type HeapCourse struct {
 	// Points are the highest since the point before.
 	Points []HeapPoint
 }
+
+// Beyond is how far the peak exceeded what the heap was at another time.
+func (c *HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
 
 // HeapPoint is the heap at a time after Start.
 type HeapPoint struct {
