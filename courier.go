@@ -20,8 +20,9 @@ import (
 //	   ▲                                              │  ▲──────┘
 //	   └───────── everything is read ─────────────────┘
 //
-// A parked courier has no goroutine and no place in the log. A courier at work has one goroutine, which owns step. If the
-// handler ends that goroutine (runtime.Goexit), a new one takes over after the call that did.
+// A parked courier has no place in the log. One at work has, and is either ready, or a worker's, which owns step meanwhile, or
+// stands by (workers.go). If the handler ends the worker's goroutine (runtime.Goexit), another one goes on after the call
+// that did.
 type courier struct {
 	listener *processorListener
 	number   uint64
@@ -48,8 +49,8 @@ type courier struct {
 type courierState uint8
 
 const (
-	courierParked courierState = iota // nothing to do: no goroutine, no place in the log
-	courierAtWork                     // a goroutine works or is about to
+	courierParked courierState = iota // nothing to do: no place in the log
+	courierAtWork                     // a worker's, or will be
 	courierClosed                     // the handler is called no more
 )
 
@@ -128,7 +129,7 @@ func (l *courier) hasReadAllLocked() bool {
 }
 
 // abandon drops everything that the courier has still to deliver, for ever. It does not wait for a running call. It tells
-// whether there is a goroutine that will come to rest. The caller holds the processor's lock.
+// whether a worker will come to put it down. The caller holds the processor's lock.
 func (l *courier) abandon() (atWork bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

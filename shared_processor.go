@@ -22,16 +22,16 @@ import (
 //	                 ▼
 //	log:   ··· ─▶ segment ─▶ segment ─▶ tail
 //	                 ▲            ▲
-//	            courier at work  courier at work      parked: courier, courier, courier (no cursor, no goroutine, no objects)
+//	            courier at work  courier at work      parked: courier, courier, courier (no cursor, no objects)
 //
-// A courier that has read all is parked. So the producer's work is one append, and a wake-up for each parked courier; what lags
-// behind or has nothing to do costs it nothing.
+// A courier that has read all is parked, after a moment. So the producer's work is one append, a place in the log for each parked
+// courier, and one worker to start (workers.go); what lags behind or has nothing to do costs it nothing.
 //
 // Counted in calls of a handler, end is how far the log is written; each courier counts how far it has come.
 type sharedProcessor struct {
 	clock   clock.PassiveClock
 	epoch   time.Time      // of change.at and all other times in nanoseconds
-	running sync.WaitGroup // one for each goroutine that may call the user
+	running sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
 
 	end      atomic.Int64 // calls that all changes so far stand for; written under mu
 	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu

@@ -92,7 +92,7 @@ func (p *sharedProcessor) next(last *courier) (l *courier) {
 		slow.log()
 		return l
 	}
-	if l = p.mu.workers.take(); l == nil && !p.mu.workers.coming {
+	if l = p.mu.workers.take(); l == nil && !p.mu.workers.coming && len(p.mu.workers.standing) > 0 {
 		l = p.lingerLocked()
 	}
 	if l != nil {
