@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,8 @@ func (h holding) writeRows() []row {
 	return []row{
 		h.row("update-same", "Update, index values unchanged", planUpdateSame),
 		h.row("update-moved", "Update, two of three index values changed", planUpdateMoved),
-		h.row("add-delete", "Add and Delete of one more object", planAddDelete),
+		h.row("add-delete", "Add of many more objects, then Delete of them, for one of each", planAddDelete),
+		h.row("add-delete-one", "Add and at once Delete of one more object", planAddDeleteOne),
 		h.replaceRow(),
 	}
 }
@@ -65,13 +67,7 @@ func thereAndBack(e *env, p *workload.Population, change func(i int, pod *corev1
 // planAddDelete adds objects that the store does not hold, in random order,
 // and then deletes them in the same order; one operation is one of each.
 func planAddDelete(e *env, p *workload.Population) (storeOps, int) {
-	chosen := shuffled(len(p.Pods), e.seed)[:max(1, min(len(p.Pods), e.ops(20_000)))]
-	more := make([]any, len(chosen))
-	for i, from := range chosen {
-		pod := workload.Version(p.Pods[from], eventVersion(i))
-		pod.Name += "-more"
-		more[i] = pod
-	}
+	more := moreObjects(e, p)
 	return func(store clientgo.Indexer) (int64, error) {
 		for _, object := range more {
 			if err := store.Add(object); err != nil {
@@ -85,6 +81,31 @@ func planAddDelete(e *env, p *workload.Population) (storeOps, int) {
 		}
 		return 0, nil
 	}, len(more)
+}
+
+// planAddDeleteOne deletes each object before it adds the next.
+func planAddDeleteOne(e *env, p *workload.Population) (storeOps, int) {
+	more := moreObjects(e, p)
+	return func(store clientgo.Indexer) (int64, error) {
+		for _, object := range more {
+			if err := errors.Join(store.Add(object), store.Delete(object)); err != nil {
+				return 0, fmt.Errorf("add and delete: %w", err)
+			}
+		}
+		return 0, nil
+	}, len(more)
+}
+
+// moreObjects are objects that the store does not hold, in random order.
+func moreObjects(e *env, p *workload.Population) []any {
+	chosen := shuffled(len(p.Pods), e.seed)[:max(1, min(len(p.Pods), e.ops(20_000)))]
+	more := make([]any, len(chosen))
+	for i, from := range chosen {
+		pod := workload.Version(p.Pods[from], eventVersion(i))
+		pod.Name += "-more"
+		more[i] = pod
+	}
+	return more
 }
 
 // replaceRow replaces all objects by the same objects, decoded anew, in turns.
