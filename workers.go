@@ -27,12 +27,20 @@ type workers struct {
 	coming   bool
 }
 
-// await makes a courier ready.
-func (w *workers) await(l *courier) { w.ready = append(w.ready, l) }
+// await makes couriers ready. What was taken makes room for them, once it is half of the list: under a load that lasts,
+// there is always somebody ready.
+func (w *workers) await(couriers ...*courier) {
+	if left := w.ready[w.first:]; w.first > len(left) {
+		n := copy(w.ready, left)
+		clear(left)
+		w.ready, w.first = w.ready[:n], 0
+	}
+	w.ready = append(w.ready, couriers...)
+}
 
 // rouse makes those who stand by ready.
 func (w *workers) rouse() {
-	w.ready = append(w.ready, w.standing...)
+	w.await(w.standing...)
 	clear(w.standing)
 	w.standing = w.standing[:0]
 }

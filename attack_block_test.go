@@ -1,0 +1,60 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestBlockHandsOutEveryPlace: with handlers that block the source, beside others that are stuck and come and go, the source
+// gets on as soon as there is room for one event more.
+func TestBlockHandsOutEveryPlace(t *testing.T) {
+	const updates = 300
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+			stuck, release := &blockingHandler{blocks: map[int]bool{1: true}, release: make(chan struct{})}, make(chan struct{})
+			p.add(newTestListener(t, p, stuck), newSnapshot(nil))
+			var heard [6]atomic.Int64
+			for i := range heard {
+				slow := random.IntN(2) == 0
+				handler := ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+					if n := heard[i].Add(1); n == updates/2 {
+						<-release
+					} else if slow {
+						runtime.Gosched()
+					}
+				}}
+				delivery := Delivery{Overflow: Block, Max: 1 + random.IntN(3), Parallel: 1 + random.IntN(2)}
+				p.add(newTestListener(t, p, Deliver(handler, delivery)), newSnapshot(nil))
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := range updates {
+					p.admit(1, nil)
+					key := fmt.Sprint("ns/", i%5)
+					p.distribute([]change{{kind: changeUpdate, key: key, old: pod("a", "1"), new: pod("a", "2")}})
+					p.arrived(1)
+				}
+			}()
+			synctest.Wait()
+			assert.False(t, isClosed(done), "some handlers are in a call")
+			close(release)
+			<-done
+			synctest.Wait()
+			for i := range heard {
+				assert.EqualValues(t, updates, heard[i].Load(), "seed %d, handler %d", seed, i)
+			}
+			close(stuck.release)
+		})
+	}
+}
