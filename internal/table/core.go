@@ -19,7 +19,7 @@ type core struct {
 	_ [56]byte
 
 	seed    maphash.Seed
-	keys    hashtab[record]
+	keys    keytab
 	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
@@ -51,7 +51,7 @@ func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 // find returns the object that a key has at a generation at which the caller
 // holds a pin.
 func (c *core) find(gen uint64, key string) words {
-	for s := c.keys.search(maphash.String(c.seed, key)); ; {
+	for s := c.keys.search(hashString(c.seed, key)); ; {
 		r := s.next()
 		if r == nil {
 			return words{}
@@ -62,7 +62,7 @@ func (c *core) find(gen uint64, key string) words {
 	}
 }
 
-func (c *core) hash(key string) uint64 { return maphash.String(c.seed, key) }
+func (c *core) hash(key string) uint64 { return hashString(c.seed, key) }
 
 func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 
@@ -92,7 +92,6 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 		c.n++
 	}
 	r.set(gen, w, &c.log)
-	r.rename(key)
 	return r.id, old
 }
 

@@ -73,7 +73,7 @@ func warmEntering(ixs []*index, values []indexValues) (sum uint64) {
 // guess returns a posting that probably has a value with this hash.
 func (ix *index) guess(hash uint64) *posting {
 	g := ix.values.at(hash)
-	if m := match(g.ctrl.Load(), hash); m != 0 {
+	if m := match(g.Load(), hash); m != 0 {
 		return g.refs[first(m)].Load()
 	}
 	return nil
