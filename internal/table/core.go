@@ -31,8 +31,6 @@ type core struct {
 	rows  *rows
 	log   changes
 	limbo limbo
-	// touched keeps the compiler from leaving out loads that only warm caches.
-	touched uint64
 }
 
 // newCore makes a body for about n objects, whose first batch is gen.
@@ -95,9 +93,9 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 	return r.id, old
 }
 
-// drop deletes a key in the draft gen.
-func (c *core) drop(gen uint64, key string) (id uint32, old words) {
-	r := c.locate(c.hash(key), key)
+// drop deletes a key in the draft gen. hash is that of the key.
+func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) {
+	r := c.locate(hash, key)
 	if r == nil || r.none() {
 		return 0, words{}
 	}

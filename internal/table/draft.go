@@ -199,7 +199,7 @@ func (d *Draft) note(place uint32, former any) {
 // Remove takes the object under a key out again, and returns its place.
 func (d *Draft) Remove(key string) (place uint32, ok bool) {
 	c := d.next.core
-	place, old := c.drop(d.next.gen, key)
+	place, old := c.drop(d.next.gen, key, c.hash(key))
 	if old.none() {
 		return 0, false
 	}
