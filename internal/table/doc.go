@@ -25,7 +25,7 @@
 //     loads: in Snapshot, and in Len and RV.
 //  4. No waiting for readers. A write takes the writers' mutex and no other,
 //     and never looks whether a reader has finished. It does bounded work for
-//     what pins have kept. Growing the hash table (by half) and shrinking the
+//     what pins have kept. Growing the hash table (by a third) and shrinking the
 //     body (to a quarter) are O(n), paid for by as many changes.
 //  5. User code runs before the first change of a batch, or on a body that
 //     nobody sees yet, under the writers' mutex only. If it fails, panics or

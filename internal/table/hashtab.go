@@ -80,7 +80,7 @@ func (s *search[T]) next() *T {
 func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
 	if t.crowded(1) {
-		groups = t.rebuild(len(groups)+len(groups)/2+1, hashOf)
+		groups = t.rebuild(grown(len(groups)), hashOf)
 	}
 	place(groups, hash, e)
 	t.live++

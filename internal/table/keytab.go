@@ -97,8 +97,7 @@ func (s *keySearch) next() *record {
 // of the others if the table has to grow.
 func (t *keytab) insert(hash uint64, r *record, hashOf func(*record) uint64) {
 	if t.crowded(1) {
-		groups := *t.groups.Load()
-		t.rebuild(len(groups)+len(groups)/2+1, hashOf)
+		t.rebuild(grown(len(*t.groups.Load())), hashOf)
 	}
 	placeKey(*t.groups.Load(), hash, r.keyData, r)
 	t.live++
