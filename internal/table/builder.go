@@ -3,10 +3,6 @@
 
 package table
 
-import (
-	"hash/maphash"
-)
-
 // BlockLen objects are filed together: enough for the processor to fetch the
 // memory of several at once, few enough to stay in the first cache.
 const BlockLen = 32
@@ -60,10 +56,10 @@ func (b *builder) add(key string, obj any) {
 func (b *builder) flush() {
 	blk, n := &b.block, b.n
 	for i, key := range blk.keys[:n] {
-		blk.hashes[i] = maphash.String(b.core.seed, key)
+		blk.hashes[i] = hashString(b.core.seed, key)
 	}
 	for _, hash := range blk.hashes[:n] {
-		b.touched += b.core.keys.at(hash).ctrl.Load()
+		b.touched += b.core.keys.at(hash).Load()
 	}
 	for i, key := range blk.keys[:n] {
 		blk.ids[i], _ = b.core.put(b.gen, key, blk.hashes[i], wordsOf(blk.objects[i]))

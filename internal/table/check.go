@@ -81,7 +81,26 @@ func (c *core) verifyRecords() (live, older int, err error) {
 	if used != c.records.held() || used != c.keys.live {
 		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.held(), c.keys.live)
 	}
-	return live, older, nil
+	return live, older, c.keys.verify()
+}
+
+// verify: a slot in use says of the key what its record says, and a free one
+// keeps no key alive.
+func (t *keytab) verify() error {
+	groups := *t.groups.Load()
+	for i := range groups {
+		g := &groups[i]
+		for j := range g.slots {
+			key, r := g.slots[j].load()
+			switch used := g.used()>>(8*j)&0xFF != 0; {
+			case used && key != r.keyData:
+				return fmt.Errorf("slot %d of group %d and record %q differ", j, i, r.key())
+			case !used && key != nil:
+				return fmt.Errorf("slot %d of group %d is free and has a key", j, i)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {

@@ -19,7 +19,7 @@ type core struct {
 	_ [56]byte
 
 	seed    maphash.Seed
-	keys    hashtab[record]
+	keys    keytab
 	records slab[record]
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
@@ -31,8 +31,6 @@ type core struct {
 	rows  *rows
 	log   changes
 	limbo limbo
-	// touched keeps the compiler from leaving out loads that only warm caches.
-	touched uint64
 }
 
 // newCore makes a body for about n objects, whose first batch is gen.
@@ -51,7 +49,7 @@ func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 // find returns the object that a key has at a generation at which the caller
 // holds a pin.
 func (c *core) find(gen uint64, key string) words {
-	for s := c.keys.search(maphash.String(c.seed, key)); ; {
+	for s := c.keys.search(hashString(c.seed, key)); ; {
 		r := s.next()
 		if r == nil {
 			return words{}
@@ -62,7 +60,7 @@ func (c *core) find(gen uint64, key string) words {
 	}
 }
 
-func (c *core) hash(key string) uint64 { return maphash.String(c.seed, key) }
+func (c *core) hash(key string) uint64 { return hashString(c.seed, key) }
 
 func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 
@@ -92,13 +90,12 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 		c.n++
 	}
 	r.set(gen, w, &c.log)
-	r.rename(key)
 	return r.id, old
 }
 
-// drop deletes a key in the draft gen.
-func (c *core) drop(gen uint64, key string) (id uint32, old words) {
-	r := c.locate(c.hash(key), key)
+// drop deletes a key in the draft gen. hash is that of the key.
+func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) {
+	r := c.locate(hash, key)
 	if r == nil || r.none() {
 		return 0, words{}
 	}

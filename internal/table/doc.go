@@ -25,7 +25,7 @@
 //     loads: in Snapshot, and in Len and RV.
 //  4. No waiting for readers. A write takes the writers' mutex and no other,
 //     and never looks whether a reader has finished. It does bounded work for
-//     what pins have kept. Growing the hash table (by half) and shrinking the
+//     what pins have kept. Growing the hash table (by a third) and shrinking the
 //     body (to a quarter) are O(n), paid for by as many changes.
 //  5. User code runs before the first change of a batch, or on a body that
 //     nobody sees yet, under the writers' mutex only. If it fails, panics or
@@ -45,8 +45,8 @@
 //	Table ──▶ core: one body, from one Replace to the next
 //	            published   newest generation that readers may see
 //	            metas       (resourceVersion, number of objects) of the last ones
-//	            keys        hash table: 7 tags and 7 pointers a cache line
-//	              │ key
+//	            keys        hash table: 7 tags, 7 records and where their keys
+//	              │ key     are, in two cache lines
 //	              ▼
 //	            records     slab: chunks of 128, ids are reused
 //	              record{key, object, gen 7, undo} ──▶ past{gen 3, object}
@@ -62,6 +62,14 @@
 // keys. An update with the same index values touches one record and nothing
 // else. The removal of a member from a posting of any size touches at most two
 // leaves: the last member takes the place of the one that goes.
+//
+// Where the time goes is waiting for memory, and what can be waited for at once
+// is. Therefore a slot of keys says what its record says, too: where the key's
+// bytes are. It is a hint. A slot may go to another key between two loads; what
+// counts is the record, and a reader that finds the two at odds searches again
+// by the records alone. A record keeps the first string that it got for its key
+// until it goes to another key. A write tells the processor of the places that
+// it will look at before it does what it can do without them: see prefetch.
 //
 // A record keeps the two words of the object's interface value apart, so that
 // they can be loaded and stored atomically. This and the ids that follow a leaf
@@ -130,8 +138,9 @@
 //
 //   - Generations fall strictly along what was noted; the first is not newer
 //     than published, except within a write.
-//   - keys leads to the record of each key, and to no other. Ids in use and
-//     entries of keys are equally many. An idle record is empty.
+//   - keys leads to the record of each key, and to no other, and has the key
+//     that the record has. Ids in use and entries of keys are equally many. An
+//     idle record is empty, and a free slot has no key.
 //   - A deleted record has an older version behind it.
 //   - All leaves of a posting are full, but the last one with members. Outside
 //     of a write, what a leaf was is kept as a whole.

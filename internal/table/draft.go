@@ -95,13 +95,15 @@ func (d *Draft) Look(b *Block) {
 // fetch brings into the caches what seek is going to look at.
 func (d *Draft) fetch(b *Block) {
 	for _, hash := range b.hashes[:b.N] {
-		b.warm += d.base.keys.at(hash).ctrl.Load()
+		g := d.base.keys.at(hash)
+		g.fetch()
+		b.warm += g.Load()
 	}
 	for i, hash := range b.hashes[:b.N] {
 		g := d.base.keys.at(hash)
 		b.likely[i] = nil
-		if m := match(g.ctrl.Load(), hash); m != 0 {
-			b.likely[i] = g.refs[first(m)].Load()
+		if m := match(g.Load(), hash); m != 0 {
+			_, b.likely[i] = g.slots[first(m)].load()
 		}
 	}
 	for i, r := range b.likely[:b.N] {
@@ -123,7 +125,7 @@ func (d *Draft) hash(b *Block) {
 		if b.Text[i] != nil {
 			b.hashes[i] = maphash.Bytes(d.base.seed, b.Text[i])
 		} else {
-			b.hashes[i] = maphash.String(d.base.seed, b.Keys[i])
+			b.hashes[i] = hashString(d.base.seed, b.Keys[i])
 		}
 	}
 }
@@ -178,10 +180,10 @@ func (d *Draft) makeRoom(n int) {
 	if !c.keys.crowded(n) {
 		return
 	}
-	var larger hashtab[record]
+	var larger keytab
 	larger.reserve(2 * (c.keys.live + n))
 	groups := *larger.groups.Load()
-	c.live(func(_ uint32, r *record) { place(groups, c.hashOf(r), r) })
+	c.live(func(_ uint32, r *record) { placeKey(groups, c.hashOf(r), r.keyData, r) })
 	c.keys.groups.Store(&groups)
 }
 
@@ -197,7 +199,7 @@ func (d *Draft) note(place uint32, former any) {
 // Remove takes the object under a key out again, and returns its place.
 func (d *Draft) Remove(key string) (place uint32, ok bool) {
 	c := d.next.core
-	place, old := c.drop(d.next.gen, key)
+	place, old := c.drop(d.next.gen, key, c.hash(key))
 	if old.none() {
 		return 0, false
 	}

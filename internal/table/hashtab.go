@@ -3,36 +3,12 @@
 
 package table
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
-
-const (
-	groupLen = 7
-
-	// Eight bytes at once: seven tags, and the overflow count in the highest.
-	lowBits     = 0x0001010101010101
-	highBits    = 0x0080808080808080
-	overflowOne = 1 << 56
-	overflowMax = 0xFF
-
-	// A table grows by half when more than 3/4 of its slots are in use: 12 to 18
-	// bytes an entry. Made for a number of entries it is 3/5 full: 1.01 groups
-	// for a hit.
-	fullNum, fullDen = 3, 4
-	roomNum, roomDen = 3, 5
-)
+import "sync/atomic"
 
 // group is one cache line of a hash table: a tag and a pointer for each of its
-// entries. A tag is 0 for a free slot, else 2 to 255.
-//
-// The overflow count says how many entries have this group on their way and
-// live further on; a search ends at the first group where it is 0. So an entry
-// goes without a trace. A count that has reached overflowMax stays there until
-// the table is rebuilt.
+// entries.
 type group[T any] struct {
-	ctrl atomic.Uint64
+	tags
 	refs [groupLen]atomic.Pointer[T]
 }
 
@@ -51,13 +27,8 @@ type hashtab[T any] struct {
 
 // reserve makes room for n entries in an empty table.
 func (t *hashtab[T]) reserve(n int) {
-	groups := make([]group[T], n*roomDen/(roomNum*groupLen)+1)
+	groups := make([]group[T], groupsFor(n))
 	t.groups.Store(&groups)
-}
-
-// home is the group where the search for a hash begins.
-func home(hash uint64, groups int) int {
-	return int(hash >> 32 * uint64(groups) >> 32)
 }
 
 // at returns the group where the search for a hash begins.
@@ -65,28 +36,6 @@ func (t *hashtab[T]) at(hash uint64) *group[T] {
 	groups := *t.groups.Load()
 	return &groups[home(hash, len(groups))]
 }
-
-// match returns a bit for each tag that equals the hash's, and perhaps for some
-// that differ from it in the lowest bit only: the keys decide.
-func match(ctrl, hash uint64) uint64 { return matchTag(ctrl, tag(hash)) }
-
-// matchTag is match for a tag. As there is no tag 1, a free slot matches
-// nothing but 0, and 0 only free slots.
-func matchTag(ctrl, tag uint64) uint64 {
-	x := ctrl ^ tag*lowBits
-	return (x - lowBits) & ^x & highBits
-}
-
-func tag(hash uint64) uint64 {
-	hash &= 0xFF
-	if hash < 2 {
-		hash += 2
-	}
-	return hash
-}
-
-// first is the slot of the lowest bit of a match.
-func first(match uint64) int { return bits.TrailingZeros64(match) >> 3 }
 
 // search walks the entries that may have a hash.
 type search[T any] struct {
@@ -100,7 +49,7 @@ type search[T any] struct {
 func (t *hashtab[T]) search(hash uint64) search[T] {
 	groups := *t.groups.Load()
 	i := home(hash, len(groups))
-	ctrl := groups[i].ctrl.Load()
+	ctrl := groups[i].Load()
 	return search[T]{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
 }
 
@@ -121,7 +70,7 @@ func (s *search[T]) next() *T {
 		if s.i++; s.i == len(s.groups) {
 			s.i = 0
 		}
-		s.ctrl = s.groups[s.i].ctrl.Load()
+		s.ctrl = s.groups[s.i].Load()
 		s.bits = match(s.ctrl, s.hash)
 	}
 }
@@ -131,7 +80,7 @@ func (s *search[T]) next() *T {
 func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
 	if t.crowded(1) {
-		groups = t.rebuild(len(groups)+len(groups)/2+1, hashOf)
+		groups = t.rebuild(grown(len(groups)), hashOf)
 	}
 	place(groups, hash, e)
 	t.live++
@@ -139,7 +88,7 @@ func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 
 // crowded tells that n more entries are too many.
 func (t *hashtab[T]) crowded(n int) bool {
-	return (t.live+n)*fullDen > len(*t.groups.Load())*groupLen*fullNum
+	return crowded(t.live+n, len(*t.groups.Load()))
 }
 
 // place stores an entry in the first free slot on its way, and counts it as
@@ -147,25 +96,12 @@ func (t *hashtab[T]) crowded(n int) bool {
 func place[T any](groups []group[T], hash uint64, e *T) {
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
-		ctrl := g.ctrl.Load()
-		if free := matchTag(ctrl, 0); free != 0 {
-			j := first(free)
+		if j, ok := g.vacant(); ok {
 			g.refs[j].Store(e)
-			g.ctrl.Store(ctrl | tag(hash)<<(8*j))
+			g.take(j, hash)
 			return
 		}
 		g.overflow(+1)
-	}
-}
-
-func (g *group[T]) overflow(by int) {
-	ctrl := g.ctrl.Load()
-	switch {
-	case ctrl>>56 == overflowMax:
-	case by > 0:
-		g.ctrl.Store(ctrl + overflowOne)
-	default:
-		g.ctrl.Store(ctrl - overflowOne)
 	}
 }
 
@@ -175,7 +111,7 @@ func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
 	old := *t.groups.Load()
 	groups := make([]group[T], n)
 	for i := range old {
-		for used := ^matchTag(old[i].ctrl.Load(), 0) & highBits; used != 0; used &= used - 1 {
+		for used := old[i].used(); used != 0; used &= used - 1 {
 			e := old[i].refs[first(used)].Load()
 			place(groups, hashOf(e), e)
 		}
@@ -191,9 +127,9 @@ func (t *hashtab[T]) remove(hash uint64, e *T) *atomic.Pointer[T] {
 	groups := *t.groups.Load()
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
-		for m := match(g.ctrl.Load(), hash); m != 0; m &= m - 1 {
+		for m := match(g.Load(), hash); m != 0; m &= m - 1 {
 			if j := first(m); g.refs[j].Load() == e {
-				g.ctrl.Store(g.ctrl.Load() &^ (0xFF << (8 * j)))
+				g.vacate(j)
 				t.live--
 				return &g.refs[j]
 			}

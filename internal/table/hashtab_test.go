@@ -84,7 +84,7 @@ func TestHashtabLeavesNoTrace(t *testing.T) {
 	}
 	require.Equal(t, groups, len(*tab.groups.Load()))
 	for i := range *tab.groups.Load() {
-		require.Zero(t, (*tab.groups.Load())[i].ctrl.Load(), fmt.Sprint("group ", i))
+		require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
 	}
 }
 

@@ -69,7 +69,7 @@ func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int
 	return ix
 }
 
-func (ix *index) hash(value string) uint64 { return maphash.String(ix.seed, value) }
+func (ix *index) hash(value string) uint64 { return hashString(ix.seed, value) }
 func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
 func (ix *index) post(r ref) *posting      { return ix.posts.at(r.post - 1).Load() }
 func (ix *index) ref(id uint32) *ref       { return &ix.rows.row(id)[ix.column] }

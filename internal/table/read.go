@@ -4,7 +4,6 @@
 package table
 
 import (
-	"hash/maphash"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -14,17 +13,22 @@ import (
 // change of its key is done again once, with a pin.
 //
 // This is the search for keys that are the first candidate of their group, as
-// nearly all are; search does the rest.
+// nearly all are; search does the rest. It is written so that the processor
+// waits for memory twice: for the two lines of the group, and then for the
+// record and the bytes of the key. It goes ahead with these as it expects the
+// record to have the key that the slot has; if not, nothing is lost.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
 	gen := c.published.Load()
-	hash := maphash.String(c.seed, key)
+	hash := hashString(c.seed, key)
 	g := c.keys.at(hash)
-	if m := match(g.ctrl.Load(), hash); m != 0 {
-		r := g.refs[first(m)].Load()
+	g.fetch()
+	if m := match(g.Load(), hash); m != 0 {
+		likely, r := g.slots[first(m)].load()
 		data, n := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen)
 		w := r.words.load()
-		if r.gen.Load() <= gen && int(n) == len(key) && !w.none() && unsafe.String((*byte)(data), n) == key {
+		if r.gen.Load() <= gen && data == likely && int(n) == len(key) && !w.none() &&
+			unsafe.String((*byte)(likely), len(key)) == key {
 			return w.object(), true
 		}
 	}

@@ -96,14 +96,6 @@ func (r *record) start(gen uint64, id uint32, key string, w words) {
 	r.store(w)
 }
 
-// rename takes over another string for the same key: the one that came last is
-// in the cache, and the older one can go. Readers do not care which they see.
-func (r *record) rename(key string) {
-	if key != "" {
-		atomic.StorePointer(&r.keyData, unsafe.Pointer(unsafe.StringData(key)))
-	}
-}
-
 // set gives a record its next object, in the draft gen. It notes the record if
 // the draft has not changed it before.
 func (r *record) set(gen uint64, w words, log *changes) {

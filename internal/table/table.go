@@ -100,6 +100,7 @@ type Table struct {
 		unchecked int
 		singles   []string
 		values    []indexValues
+		ahead     ahead
 	}
 }
 
@@ -139,14 +140,23 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	ixs := *c.indexes.Load()
+	next := &t.w.ahead
+	next.groups(c, ops)
 	rv := c.meta().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
+	next.records(c)
 	values, failures := t.compute(ixs, ops)
 	gen := c.published.Load() + 1
-	for i := range ops {
-		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
+	for rest, of := ops, values; len(rest) > 0; next.records(c) {
+		next.postings(c, ixs, of)
+		n := next.n
+		for i := range rest[:n] {
+			c.apply(gen, &rest[i], next.hashes[i], ixs, of[i*len(ixs):])
+		}
+		rest, of = rest[n:], of[n*len(ixs):]
+		next.groups(c, rest)
 	}
 	clear(values)
 	clear(t.w.singles)
@@ -159,15 +169,15 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 }
 
 // apply makes one change in the draft gen.
-func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
+func (c *core) apply(gen uint64, op *Op, hash uint64, ixs []*index, values []indexValues) {
 	if op.Delete {
-		id, old := c.drop(gen, op.Key)
+		id, old := c.drop(gen, op.Key, hash)
 		if op.Old, op.Had = old.object(), !old.none(); op.Had {
 			c.file(gen, id, ixs, nil)
 		}
 		return
 	}
-	id, old := c.put(gen, op.Key, c.hash(op.Key), wordsOf(op.Object))
+	id, old := c.put(gen, op.Key, hash, wordsOf(op.Object))
 	op.Old, op.Had = old.object(), !old.none()
 	c.file(gen, id, ixs, values)
 }
@@ -175,7 +185,7 @@ func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
 // file brings an object's places up to date. Without values it has none.
 func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 	row := c.rows.row(id)
-	c.touched += c.warm(row, ixs, values)
+	c.warm(row, ixs, values)
 	for i, ix := range ixs {
 		var of indexValues
 		if values != nil {

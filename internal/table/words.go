@@ -4,6 +4,7 @@
 package table
 
 import (
+	"hash/maphash"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
@@ -52,6 +53,11 @@ func (w *words) store(to words) {
 	atomic.StorePointer(&w.data, to.data)
 }
 
+// hashString is maphash.String, by the way with fewer calls.
+func hashString(seed maphash.Seed, s string) uint64 {
+	return maphash.Bytes(seed, unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
 const (
 	cacheLine = 64
 	// warmLen covers the metadata of an API object and the first fields of its
@@ -61,7 +67,8 @@ const (
 
 // Warm has the processor fetch the beginning of what a pointer points to, all
 // of it at once: the functions that look at an object one field after the other
-// would wait for memory at each. It returns a number that means nothing.
+// would wait for memory at each. It returns a number that means nothing. It is
+// for many objects one after the other; see Prefetch for a single one.
 //
 // With the race detector it does nothing, as it looks at fields that are none
 // of its business.
