@@ -10,7 +10,7 @@ TIME ?= 1m
 MODULES := . conformance e2e controllerruntime examples bench/chart
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench bench-check charts apiserver clean
+.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ examples: apiserver ## the demo and the examples
 bench: ## side by side with client-go; prints BENCHMARKS.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
 	@mkdir -p $(BIN)
 	@$(GO) run ./bench -charts docs/charts -json $(BIN)/bench.json $(BENCH_FLAGS)
+
+bench-million: ## the store's rows with 10^6 light objects, as Markdown (about seven minutes, 8 GiB)
+	@$(GO) run ./bench -run '^store/(get|list|byindex|update|add|replace|bytes)' -light -n 1000000 -rounds 3
 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)

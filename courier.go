@@ -104,8 +104,13 @@ func (l *courier) pause(now int64) (state courierState, slow slowListener, more 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slow = l.settleLocked(now)
-	if l.mu.state == courierAtWork && !l.hasReadAllLocked() {
+	switch {
+	case l.mu.state == courierClosed:
+		l.step = step{} // the registration may be kept, what was not delivered need not
+	case !l.hasReadAllLocked():
 		more = l
+	case l.listener.slow.Load():
+		l.listener.slow.Store(false)
 	}
 	return l.mu.state, slow, more
 }
@@ -117,9 +122,10 @@ func (l *courier) rest() courierState {
 	if l.mu.state == courierAtWork && l.hasReadAllLocked() {
 		l.mu.cursor.Leave(&l.listener.processor.mu.log)
 		l.mu.state = courierParked
-		l.step = step{quick: l.step.quick}
-		l.listener.slow.Store(false)
 		l.checkSyncedLocked()
+	}
+	if l.mu.state != courierAtWork {
+		l.step = step{quick: l.step.quick}
 	}
 	return l.mu.state
 }

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // blockingHandler counts calls, and some of them block until it is released or, if exits is set, end their goroutine.
@@ -101,6 +103,32 @@ func randomBlockers(random *rand.Rand) []*blockingHandler {
 		}
 	}
 	return handlers
+}
+
+// TestRemovedHandlerKeepsNoObject: neither what it was told last nor what it would have been told, also if the registration
+// is kept.
+func TestRemovedHandlerKeepsNoObject(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		release := make(chan struct{})
+		var registrations []*processorListener
+		for _, handler := range []ResourceEventHandler{nothing, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { <-release }}} {
+			registrations = append(registrations, newTestListener(t, p, handler))
+			p.add(registrations[len(registrations)-1], newSnapshot(nil))
+		}
+		var objects [][2]weak.Pointer[corev1.Pod]
+		for range 5 {
+			objects = append(objects, distributeUpdate(p))
+		}
+		synctest.Wait()
+		assert.NotZero(t, countAlive(objects))
+		for _, registration := range registrations {
+			p.remove(registration)
+		}
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, countAlive(objects))
+		runtime.KeepAlive(registrations)
+	})
 }
 
 // TestAllHandlersMayRunAtOnce: a call may wait for the calls of all other handlers.
