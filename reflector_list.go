@@ -95,7 +95,7 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: m.r.newListStage(meta.LenList(page))}
+			got = fetched{stage: m.r.newListStage(announcedItems(page))}
 		}
 		return m.r.stagePage(ctx, &got, page)
 	}
@@ -116,6 +116,20 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 	}
 	got.version = accessor.GetResourceVersion()
 	return got, nil
+}
+
+// maxAnnounced bounds the memory that is made ready because a server says that so many items follow.
+const maxAnnounced = 1 << 20
+
+// announcedItems is how many items a list has, as far as its first page tells: servers do not say what follows if the
+// request has a selector.
+func announcedItems(page runtime.Object) int {
+	n := meta.LenList(page)
+	accessor, err := meta.ListAccessor(page)
+	if err != nil || accessor.GetRemainingItemCount() == nil {
+		return n
+	}
+	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), maxAnnounced))
 }
 
 // pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise lists at "" and "0"

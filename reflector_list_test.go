@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,20 @@ func TestListPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is believed up to a bound.
+func TestAnnouncedItems(t *testing.T) {
+	page := func(remaining *int64) apiruntime.Object {
+		list := podList("5", podAt("a", "1"), podAt("b", "1"))
+		list.RemainingItemCount = remaining
+		return list
+	}
+	assert.Equal(t, 2, announcedItems(page(nil)))
+	for remaining, want := range map[int64]int{0: 2, 40: 42, -7: 2, math.MaxInt64: 2 + maxAnnounced} {
+		assert.Equal(t, want, announcedItems(page(&remaining)))
+	}
+	assert.Zero(t, announcedItems(podAt("no list", "1")))
 }
 
 // TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.

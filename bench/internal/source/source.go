@@ -125,7 +125,8 @@ func (g *Generation) page(from, limit int) (*corev1.PodList, error) {
 	page := &corev1.PodList{Items: items}
 	page.ResourceVersion = g.resourceVersion
 	if to < g.size() {
-		page.Continue = strconv.Itoa(to)
+		remaining := int64(g.size() - to)
+		page.Continue, page.RemainingItemCount = strconv.Itoa(to), &remaining
 	}
 	return page, nil
 }
