@@ -98,9 +98,8 @@ func (l *courier) enter(first *change) {
 	}
 }
 
-// pause counts what was delivered, and returns the courier if there is more to deliver. The caller holds the processor's
-// lock.
-func (l *courier) pause(now int64) (state courierState, slow slowListener, more *courier) {
+// pause counts what was delivered, and tells whether there is more to deliver. The caller holds the processor's lock.
+func (l *courier) pause(now int64) (state courierState, slow slowListener, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slow = l.settleLocked(now)
@@ -108,9 +107,9 @@ func (l *courier) pause(now int64) (state courierState, slow slowListener, more 
 	case l.mu.state == courierClosed:
 		l.step = step{} // the registration may be kept, what was not delivered need not
 	case !l.hasReadAllLocked():
-		more = l
+		more = true
 	case l.listener.slow.Load():
-		l.listener.slow.Store(false)
+		l.listener.slow.Store(false) // it has caught up: the next slow call is worth a line again
 	}
 	return l.mu.state, slow, more
 }

@@ -56,6 +56,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 	queue := newInformerQueue(queueOptions{
 		logger:     ptr.Deref(options.Logger, klog.Background()),
 		objectType: options.ObjectType,
+		store:      state,
 		transform:  options.Transform,
 		identifier: options.Identifier,
 		metrics:    options.InformerMetricsProvider,
@@ -64,7 +65,6 @@ func newInformer(options InformerOptions) (*store, Controller) {
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
-	queue.core().keys.store = state.table
 	applier, fresh := newApplier(state), &freshness{}
 	failures := &processFailures{}
 	deliver := func(batch []record, isInInitialList bool) error {
@@ -92,6 +92,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 type queueOptions struct {
 	logger     klog.Logger
 	objectType runtime.Object
+	store      *store // where what comes out of the queue goes; its keys are used again. May be nil
 	transform  TransformFunc
 	identifier InformerNameAndResource
 	metrics    InformerMetricsProvider
@@ -127,5 +128,8 @@ func newInformerQueue(o queueOptions) (queue informerQueue) {
 	core := queue.core()
 	core.transform.function, core.transform.keepCached = o.transform, o.keepCached
 	core.SetLimit(o.limit)
+	if o.store != nil {
+		core.keys.store = o.store.table
+	}
 	return queue
 }

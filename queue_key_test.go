@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 func readerOf(keyFunc KeyFunc) *keyReader {
@@ -127,5 +128,19 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 		got, err := r.keyOf(obj, true)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
+	}
+}
+
+// TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store that it is for.
+func TestInformersFindKeysInTheirStore(t *testing.T) {
+	s := newStore(MetaNamespaceKeyFunc, nil)
+	require.NoError(t, s.Add(podAt("a", "1")))
+	known, ok := s.table.Key([]byte("ns/a"))
+	require.True(t, ok)
+	for _, config := range []queueConfig{{}, {coalesced: true}} {
+		queue := newInformerQueue(queueOptions{logger: klog.Background(), store: s, queueConfig: config})
+		key, err := queue.core().keys.keyOf(podAt("a", "2"), true)
+		require.NoError(t, err)
+		assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
 	}
 }

@@ -146,12 +146,12 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	queue := newInformerQueue(queueOptions{
 		logger:      klog.FromContext(ctx),
 		objectType:  s.objectType,
+		store:       s.store,
 		transform:   s.life.transform,
 		identifier:  s.config.Identifier,
 		metrics:     s.config.InformerMetricsProvider,
 		queueConfig: s.config.queue,
 	})
-	queue.core().keys.store = s.store.table
 	s.processor.merges = s.config.queue.coalesced
 	if !s.config.queue.coalesced { // there, a batch that is held up would keep others from joining it
 		queue.core().direct = s.handleNow

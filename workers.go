@@ -45,9 +45,11 @@ func (w *workers) rouse() {
 	w.standing = w.standing[:0]
 }
 
+func (w *workers) anyReady() bool { return w.first < len(w.ready) }
+
 // take returns the courier that is ready for longest, nil if none is.
 func (w *workers) take() *courier {
-	if w.first == len(w.ready) {
+	if !w.anyReady() {
 		return nil
 	}
 	l := w.ready[w.first]
@@ -61,7 +63,7 @@ func (w *workers) take() *courier {
 // callWorkerLocked has a worker come if one is needed. The caller starts it, when it has released the lock.
 func (p *sharedProcessor) callWorkerLocked() (start bool) {
 	w := &p.mu.workers
-	if w.coming || w.first == len(w.ready) && len(w.standing) == 0 {
+	if w.coming || !w.anyReady() && len(w.standing) == 0 {
 		return false
 	}
 	w.coming = true
@@ -91,20 +93,15 @@ func (p *sharedProcessor) workOn(l *courier) {
 // more. A worker that has just come has none to put down.
 func (p *sharedProcessor) next(last *courier) (l *courier) {
 	var slow slowListener
-	start := false
+	more, start := false, false
 	p.mu.Lock()
 	if last == nil {
 		p.mu.workers.coming = false
-	} else if slow, l = p.putDownLocked(last); l != nil {
-		p.mu.Unlock()
-		slow.log()
-		return l
+	} else {
+		slow, more = p.putDownLocked(last)
 	}
-	if l = p.mu.workers.take(); l == nil && !p.mu.workers.coming && len(p.mu.workers.standing) > 0 {
-		l = p.lingerLocked()
-	}
-	if l != nil {
-		start = p.callWorkerLocked()
+	if l = last; !more {
+		l, start = p.takeNextLocked()
 	}
 	p.mu.Unlock()
 	if start {
@@ -114,16 +111,26 @@ func (p *sharedProcessor) next(last *courier) (l *courier) {
 	return l
 }
 
-// putDownLocked has a courier stand by that has read all, and returns one that has not.
-func (p *sharedProcessor) putDownLocked(l *courier) (slow slowListener, more *courier) {
+// putDownLocked has a courier stand by that has read all. One with more to deliver stays the worker's.
+func (p *sharedProcessor) putDownLocked(l *courier) (slow slowListener, more bool) {
 	state, slow, more := l.pause(p.now())
 	switch {
 	case state == courierClosed:
 		l.listener.courierEnded()
-	case more == nil:
+	case !more:
 		p.mu.workers.standing = append(p.mu.workers.standing, l)
 	}
 	return slow, more
+}
+
+// takeNextLocked returns the courier that is next, nil if the worker is not needed, and whether another worker is to be started
+// because there may be a call.
+func (p *sharedProcessor) takeNextLocked() (l *courier, start bool) {
+	w := &p.mu.workers
+	if l = w.take(); l == nil && !w.coming && len(w.standing) > 0 {
+		l = p.lingerLocked()
+	}
+	return l, l != nil && p.callWorkerLocked()
 }
 
 // lingerLocked lets others run while nobody is ready: the producer may be about to distribute more. If it did not, those who
@@ -135,7 +142,7 @@ func (p *sharedProcessor) lingerLocked() *courier {
 	runtime.Gosched()
 	p.mu.Lock()
 	w.coming = false
-	if w.first == len(w.ready) {
+	if !w.anyReady() {
 		p.parkStandingLocked()
 	}
 	return w.take()
@@ -149,7 +156,7 @@ func (p *sharedProcessor) parkStandingLocked() {
 			p.parkLocked(l)
 		case courierClosed:
 			l.listener.courierEnded()
-		default:
+		default: // there is more for it: whoever distributes that rouses it, but nobody is to rely on it here
 			w.await(l)
 		}
 	}

@@ -79,6 +79,8 @@ func wakeUps(ctx context.Context, from *source.Source, events []watch.Event, rat
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	clocked, latencies := newClockedEvents(events, rate), make([]float64, len(events))
 	handler := clocked.handler(latencies)
 	var calls sync.WaitGroup
@@ -92,7 +94,9 @@ func wakeUps(ctx context.Context, from *source.Source, events []watch.Event, rat
 			}
 		}
 	})
-	err = clocked.play(ctx, stream)
+	if err = clocked.play(ctx, stream); err != nil {
+		cancel()
+	}
 	calls.Wait()
 	slices.Sort(latencies)
 	return latencies, err

@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg.profiles.Enable()
 	quiet()
 	document := describe(ctx, cfg)
+	document.Command = commandOf(cfg, args)
 	floors, err := readFloors(cfg.check)
 	if err != nil {
 		return err
@@ -84,6 +86,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		writeFile(cfg.benchstat, document.WriteBenchstat),
 		floors.Check(document.Rows, rowNames(rows())),
 	)
+}
+
+// commandOf is what to call for the same document: a run of chosen rows is told
+// with its arguments.
+func commandOf(c config, args []string) string {
+	if !c.named {
+		return "make bench"
+	}
+	return "go run ./bench '" + strings.Join(args, "' '") + "'"
 }
 
 // readFloors reads the floors of ratios, if a file is named.

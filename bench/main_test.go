@@ -105,3 +105,8 @@ func TestFloorsNameRowsThatAQuickRunHas(t *testing.T) {
 	_, err = readFloors("no such file")
 	assert.Error(t, err)
 }
+
+func TestCommandOf(t *testing.T) {
+	assert.Equal(t, "make bench", commandOf(config{}, []string{"-json", "x"}))
+	assert.Equal(t, "go run ./bench '-run' '^store/'", commandOf(config{named: true}, []string{"-run", "^store/"}))
+}

@@ -120,10 +120,8 @@ func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
 	return groups
 }
 
-// remove takes out an entry that is in the table. The result still points to
-// it: readers may be about to look there, and need not look for nil. The caller
-// clears it if the entry is to be freed.
-func (t *hashtab[T]) remove(hash uint64, e *T) *atomic.Pointer[T] {
+// remove takes out an entry that is in the table.
+func (t *hashtab[T]) remove(hash uint64, e *T) {
 	groups := *t.groups.Load()
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
@@ -131,7 +129,8 @@ func (t *hashtab[T]) remove(hash uint64, e *T) *atomic.Pointer[T] {
 			if j := first(m); g.refs[j].Load() == e {
 				g.vacate(j)
 				t.live--
-				return &g.refs[j]
+				g.refs[j].Store(nil)
+				return
 			}
 		}
 		g.overflow(-1)

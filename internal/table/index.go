@@ -221,7 +221,7 @@ func (ix *index) leave(gen uint64, r ref) {
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
-		ix.values.remove(ix.hash(p.value), p).Store(nil)
+		ix.values.remove(ix.hash(p.value), p)
 		slot.Store(nil)
 		ix.posts.give(p.id)
 	}

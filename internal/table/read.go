@@ -52,11 +52,6 @@ func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, o
 	}
 }
 
-// GetBytes is Get for a key in a buffer; it does not allocate.
-func (t *Table) GetBytes(key []byte) (obj any, ok bool) {
-	return t.Get(unsafe.String(unsafe.SliceData(key), len(key)))
-}
-
 func (t *Table) getPinned(key string) (obj any, ok bool) {
 	v, p := t.pin()
 	defer t.leave(p)

@@ -42,7 +42,7 @@ func (d *Document) writeHead(b *strings.Builder) {
 		kind = "quick"
 	}
 	fmt.Fprintf(b, "# %s and %s, side by side\n\n", d.Sides[0].Name, d.Sides[1].Name)
-	b.WriteString("Written by `make bench`; do not edit.\n\n| | |\n|---|---|\n")
+	fmt.Fprintf(b, "Written by `%s`; do not edit.\n\n| | |\n|---|---|\n", d.Command)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
 	}

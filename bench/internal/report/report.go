@@ -31,6 +31,8 @@ type Document struct {
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"tookNanoseconds"`
 	Rows    []Row         `json:"rows"`
+	// Command is what to call for the same document.
+	Command string `json:"command"`
 	// Charts is the folder of the pictures that the Markdown shows, as seen
 	// from it; without one it shows none.
 	Charts string `json:"-"`

@@ -32,7 +32,7 @@ func document() *Document {
 		Machine:    measure.Machine{CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, MemoryBytes: 8 << 30, OS: "linux/amd64", Go: "go1.26.8"},
 		Sides:      [2]Side{{"client-go", "v0.37.2"}, {"kinformer", "v0.1.0"}},
 		LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30",
-		Objects: 1000, Rounds: 3, Seed: 1, Quick: true,
+		Command: "make bench", Objects: 1000, Rounds: 3, Seed: 1, Quick: true,
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 90 * time.Second,
 		Rows: []Row{get, sync},
 	}
@@ -49,6 +49,7 @@ func TestMarkdownNamesMachineVersionsAndLoad(t *testing.T) {
 	text := markdown(t, document())
 	for _, want := range []string{
 		"# client-go and kinformer, side by side",
+		"Written by `make bench`; do not edit.",
 		"| machine | Some CPU, 2 cores (GOMAXPROCS 2), 8 GiB |",
 		"| system | linux/amd64, go1.26.8 |",
 		"| client-go | v0.37.2 |",
