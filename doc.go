@@ -30,8 +30,10 @@
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that readers of the store take.
 //     One that fails or panics is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a
 //     handler) and leaves everything else as it was.
-//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It does not wait for a
-//     ListerWatcher that ignores its context. No goroutine of the informer is left.
+//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It does not wait for the
+//     ListerWatcher: no call of List or Watch begins after Run has returned, but one that has begun may still go on, in a
+//     goroutine that ends with the call; what it brings is dropped, and a watch stopped. No other goroutine of the informer
+//     is left.
 //
 // Objects are shared between the store, all handlers and all readers: never change one. KUBE_CACHE_MUTATION_DETECTOR=true
 // in the environment has informers look out for that, at a cost.

@@ -56,6 +56,8 @@ type reflectorConfig struct {
 	tuning reflectorTuning
 	// report is where the reflector tells what it does; nil: one that nobody reads.
 	report *reflectorReport
+	// spawn runs a function in a goroutine of its own; nil: by a go statement.
+	spawn func(func())
 }
 
 // reflector keeps a store equal, eventually, to a collection on the server: it takes the whole state by a list or a
@@ -65,7 +67,7 @@ type reflectorConfig struct {
 // Guarantees:
 //   - The store is called by one goroutine at a time, in the order of the server's events.
 //   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is left behind: what it
-//     returns later is dropped, a watch is stopped.
+//     returns later is dropped, a watch is stopped. None of its methods is called after run has returned.
 //   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a panic inside the
 //     ListerWatcher is thrown again in the goroutine that runs the reflector.
 //   - Objects never appear in logs or errors, only their types and keys.

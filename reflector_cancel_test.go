@@ -223,3 +223,63 @@ func TestResyncEndsTheRound(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingBeginsAfterTheEnd stops the goroutine of a request where it has been started and has not done anything yet, for
+// longer than the reflector runs: the ListerWatcher is not called any more. One that got as far as the call is not held back.
+func TestNothingBeginsAfterTheEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		noStream bool
+		hold     int // which request is stopped, from 1
+		want     []string
+	}{
+		"list":   {true, 1, nil},
+		"watch":  {true, 2, []string{"list rv=0 limit=500"}},
+		"stream": {false, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, held, n := &fakeServer{noStream: tc.noStream, list: listOf(podList("5")), watch: watches()}, make(chan func(), 1), 0
+				r := newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}, spawn: func(f func()) {
+					if n++; n == tc.hold {
+						held <- f
+						return
+					}
+					go f()
+				}})
+				stop := inBackground(t, r)
+				synctest.Wait()
+				stop()
+				(<-held)()
+				assert.Equal(t, tc.want, server.asked())
+				assert.EqualValues(t, len(tc.want), r.report.lists.Load()+r.report.watches.Load(), "no request was made, and none is counted")
+			})
+		})
+	}
+}
+
+// TestRequestGivenUpByAResync: a request that a failed resync gives up before it has begun is not made later, next to those of
+// the round that follows.
+func TestRequestGivenUpByAResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held, n := make(chan func(), 1), 0
+		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()}
+		store := &storeLog{fail: func(entry string) error {
+			if entry == "resync" {
+				return errors.New("cannot")
+			}
+			return nil
+		}}
+		r := newReflector(reflectorConfig{listerWatcher: server, store: store, backoff: second(), resyncPeriod: time.Second, spawn: func(f func()) {
+			if n++; n == 2 {
+				held <- f
+				return
+			}
+			go f()
+		}})
+		stop := inBackground(t, r)
+		time.Sleep(2500 * time.Millisecond) // the resync has failed, and another round has listed
+		(<-held)()
+		assert.Equal(t, []string{"list rv=0 limit=500", "list rv=5 limit=0", "watch rv=5"}, server.asked())
+		stop()
+	})
+}

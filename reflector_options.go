@@ -87,6 +87,9 @@ func (c reflectorConfig) withDefaults() reflectorConfig {
 	if c.report == nil {
 		c.report = newReflectorReport()
 	}
+	if c.spawn == nil {
+		c.spawn = func(f func()) { go f() }
+	}
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,13 +43,18 @@ type answer[T any] struct {
 }
 
 // request calls send in a goroutine of its own and waits for it as await does, so that a send that ignores its context
-// holds up nobody. An answer that nobody waits for any more is handed to discard if it is a value, and reported if it
-// is a panic. A panic that is waited for goes on in the caller with its original value. Whatever else comes after the
-// context ended is late, too.
+// holds up nobody. No call begins after request has returned: the goroutine claims its call, or there is none. An answer
+// that nobody waits for any more is handed to discard if it is a value, and reported if it is a panic. A panic that is waited
+// for goes on in the caller with its original value. Whatever else comes after the context ended is late, too.
 func request[T any](ctx context.Context, m *machine, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
+	var claimed atomic.Bool // by the goroutine before it calls send, or by request when it returns: the first one has it
+	defer claimed.Store(true)
 	defer close(gone)
-	go func() {
+	m.r.spawn(func() {
+		if !claimed.CompareAndSwap(false, true) {
+			return
+		}
 		got := answer[T]{err: errNoAnswer} // stays if send ends its goroutine
 		defer func() {
 			if p := recover(); p != nil {
@@ -61,7 +67,7 @@ func request[T any](ctx context.Context, m *machine, send func(context.Context) 
 			}
 		}()
 		got.value, got.err = send(ctx)
-	}()
+	})
 
 	var none T
 	got, err := await(ctx, m, answers)
