@@ -26,7 +26,8 @@ type reflectorReport struct {
 		mode      ListMode
 		err       error // the last one, kept when requests succeed again
 		errAt     time.Time
-		failures  int       // since the last success
+		failures  int       // since the last success, those between two waits being one
+		counted   bool      // whether there was one since the last wait
 		refused   bool      // the server did not know the position
 		stopped   bool      // by the error policy
 		listUntil time.Time // until then LIST replaces watch-lists
@@ -54,6 +55,8 @@ func (p *reflectorReport) enter(phase reflectorPhase) {
 	defer p.mu.Unlock()
 	p.mu.phase = phase.exported()
 	switch phase {
+	case backingOff:
+		p.mu.counted = false
 	case listing:
 		p.mu.mode = ListModeList
 	case streaming:
@@ -64,19 +67,23 @@ func (p *reflectorReport) enter(phase reflectorPhase) {
 // event notes that the server was heard of at now.
 func (p *reflectorReport) event(now time.Time) { p.heard.Store(now.UnixNano()) }
 
-// failed notes a request, or the following of a watch, that ended with err.
+// failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
+// after the watch-list that it replaces, is one failure.
 func (p *reflectorReport) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.err, p.mu.errAt = err, p.mu.clock.Now()
-	p.mu.failures++
+	if !p.mu.counted {
+		p.mu.counted = true
+		p.mu.failures++
+	}
 }
 
 // succeeded notes that a watch is open, on a published state.
 func (p *reflectorReport) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.failures = 0
+	p.mu.failures, p.mu.counted = 0, false
 }
 
 // takesOver notes that the whole state is asked for.

@@ -27,7 +27,8 @@ type Status struct {
 	LastError error
 	// LastErrorAt is when LastError came; zero if there was none.
 	LastErrorAt time.Time
-	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last established.
+	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last established. Requests that fail
+	// one right after the other, as a watch-list and the list that replaces it, count once.
 	Attempts int
 	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was ago. Zero and 0 before
 	// the first. Servers send a bookmark each minute or so, even if nothing changes.
