@@ -4,7 +4,9 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -47,7 +49,32 @@ func callTransform(transform TransformFunc, obj any) (result any, err error) {
 			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
 		}
 	}()
-	return transform(obj)
+	return transformed(transform, obj)
+}
+
+// errNilTransformed is the error of a transform function that returns neither an object nor an error: nobody who reads a
+// store expects a nil in it. Objects that are not wanted are to be left out by a selector.
+var errNilTransformed = errors.New("transform function returned nil without an error: it must return an object, a smaller one if need be")
+
+// transformed calls the function. The object is not nil, of whatever type, unless there is an error.
+func transformed(transform TransformFunc, obj any) (any, error) {
+	result, err := transform(obj)
+	if err == nil && isNothing(result) {
+		return nil, errNilTransformed
+	}
+	return result, err
+}
+
+// isNothing reports whether v is nil, or a nil value of a type that has one.
+func isNothing(v any) bool {
+	switch value := reflect.ValueOf(v); value.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return value.IsNil()
+	default:
+		return false
+	}
 }
 
 func (t *transformer) note(key string, err error) {

@@ -33,7 +33,8 @@ var (
 type StoreOption = func(*store)
 
 // WithTransformer has every object pass through transformer on its way in (Add, Update, Replace). The key is computed
-// before. A call whose object cannot be transformed returns the error and changes nothing.
+// before. A call whose object cannot be transformed returns the error and changes nothing; a transformer that returns nil,
+// of whatever type, cannot transform.
 func WithTransformer(transformer TransformFunc) StoreOption {
 	return func(s *store) { s.transformer = transformer }
 }
@@ -110,7 +111,7 @@ func (s *store) admit(obj any) (key string, stored any, err error) {
 	if s.transformer == nil {
 		return key, obj, nil
 	}
-	if stored, err = s.transformer(obj); err != nil {
+	if stored, err = transformed(s.transformer, obj); err != nil {
 		return "", nil, fmt.Errorf("transforming: %w", err)
 	}
 	return key, stored, nil
