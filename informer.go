@@ -13,9 +13,10 @@ import (
 )
 
 // NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while the Controller runs, and
-// calls options.Handler for each change after the store has it. The handler runs in the controller's goroutine: while it is
-// busy, changes wait in the queue. A panic of the handler is reported, and unless utilruntime.ReallyCrash is set the next
-// change follows. The Store is for reading only; it is an Indexer as well.
+// calls options.Handler for each change after the store has it, and before the store has a later one of the same object. The
+// handler runs in the controller's goroutine: while it is busy, changes wait in the queue. A panic of the handler is
+// reported, and unless utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is an
+// Indexer as well.
 //
 // A handler that is to be shared, added or removed later needs NewSharedIndexInformer.
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
@@ -53,7 +54,7 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 func newInformer(options InformerOptions) (*store, Controller) {
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
-	queue := newInformerQueue(queueOptions{
+	queue := newInformerFIFO(queueOptions{
 		logger:     ptr.Deref(options.Logger, klog.Background()),
 		objectType: options.ObjectType,
 		store:      state,
@@ -83,7 +84,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
-	}, failures, func() error { return queue.popAll(deliver) })
+	}, failures, func() error { return queue.popUnique(deliver) })
 	c.store, c.fresh = state, fresh
 	return state, c
 }
@@ -110,26 +111,35 @@ type informerQueue interface {
 }
 
 // newInformerQueue returns the queue of our own informers, a Replace as one: changes in order of arrival, or coalesced.
-func newInformerQueue(o queueOptions) (queue informerQueue) {
+func newInformerQueue(o queueOptions) informerQueue {
 	if o.coalesced {
-		queue = newCoalescedFIFO(o.logger, fmt.Sprintf("CoalescedFIFO %T", o.objectType), o.identifier, o.metrics)
-	} else {
-		queue = NewRealFIFOWithOptions(RealFIFOOptions{
-			Logger:                &o.logger,
-			Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
-			KeyFunction:           MetaNamespaceKeyFunc,
-			Identifier:            o.identifier,
-			MetricsProvider:       o.metrics,
-			AtomicEvents:          true,
-			UnlockWhileProcessing: true,
-			EmitDeltaTypeBookmark: true,
-		})
+		queue := newCoalescedFIFO(o.logger, fmt.Sprintf("CoalescedFIFO %T", o.objectType), o.identifier, o.metrics)
+		o.applyTo(queue.core())
+		return queue
 	}
-	core := queue.core()
+	return newInformerFIFO(o)
+}
+
+// newInformerFIFO is newInformerQueue for changes in order of arrival.
+func newInformerFIFO(o queueOptions) *RealFIFO {
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{
+		Logger:                &o.logger,
+		Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
+		KeyFunction:           MetaNamespaceKeyFunc,
+		Identifier:            o.identifier,
+		MetricsProvider:       o.metrics,
+		AtomicEvents:          true,
+		UnlockWhileProcessing: true,
+		EmitDeltaTypeBookmark: true,
+	})
+	o.applyTo(queue.core())
+	return queue
+}
+
+func (o queueOptions) applyTo(core *recordQueue) {
 	core.transform.function, core.transform.keepCached = o.transform, o.keepCached
 	core.SetLimit(o.limit)
 	if o.store != nil {
 		core.keys.store = o.store.table
 	}
-	return queue
 }

@@ -17,7 +17,7 @@ type RealFIFO struct {
 	recordQueue
 	arrivals arrivals // guarded by mu
 	atomic   bool
-	seen     map[string]struct{} // the keys of the batch that PopBatch is putting together; guarded by mu
+	seen     map[string]struct{} // memory of batchLocked; guarded by mu
 }
 
 var (
@@ -168,6 +168,12 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		}
 		return processBatch(deltas, isInInitialList)
 	})
+}
+
+// popUnique is PopBatch in the typed form, for a consumer that calls the user once the store has a batch: what is told of
+// an object is then what the store has.
+func (f *RealFIFO) popUnique(process processFunc) error {
+	return f.pop("RealFIFO PopBatch Process", f.batchLocked, process)
 }
 
 // batchLocked is the count of PopBatch.
