@@ -26,10 +26,11 @@ type controller struct {
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
-	tuning reflectorTuning
-	report *reflectorReport
-	store  *store     // where take brings it, nil if that is the user's business
-	fresh  *freshness // of store, nil with it
+	identity InformerNameAndResource // may be zero
+	tuning   reflectorTuning
+	report   *reflectorReport
+	store    *store     // where take brings it, nil if that is the user's business
+	fresh    *freshness // of store, nil with it
 
 	mu struct {
 		sync.RWMutex
@@ -109,6 +110,7 @@ func (c *controller) start(ctx context.Context) *reflector {
 		listerWatcher:     c.config.ListerWatcher,
 		expectedType:      c.config.ObjectType,
 		typeDescription:   c.config.ObjectDescription,
+		resource:          resourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType),
 		store:             c.config.Queue,
 		resyncPeriod:      c.config.FullResyncPeriod,
 		shouldResync:      c.config.ShouldResync,

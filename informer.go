@@ -85,7 +85,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return queue.popUnique(deliver) })
-	c.store, c.fresh = state, fresh
+	c.store, c.fresh, c.identity = state, fresh, options.Identifier
 	return state, c
 }
 

@@ -19,9 +19,11 @@ import (
 // reflectorConfig is what a reflector is made of. listerWatcher and store are required, every other zero value works.
 // The reflector keeps the config and does not change it.
 type reflectorConfig struct {
-	// name identifies the reflector in logs and errors; empty: file:line of the nearest caller outside of this
-	// package and of client-go's.
+	// name identifies the reflector in logs and errors; empty: the resource, if it is known, and file:line of the nearest
+	// caller outside of this package and of client-go's.
 	name string
+	// resource is what is reflected, as it is called in the default name; may be empty.
+	resource string
 	// typeDescription says in words what is reflected; empty: derived from expectedType.
 	typeDescription string
 	// listerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream lists.

@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/naming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -61,6 +64,9 @@ const (
 func (c reflectorConfig) withDefaults() reflectorConfig {
 	if c.name == "" {
 		c.name = callsiteName()
+		if c.resource != "" {
+			c.name = fmt.Sprintf("%s (%s)", c.resource, c.name)
+		}
 	}
 	if c.typeDescription == "" {
 		c.typeDescription = describeType(c.expectedType)
@@ -127,6 +133,15 @@ func describeType(example any) string {
 		return gvk.String()
 	}
 	return reflect.TypeOf(example).String()
+}
+
+// resourceName is how the reflector of an informer calls what it reflects: resource.version.group where the informer was told,
+// else what its objects are.
+func resourceName(gvr schema.GroupVersionResource, description string, example any) string {
+	if gvr.Resource == "" {
+		return cmp.Or(description, describeType(example))
+	}
+	return strings.TrimRight(gvr.Resource+"."+gvr.Version+"."+gvr.Group, ".")
 }
 
 // callsiteName is file:line of the nearest caller outside of this package and of client-go's tools/cache.

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,4 +135,42 @@ func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// TestNamesOfInformersReflectors: the name tells what is reflected, by the resource where the informer knows it, and where it
+// was started. Errors such as that of a very short watch have nothing else.
+func TestNamesOfInformersReflectors(t *testing.T) {
+	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+	widgets := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})
+	config := func() *Config {
+		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}}
+	}
+	for name, tc := range map[string]struct {
+		want string
+		run  Controller
+	}{
+		"by resource":        {"pods.v1", informerOf(&fakeServer{}, WithIdentifier(pods, nil), WithObjectDescription("d"))},
+		"by resource, group": {"widgets.v2.g.example", informerOf(&fakeServer{}, WithIdentifier(widgets, nil))},
+		"by description":     {"d", informerOf(&fakeServer{}, WithObjectDescription("d"))},
+		"by type":            {"*v1.Pod", informerOf(&fakeServer{})},
+		"controller":         {"*v1.Pod", New(config())},
+		"simple informer": {"pods.v1", func() Controller {
+			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}, Identifier: pods})
+			return c
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			var c *controller
+			if shared, ok := tc.run.(*sharedIndexInformer); ok {
+				shared.RunWithContext(ctx)
+				c = shared.life.controller
+			} else {
+				c = tc.run.(*controller)
+				c.RunWithContext(ctx)
+			}
+			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_options_test\.go:\d+\)$`, c.mu.reflector.name)
+		})
+	}
 }

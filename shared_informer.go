@@ -165,7 +165,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.handle) })
-	c.report, c.tuning, c.store = s.report, s.config.reflector, s.store
+	c.report, c.tuning, c.store, c.identity = s.report, s.config.reflector, s.store, s.config.Identifier
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }
