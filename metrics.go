@@ -17,12 +17,16 @@ var sharedMetrics struct {
 }
 
 // SetInformerMetricsProvider sets the provider of the metrics of every queue and store made afterwards that is not given
-// one of its own. The first call in the process wins; later ones do nothing. It may be called from any goroutine.
+// one of its own. The first call in the process wins; later ones, and nil, do nothing. It may be called from any goroutine.
 //
-// The call is forwarded to client-go, so that informers of both libraries report to the same provider. The reverse is not
-// possible: a provider that was set on client-go alone (importing k8s.io/component-base/metrics/prometheus/clientgo does
-// that) cannot be read back and has to be set here as well, or given as SharedIndexInformerOptions.InformerMetricsProvider.
+// The call is forwarded to client-go, so that informers of both libraries report to the same provider. A program that sets
+// its provider on client-go alone, as importing k8s.io/component-base/metrics/prometheus/clientgo does, need not call it:
+// what has no provider here reports to that one. The log says once if an informer has a name for metrics and there is no
+// provider anywhere.
 func SetInformerMetricsProvider(provider InformerMetricsProvider) {
+	if provider == nil {
+		return
+	}
 	clientgo.SetInformerMetricsProvider(provider)
 	sharedMetrics.Lock()
 	defer sharedMetrics.Unlock()
@@ -31,7 +35,7 @@ func SetInformerMetricsProvider(provider InformerMetricsProvider) {
 	}
 }
 
-// metricsProvider returns the given provider, or the process-wide one, or nil when there is neither.
+// metricsProvider returns the given provider, or the one that was set here, or nil when there is neither.
 func metricsProvider(own InformerMetricsProvider) InformerMetricsProvider {
 	if own != nil {
 		return own
@@ -54,23 +58,28 @@ type queueMetrics struct {
 }
 
 func newQueueMetrics(id InformerNameAndResource, own InformerMetricsProvider) queueMetrics {
-	provider := metricsProvider(own)
-	if provider == nil || !id.Reserved() {
-		return queueMetrics{depth: noMetric{}, latency: noMetric{}}
+	if id.Reserved() {
+		if provider := metricsProvider(own); provider != nil {
+			return queueMetrics{depth: provider.NewQueuedItemMetric(id), latency: provider.NewProcessingLatencyMetric(id)}
+		}
+		if metrics, ok := clientGoQueueMetrics(id); ok {
+			return metrics
+		}
 	}
-	return queueMetrics{
-		depth:   provider.NewQueuedItemMetric(id),
-		latency: provider.NewProcessingLatencyMetric(id),
-	}
+	return queueMetrics{depth: noMetric{}, latency: noMetric{}}
 }
 
 // newVersionMetric returns the gauge that follows a store's resourceVersion.
 func newVersionMetric(id InformerNameAndResource, own InformerMetricsProvider) GaugeMetric {
-	provider := metricsProvider(own)
-	if provider == nil || !id.Reserved() {
-		return noMetric{}
+	if id.Reserved() {
+		if provider := metricsProvider(own); provider != nil {
+			return provider.NewStoreResourceVersionMetric(id)
+		}
+		if metric, ok := clientGoVersionMetric(id); ok {
+			return metric
+		}
 	}
-	return provider.NewStoreResourceVersionMetric(id)
+	return noMetric{}
 }
 
 // versionDigits is how many trailing digits of a resourceVersion a float64 gauge holds exactly.

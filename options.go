@@ -33,8 +33,8 @@ func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtim
 	}
 }
 
-// WithIdentifier names the informer for its metrics, which go to the given provider, or if that is nil to the one of
-// SetInformerMetricsProvider.
+// WithIdentifier names the informer for its metrics, which go to the given provider, or if that is nil to that of the
+// process, see SetInformerMetricsProvider.
 func WithIdentifier(identifier InformerNameAndResource, metrics InformerMetricsProvider) Option {
 	return func(c *informerConfig) {
 		c.Identifier, c.InformerMetricsProvider = identifier, metrics

@@ -39,8 +39,8 @@ func WithTransformer(transformer TransformFunc) StoreOption {
 	return func(s *store) { s.transformer = transformer }
 }
 
-// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider means the
-// one that SetInformerMetricsProvider left.
+// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider means that
+// of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
 	return func(s *store) {
 		WithThreadSafeStoreMetrics(identifier, metrics)(s.threadSafeMap)

@@ -30,7 +30,7 @@ var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
 type ThreadSafeStoreOption = func(*threadSafeMap)
 
 // WithThreadSafeStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider
-// means the one that SetInformerMetricsProvider left.
+// means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
 		m.versionMetric = nil

@@ -1,0 +1,128 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics_test is a program that gets its informer metrics by importing k8s.io/component-base, as Kubernetes'
+// own components do, and calls no SetInformerMetricsProvider.
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/factory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var podsResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
+// named reserves an informer name until the end of the test.
+func named(t *testing.T, name string) *cache.InformerName {
+	t.Helper()
+	n, err := cache.NewInformerName(name)
+	require.NoError(t, err)
+	t.Cleanup(n.Release)
+	return n
+}
+
+// runSynced runs what is run until it has synced, and returns when it has ended.
+func runSynced(t *testing.T, c cache.Controller) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.RunWithContext(ctx) }()
+	synced := cache.WaitFor(t.Context(), "", c.HasSyncedChecker())
+	cancel()
+	<-ended
+	require.True(t, synced)
+}
+
+// scrape returns the samples that the process exposes for an informer's name, as "metric value" lines.
+func scrape(t *testing.T, name string) map[string]string {
+	t.Helper()
+	response := httptest.NewRecorder()
+	legacyregistry.Handler().ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, response.Code)
+	labels := fmt.Sprintf(`{group="",name=%q,resource="pods",version="v1"}`, name)
+	samples := map[string]string{}
+	for line := range strings.Lines(response.Body.String()) {
+		if metric, value, found := strings.Cut(strings.TrimSpace(line), labels+" "); found {
+			samples[metric] = value
+		}
+	}
+	return samples
+}
+
+// TestImportAlonePublishes: whatever makes the informer, and with client-go's own as the yardstick.
+func TestImportAlonePublishes(t *testing.T) {
+	const objects = 3
+	makers := map[string]func(cache.ListerWatcher, cache.InformerNameAndResource) cache.Controller{
+		"client-go": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
+			return clientgo.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id})
+		},
+		"shared": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
+			return cache.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{Identifier: id})
+		},
+		"coalesced": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
+			return cache.InformerFunc(cache.WithIdentifier(id, nil), cache.WithCoalescedQueue())(lw, &corev1.Pod{}, 0, nil)
+		},
+		"unshared": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
+			_, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &corev1.Pod{}, Identifier: id})
+			return c
+		},
+	}
+	for name, make := range makers {
+		t.Run(name, func(t *testing.T) {
+			source := cachetest.New()
+			for i := range objects {
+				source.Create(pod(fmt.Sprint(i)))
+			}
+			runSynced(t, make(source, named(t, name).WithResource(podsResource)))
+			samples := scrape(t, name)
+			assert.Equal(t, fmt.Sprint(source.ResourceVersion()), samples["informer_store_resource_version"])
+			assert.Equal(t, "0", samples["informer_queued_items"])
+			assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+		})
+	}
+}
+
+// TestFactoryPublishes: the name goes to the wrapped factory only.
+func TestFactoryPublishes(t *testing.T) {
+	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("a")), 0, informers.WithInformerName(named(t, "factory"))))
+	runSynced(t, f.Core().V1().Pods().Informer())
+	samples := scrape(t, "factory")
+	assert.Contains(t, samples, "informer_store_resource_version")
+	assert.Equal(t, "0", samples["informer_queued_items"])
+	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+}
+
+// TestReleasedNamePublishesNothing: a gauge of the import looks at the identity itself.
+func TestReleasedNamePublishesNothing(t *testing.T) {
+	name := named(t, "released")
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil, cache.WithStoreMetrics(name.WithResource(podsResource), nil))
+	require.NoError(t, store.Replace(nil, "7"))
+	name.Release()
+	require.NoError(t, store.Replace(nil, "9"))
+	assert.Equal(t, "7", scrape(t, "released")["informer_store_resource_version"])
+}

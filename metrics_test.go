@@ -1,0 +1,143 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// captureLog has what is logged at V(0) go to the result until the test ends.
+func captureLog(t *testing.T) *logged {
+	t.Helper()
+	var lines logged
+	t.Cleanup(klog.CaptureState().Restore)
+	klog.SetLogger(funcr.New(lines.write, funcr.Options{}))
+	return &lines
+}
+
+// nameInformers returns identities with one informer name, and lets warnings that other tests caused be given again.
+func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
+	t.Helper()
+	t.Cleanup(ResetInformerNamesForTesting)
+	warned.Clear()
+	name, err := NewInformerName(t.Name())
+	require.NoError(t, err)
+	return func(resource string) InformerNameAndResource {
+		return name.WithResource(schema.GroupVersionResource{Resource: resource})
+	}
+}
+
+// Nothing in these tests sets a provider for the process: e2e/metrics is a program in which an import does.
+
+func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
+	named, lines := nameInformers(t), captureLog(t)
+	for _, resource := range []string{"a", "b"} {
+		id := named(resource)
+		s := newStore(itemKey, nil, WithStoreMetrics(id, nil))
+		assert.Nil(t, s.versionMetric)
+		q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
+		assert.False(t, q.measured)
+		assert.Equal(t, queueMetrics{noMetric{}, noMetric{}}, q.metrics)
+	}
+	said := lines.take()
+	require.Len(t, said, 1)
+	assert.Contains(t, said[0], "no provider is set")
+	assert.Contains(t, said[0], "SetInformerMetricsProvider")
+	assert.Contains(t, said[0], t.Name())
+}
+
+func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
+	named, lines := nameInformers(t), captureLog(t)
+	id := named("a")
+	provider := &gauges{}
+	_ = NewStore(itemKey)
+	_ = NewStore(itemKey, WithStoreMetrics(InformerNameAndResource{}, nil))
+	_ = NewStore(itemKey, WithStoreMetrics(id, provider))
+	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
+	_ = NewDeltaFIFOWithOptions(DeltaFIFOOptions{})
+	assert.Empty(t, lines.take())
+}
+
+// TestUnknownClientGoIsLoggedOnce: a later client-go may keep its metrics elsewhere.
+func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
+	id, lines := nameInformers(t)("a"), captureLog(t)
+	moved := &struct{ metrics struct{ renamed GaugeMetric } }{}
+	for range 2 {
+		_, ok := clientGoMetric[GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
+		assert.False(t, ok)
+	}
+	said := lines.take()
+	require.Len(t, said, 1)
+	assert.Contains(t, said[0], "not known for this version")
+	assert.Contains(t, said[0], "SetInformerMetricsProvider")
+	assert.Contains(t, said[0], t.Name())
+}
+
+func TestHiddenField(t *testing.T) {
+	type inner struct {
+		gauge   GaugeMetric
+		nothing GaugeMetric
+		number  int
+	}
+	set := &gauge{}
+	owner := &struct {
+		pointer *inner
+		direct  inner
+		missing *inner
+	}{pointer: &inner{gauge: set}, direct: inner{gauge: set}}
+	for name, tc := range map[string]struct {
+		owner any
+		path  []string
+		found bool
+	}{
+		"behind a pointer":      {owner, []string{"pointer", "gauge"}, true},
+		"of a struct":           {owner, []string{"direct", "gauge"}, true},
+		"no such field":         {owner, []string{"direct", "gouge"}, false},
+		"no such struct":        {owner, []string{"elsewhere", "gauge"}, false},
+		"of another type":       {owner, []string{"direct", "number"}, false},
+		"not a struct":          {owner, []string{"direct", "number", "gauge"}, false},
+		"nil":                   {owner, []string{"direct", "nothing"}, false},
+		"behind a nil pointer":  {owner, []string{"missing", "gauge"}, false},
+		"of no pointer":         {*owner, []string{"direct", "gauge"}, false},
+		"of nothing":            {nil, []string{"gauge"}, false},
+		"the owner is no field": {owner, nil, false},
+	} {
+		field, ok := hiddenField[GaugeMetric](tc.owner, tc.path...)
+		assert.Equal(t, tc.found, ok, name)
+		if tc.found {
+			assert.Same(t, set, field, name)
+		}
+	}
+}
+
+// TestClientGoKeepsItsMetricsWhereWeLook fails at an upgrade that moves them.
+func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
+	id, provider := nameInformers(t)("a"), &gauges{}
+	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
+	depth, ok := hiddenField[GaugeMetric](queue, "metrics", "numberOfQueuedItem")
+	assert.True(t, ok)
+	assert.Same(t, &provider.depth, depth)
+	latency, ok := hiddenField[HistogramMetric](queue, "metrics", "processingLatency")
+	assert.True(t, ok)
+	assert.Same(t, &provider.latencies, latency)
+	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, provider))
+	version, ok := hiddenField[GaugeMetric](store, "metrics", "storeResourceVersion")
+	assert.True(t, ok)
+	assert.Same(t, &provider.version, version)
+}
+
+// TestNilProviderIsNone: client-go takes it for one, and panics at the next named informer.
+func TestNilProviderIsNone(t *testing.T) {
+	SetInformerMetricsProvider(nil)
+	id := nameInformers(t)("a")
+	assert.Equal(t, noMetric{}, newVersionMetric(id, nil))
+}
