@@ -7,10 +7,16 @@ GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
 FUZZED := . e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
-MODULES := . conformance e2e controllerruntime examples bench/chart
+MODULES := . conformance e2e controllerruntime examples bench/chart tools
+# The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
+OURS := unit conformance-suite e2e embedded controllerruntime examples
+FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
+# What is given to every go test.
+TESTFLAGS ?=
+N ?= 10
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz vulncheck test check format vet staticcheck unit conformance e2e controllerruntime examples bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak fuzz vulncheck test flaky suites check format vet staticcheck $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,7 +25,15 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 	@cd examples && $(GO) build -o $(BIN)/demo ./demo
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
-test: check conformance e2e controllerruntime examples ## all tests
+test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
+	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit conformance-suite foreign-cache foreign-packages apiserver e2e embedded \
+		controllerruntime foreign-controllerruntime examples
+
+flaky: suites apiserver ## every suite N times (those of others once) beside two busy loops; goes on where it was interrupted
+	@TESTFLAGS=-count=1 $(BIN)/suites -n $(N) -busy 2 -state $(BIN)/flaky -once '$(FOREIGN)' $(OURS) $(FOREIGN)
+
+suites:
+	@cd tools && $(GO) build -o $(BIN)/suites ./suites
 
 check: format vet staticcheck unit ## the quick part: format, vet, staticcheck, unit and model tests with -race
 
@@ -27,19 +41,31 @@ format: ## fail on files that gofmt would change
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
 
 vet: ## go vet in every module
-	@for m in $(MODULES); do echo "vet $$m"; (cd $$m && $(GO) vet ./...) || exit 1; done
+	@rc=0; for m in $(MODULES); do echo "vet $$m"; (cd $$m && $(GO) vet ./...) || rc=1; done; exit $$rc
 
 staticcheck: ## staticcheck in every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
-	for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || exit 1; done
+	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
 
-unit: ## unit and model tests of the root module, with -race
-	$(GO) test -race -timeout 10m ./...
-	cd bench/chart && $(GO) test -race -timeout 2m ./...
+unit: ## unit and model tests of the root module, with -race, and of the tools
+	@rc=0; for m in . bench/chart tools; do echo "test $$m"; \
+		(cd $$m && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...) || rc=1; done; exit $$rc
 
-conformance: ## client-go's own tests, and our suite on both libraries
-	cd conformance && $(GO) test -race -timeout 20m ./...
+conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
+
+conformance-suite: ## our conformance suite on both libraries
+	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestPackagesOfOthers$$' ./...
+
+foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
+
+foreign-cache: ## client-go's own tests of tools/cache
 	cd conformance && $(GO) run ./cmd/upstream
+
+foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
+	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestPackagesOfOthers$$' ./mixing
+
+foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources
+	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestControllerRuntimesOwnTests$$' ./...
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
@@ -48,14 +74,16 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 	@mkdir -p $(BIN) && cd e2e && $(GO) build -o $@ ./cmd/apiserver
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 15m ./...
-	cd e2e && $(GO) test -timeout 10m ./apiserver/embedded ./resources
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 30m ./...
+
+embedded: ## the API server within the test's process, and what informers take, without -race
+	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources
 
 controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
-	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
+	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestControllerRuntimesOwnTests$$' ./...
 
 examples: apiserver ## the demo and the examples
-	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test -race -timeout 10m ./...
+	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
 
 bench: ## side by side with client-go; prints BENCHMARKS.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
 	@mkdir -p $(BIN)

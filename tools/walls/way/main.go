@@ -76,10 +76,10 @@ func profile(dir string, do func()) error {
 // source lists one pod and then watches stream. The informer lists, because the source cannot stream lists.
 func source(stream watch.Interface) cache.ListerWatcher {
 	return noStreams{&cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{*pod("1")}}, nil
 		},
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return stream, nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return stream, nil },
 	}}
 }
 
