@@ -97,6 +97,9 @@ func (c *change) size() int {
 	return 1
 }
 
+// everything reports whether the change is a resync of all that the store has.
+func (c *change) everything() bool { return c.resync && c.many != nil && c.many.formers == nil }
+
 // bounded tells whether the change counts against Delivery.Max: it is a notification, no part of an initial list or a
 // resync.
 func (c *change) bounded() bool { return !c.initial && !c.resync && c.many == nil }

@@ -25,15 +25,17 @@ import (
 // that did.
 type courier struct {
 	listener *processorListener
-	number   uint64
-	parkedAt int // index in sharedProcessor.mu.parked, guarded by its lock
+	number   uint64 // among those of the listener
+	id       uint64 // among all of the processor so far; set before anybody sees it
+	parkedAt int    // index in sharedProcessor.mu.parked, guarded by its lock
 	step     step
 
 	mu struct {
 		sync.Mutex
 		state     courierState
 		cursor    eventlog.Cursor[change]
-		first     *change     // what a late handler hears before anything from the log
+		first     *change // what a late handler hears before anything from the log
+		resyncs   unreadResyncs
 		pending   *coalescer  // what was read ahead from the log; only with Coalesce, and until closed
 		folding   bool        // a goroutine reads ahead
 		passed    int64       // how far it has come, on the scale of sharedProcessor.end
@@ -149,7 +151,7 @@ func (l *courier) abandon() (atWork bool) {
 	if l.mu.first != nil && len(l.listener.couriers) == 1 { // else another courier may be reading it
 		l.mu.first.many.release()
 	}
-	l.mu.first, l.mu.pending = nil, nil
+	l.mu.first, l.mu.pending, l.mu.resyncs = nil, nil, unreadResyncs{}
 	return atWork
 }
 
@@ -221,8 +223,7 @@ func (l *courier) takeRunLocked() {
 	case len(ahead) == 0:
 		l.setStep(step{})
 	case n == 0:
-		bulk := ahead[0]
-		l.setStep(step{bulk: &bulk, plain: plain})
+		l.setStep(step{bulk: l.takeBulkLocked(&ahead[0]), plain: plain})
 		l.mu.cursor.Skip(1)
 	default:
 		l.setStep(step{changes: ahead[:n:n], end: int32(n), plain: plain})
@@ -265,8 +266,9 @@ func (l *courier) foldOneLocked(c *change) {
 	case c.many == nil:
 		l.mu.pending.add(*c)
 	default:
-		for i := range c.many.len() {
-			one := c.single(i)
+		bulk := l.takeBulkLocked(c)
+		for i := range bulk.many.len() {
+			one := bulk.single(i)
 			if one.key = keyOfChange(&one); l.wants(&one) {
 				l.mu.pending.add(one)
 			}
@@ -367,7 +369,7 @@ func (l *courier) wantsAny(changes []change) bool {
 
 // wants tells whether a change, or for a bulk record some of it, is for this courier.
 func (l *courier) wants(c *change) bool {
-	if c.resync && c.round.excludes(l.listener) {
+	if c.resync && c.round.excludes(l) {
 		return false
 	}
 	couriers := uint64(len(l.listener.couriers))

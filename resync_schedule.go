@@ -44,13 +44,3 @@ func (r *resyncSchedule) fit(logger klog.Logger, check time.Duration) {
 	defer r.mu.Unlock()
 	r.mu.period = effectiveResyncPeriod(logger, r.requested, check)
 }
-
-// resyncRound is the outcome of one look at all schedules: the handlers that were not due. Everything that counts as a
-// resync is for all others, among them those that were not there yet, until the next look; before the first look it is for
-// everybody, as in client-go. A round does not change.
-type resyncRound map[*processorListener]struct{}
-
-func (r resyncRound) excludes(listener *processorListener) bool {
-	_, excluded := r[listener]
-	return excluded
-}

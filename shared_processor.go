@@ -49,6 +49,7 @@ type sharedProcessor struct {
 		listeners   map[*processorListener]struct{}
 		tended      []*processorListener // those of listeners that are not Lossless
 		round       resyncRound          // the last look at who is due for a resync
+		couriers    uint64               // how many there were so far
 		looked      int64                // when it was looked for stuck handlers last
 		lastInitial int64                // the end when the last change of the initial list was written
 	}
@@ -102,6 +103,8 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 	}
 	listener.joinedAt = p.end.Load()
 	for _, l := range listener.couriers {
+		p.mu.couriers++
+		l.id = p.mu.couriers
 		if known.len() == 0 {
 			p.parkLocked(l)
 		} else {
@@ -165,12 +168,13 @@ func (p *sharedProcessor) distribute(changes []change) {
 		p.mu.Unlock()
 		return
 	}
-	p.stampLocked(changes)
+	now := p.now()
+	changes = p.stampLocked(changes, now)
 	p.wakeLocked(changes)
 	p.mu.log.Append(changes)
 	p.advanceLocked(changes)
 	p.tendLocked()
-	stuck := p.findStuckLocked(changes[0].at)
+	stuck := p.findStuckLocked(now)
 	start := p.callWorkerLocked()
 	p.mu.Unlock()
 	if start {
@@ -181,15 +185,28 @@ func (p *sharedProcessor) distribute(changes []change) {
 	}
 }
 
-// stampLocked notes what the changes do not know themselves.
-func (p *sharedProcessor) stampLocked(changes []change) {
-	now := p.now()
+// stampLocked notes what the changes do not know themselves, and returns those that are for anybody.
+func (p *sharedProcessor) stampLocked(changes []change, now int64) []change {
+	unwanted, missed := false, false
 	for i := range changes {
-		changes[i].at = now
-		if changes[i].resync {
-			changes[i].round = p.mu.round
+		c := &changes[i]
+		c.at = now
+		switch {
+		case !c.resync:
+		case c.everything():
+			p.handOutLocked(c)
+			unwanted, missed = unwanted || c.size() == 0, false
+		default:
+			if c.round = p.mu.round; !missed {
+				p.missLocked()
+			}
+			missed = true
 		}
 	}
+	if unwanted {
+		changes = slices.DeleteFunc(changes, func(c change) bool { return c.size() == 0 })
+	}
+	return changes
 }
 
 // wakeLocked makes the parked couriers ready that want any of the changes, and all that stand by.
@@ -293,21 +310,6 @@ func (p *sharedProcessor) upstreamSynced() {
 			l.checkSynced()
 		}
 	}
-}
-
-// shouldResync decides which listeners take part in the resync that is due now, and tells whether there are any.
-func (p *sharedProcessor) shouldResync() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	round := make(resyncRound)
-	for listener := range p.mu.listeners {
-		if !listener.resync.decide(now) {
-			round[listener] = struct{}{}
-		}
-	}
-	p.mu.round = round
-	return len(round) < len(p.mu.listeners)
 }
 
 // resyncCheckPeriodChanged fits the listeners' periods to a new check period.

@@ -1,0 +1,137 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"maps"
+	"slices"
+)
+
+// resyncRound is the outcome of one look at all schedules: the couriers, by id, of the handlers that were not due.
+// Everything that counts as a resync is for all others, among them those that were not there yet, until the next look;
+// before the first look it is for everybody, as in client-go. A round does not change, and keeps no handler alive.
+type resyncRound map[uint64]struct{}
+
+func (r resyncRound) excludes(l *courier) bool {
+	_, excluded := r[l.id]
+	return excluded
+}
+
+// without returns the round without those couriers, too.
+func (r resyncRound) without(couriers []*courier) resyncRound {
+	if len(couriers) == 0 {
+		return r
+	}
+	smaller := make(resyncRound, len(r)+len(couriers))
+	maps.Copy(smaller, r)
+	for _, l := range couriers {
+		smaller[l.id] = struct{}{}
+	}
+	return smaller
+}
+
+// unreadResyncs are the resyncs of all objects that a courier has not come to. The log only has a record of each without
+// the objects, so that it keeps them for nobody but whom they are for.
+//
+// One is enough: an object that has not changed since is in it, and what has changed is told by the log after it. So nobody
+// who has it to hear, however late, is given another one.
+type unreadResyncs struct {
+	unread   []*snapshot // for each record in the log ahead that is for the courier, in order
+	complete bool        // the last of them and the log after it tell the courier of all that the store has
+}
+
+// add takes a resync on, or tells that it would say nothing that will not be said.
+func (r *unreadResyncs) add(all *snapshot) (needed bool) {
+	if r.complete {
+		return false
+	}
+	r.unread, r.complete = append(r.unread, all), true
+	return true
+}
+
+// next returns what belongs to the first record in the log that is for the courier.
+func (r *unreadResyncs) next() *snapshot {
+	all := r.unread[0]
+	r.unread = slices.Delete(r.unread, 0, 1)
+	r.complete = r.complete && len(r.unread) > 0
+	return all
+}
+
+// shouldResync decides which listeners take part in the resync that is due now, and reports whether there are any.
+func (p *sharedProcessor) shouldResync() (any bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	round := make(resyncRound)
+	for listener := range p.mu.listeners {
+		if listener.resync.decide(now) {
+			any = true
+			continue
+		}
+		for _, l := range listener.couriers {
+			round[l.id] = struct{}{}
+		}
+	}
+	p.mu.round = round
+	return any
+}
+
+// handOutLocked gives a resync of all objects to the couriers that take part and have none to hear yet, and leaves a record of
+// it for the log: of size 0 if it is for nobody.
+func (p *sharedProcessor) handOutLocked(c *change) {
+	all, wanted := c.many, false
+	var provided []*courier
+	for listener := range p.mu.listeners {
+		for _, l := range listener.couriers {
+			switch {
+			case p.mu.round.excludes(l):
+			case l.oweResync(all):
+				wanted = true
+			default:
+				provided = append(provided, l)
+			}
+		}
+	}
+	c.many, c.round = &snapshot{}, p.mu.round.without(provided)
+	if wanted {
+		c.many.n = all.len()
+	} else {
+		all.release()
+	}
+}
+
+// missLocked notes that an update that counts as a resync passes by those that do not take part.
+func (p *sharedProcessor) missLocked() {
+	if len(p.mu.round) == 0 {
+		return
+	}
+	for listener := range p.mu.listeners {
+		for _, l := range listener.couriers {
+			if p.mu.round.excludes(l) {
+				l.missResync()
+			}
+		}
+	}
+}
+
+func (l *courier) oweResync(all *snapshot) (needed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.resyncs.add(all)
+}
+
+func (l *courier) missResync() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.resyncs.complete = false
+}
+
+// takeBulkLocked returns a bulk record of the log that is for the courier, with its objects. It is called once for each.
+func (l *courier) takeBulkLocked(c *change) *change {
+	bulk := *c
+	if bulk.everything() {
+		bulk.many = l.mu.resyncs.next()
+	}
+	return &bulk
+}
