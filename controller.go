@@ -28,6 +28,7 @@ type controller struct {
 
 	identity InformerNameAndResource // may be zero
 	tuning   reflectorTuning
+	unfit    error // why it cannot run, nil if it can
 	report   *reflectorReport
 	store    *store     // where take brings it, nil if that is the user's business
 	fresh    *freshness // of store, nil with it
@@ -44,7 +45,8 @@ type controller struct {
 // they fail or panic at is counted (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.HandleError and not
 // tried again. RetryProcess is for those who want that.
 //
-// Run returns when its context ends, the queue is closed and the last call has returned.
+// Run returns when its context ends, the queue is closed and the last call has returned; at once, with an error in the log,
+// if config.ListerWatcher is nil.
 func New(config *Config) Controller {
 	c := newController(*config, &processFailures{}, nil)
 	c.take = c.popSingle
@@ -88,6 +90,9 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 // RunWithContext runs until ctx ends, or the error policy stops the reflector. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
+	if c.refused(ctx) {
+		return
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := c.start(ctx)
@@ -102,6 +107,32 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	})
 	wait.UntilWithContext(ctx, c.processLoop, time.Second)
 	group.Wait() // not deferred: a panic on its way out must not wait for ctx
+}
+
+// errNoListerWatcher tells why a controller without a source does not run.
+var errNoListerWatcher = errors.New("the ListerWatcher is nil: nothing can be listed or watched")
+
+// refused reports whether the controller cannot run, and if so logs why.
+func (c *controller) refused(ctx context.Context) bool {
+	if c.unfit == nil && isNil(c.config.ListerWatcher) {
+		c.unfit = errNoListerWatcher
+	}
+	if c.unfit == nil {
+		return false
+	}
+	c.report.refuse(c.unfit)
+	c.report.end()
+	c.config.Queue.Close()
+	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.typeDescription())
+	return true
+}
+
+// typeDescription says in words what is followed.
+func (c *controller) typeDescription() string {
+	if c.config.ObjectDescription != "" {
+		return c.config.ObjectDescription
+	}
+	return describeType(c.config.ObjectType)
 }
 
 func (c *controller) start(ctx context.Context) *reflector {

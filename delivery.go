@@ -6,6 +6,9 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"reflect"
+
+	"k8s.io/klog/v2"
 )
 
 // Delivery says how a handler is served; see Deliver. Its zero value is what every handler gets: everything, in order, one
@@ -18,16 +21,16 @@ type Delivery struct {
 	// Overflow says what happens when the handler is slower than the changes come.
 	Overflow Overflow
 
-	// Max is for Block and Disconnect: how many notifications may wait for the handler, the one that it is at included.
-	// Adds of an initial list and resyncs do not count. 0 means 1024; the others ignore it.
+	// Max is for Block and Disconnect only: how many notifications may wait for the handler, the one that it is at
+	// included. Adds of an initial list and resyncs do not count. 0 means 1024.
 	Max int
 
-	// OnDisconnect is called once, in a goroutine of its own, when Disconnect has removed the handler, with an error that
+	// OnDisconnect, for Disconnect only, is called once, in a goroutine of its own, when Disconnect has removed the handler, with an error that
 	// wraps ErrDisconnected. The handler's last call may still be running then. It may add handlers, this one too.
 	OnDisconnect func(err error)
 
-	// Parallel is from how many goroutines the handler is called, which must then be safe for that. Calls about the same
-	// object stay in order and do not overlap. 0 means 1.
+	// Parallel is from how many goroutines the handler is called, which must then be safe for that, 1024 at most. Calls
+	// about the same object stay in order and do not overlap. 0 means 1.
 	Parallel int
 }
 
@@ -63,6 +66,19 @@ const (
 	Disconnect
 )
 
+var overflowNames = [...]string{"Lossless", "Block", "Coalesce", "Disconnect"}
+
+// String returns the name of the constant.
+func (o Overflow) String() string {
+	if int(o) < len(overflowNames) {
+		return overflowNames[o]
+	}
+	return fmt.Sprintf("Overflow(%d)", uint8(o))
+}
+
+// maxParallel bounds Delivery.Parallel: each of them looks at every notification, so that more of them get slower.
+const maxParallel = 1024
+
 // defaultMax bounds Block and Disconnect if the user names no number: about a second of a busy watch, and 100 KB.
 const defaultMax = 1024
 
@@ -71,8 +87,11 @@ var ErrDisconnected = errors.New("event handler disconnected")
 
 var errBadDelivery = errors.New("invalid Delivery")
 
-// Deliver returns the handler with a wish how it is served. The informers of this package honour it when the outermost
-// wrapper of what is added is Deliver's; all others just call the handler.
+// Deliver returns the handler with a wish how it is served. The shared informers of this package honour it when the
+// outermost wrapper of what is added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no
+// sense, and for a wrapper of Deliver's inside another one, or inside a FilteringResourceEventHandler: Deliver the filter.
+// Informers of NewInformer*, which call their one handler themselves, do not run with a wish. Those of other packages just
+// call the handler.
 func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
 	return deliveredHandler{handler, delivery}
 }
@@ -85,22 +104,74 @@ type deliveredHandler struct {
 // unwrapDelivery returns a handler without Deliver's wrapper, and the delivery with defaults.
 func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, Delivery, error) {
 	var delivery Delivery
+	name := nameForHandler(handler)
 	if wrapped, ok := handler.(deliveredHandler); ok {
 		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
 	}
 	if handler == nil {
 		return nil, delivery, errNilHandler
 	}
-	if delivery.Overflow > Disconnect || delivery.Max < 0 || delivery.Parallel < 0 {
-		return nil, delivery, fmt.Errorf("%w for handler %s: overflow %d, max %d, parallel %d",
-			errBadDelivery, nameForHandler(handler), delivery.Overflow, delivery.Max, delivery.Parallel)
+	var bad faults
+	delivery.check(&bad)
+	if wrapsDelivery(handler) {
+		bad.add("Deliver is inside of another wrapper, where nobody sees it: have one Delivery, and its wrapper outermost; " +
+			"instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
 	}
-	if delivery.Name == "" {
-		delivery.Name = nameForHandler(handler)
+	if err := bad.as(errBadDelivery); err != nil {
+		return nil, delivery, fmt.Errorf("handler %s: %w", name, err)
 	}
+	delivery.Name = name
 	if delivery.Max == 0 {
 		delivery.Max = defaultMax
 	}
 	delivery.Parallel = max(1, delivery.Parallel)
 	return handler, delivery, nil
+}
+
+// check notes the fields that say nothing that can be had.
+func (d Delivery) check(bad *faults) {
+	if d.Overflow > Disconnect {
+		bad.add("Overflow is %v: use Lossless, Block, Coalesce or Disconnect", d.Overflow)
+	}
+	switch {
+	case d.Max < 0:
+		bad.add("Max is %d: use a positive number, or 0 for %d", d.Max, defaultMax)
+	case d.Max > 0 && (d.Overflow == Lossless || d.Overflow == Coalesce):
+		bad.add("Max is %d, which is for Block and Disconnect, and Overflow is %v", d.Max, d.Overflow)
+	}
+	if d.OnDisconnect != nil && d.Overflow != Disconnect {
+		bad.add("OnDisconnect is set, which is for Disconnect, and Overflow is %v", d.Overflow)
+	}
+	if d.Parallel < 0 || d.Parallel > maxParallel {
+		bad.add("Parallel is %d: use a number up to %d, or 0 for 1", d.Parallel, maxParallel)
+	}
+}
+
+// wrapsDelivery reports whether the handler is a wrapper of Deliver's, or a filter around one.
+func wrapsDelivery(handler ResourceEventHandler) bool {
+	for {
+		switch h := handler.(type) {
+		case deliveredHandler:
+			return true
+		case FilteringResourceEventHandler:
+			handler = h.Handler
+		case *FilteringResourceEventHandler:
+			if h == nil {
+				return false
+			}
+			handler = h.Handler
+		default:
+			return false
+		}
+	}
+}
+
+// warnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant: so it is called.
+func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
+	switch v := reflect.ValueOf(handler); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		if v.IsNil() {
+			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that", "type", fmt.Sprintf("%T", handler))
+		}
+	}
 }

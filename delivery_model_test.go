@@ -49,7 +49,9 @@ func (m *deliveryModel) join() error {
 	handler.sameUID = m.delivery.Overflow == Coalesce
 	handler.before = func(string) { <-m.tokens }
 	delivery := m.delivery
-	delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
+	if delivery.Overflow == Disconnect {
+		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
+	}
 	handle, err := m.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Minute)
 	m.handlers, m.handles = append(m.handlers, handler), append(m.handles, handle)
 	return err

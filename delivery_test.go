@@ -282,17 +282,6 @@ func TestParallelCalls(t *testing.T) {
 	})
 }
 
-func TestInvalidDelivery(t *testing.T) {
-	informer := NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
-	for _, delivery := range []Delivery{{Overflow: 77}, {Max: -1}, {Parallel: -1}} {
-		_, err := informer.AddEventHandler(Deliver(&journal{}, delivery))
-		assert.ErrorIs(t, err, errBadDelivery)
-	}
-	_, err := informer.AddEventHandler(Deliver(nil, Delivery{}))
-	assert.ErrorIs(t, err, errNilHandler)
-	assert.Zero(t, informer.(*sharedIndexInformer).EventHandlerCount())
-}
-
 func TestDeliveryKeepsNames(t *testing.T) {
 	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(Deliver(&journal{}, Delivery{})))
 	assert.Equal(t, "given", nameForHandler(Deliver(&journal{}, Delivery{Name: "given"})))

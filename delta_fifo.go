@@ -105,7 +105,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 
 // SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more, those between the oldest
 // and the newest ones are dropped, beginning with the second. A deletion among them, and the creation after it, then look
-// like an update. 0 is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
+// like an update. 0 or less is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
 func (f *DeltaFIFO) SetMaxHistory(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -46,19 +46,19 @@ func WaitForVersion(ctx context.Context, informer Controller, rv string) error {
 		select {
 		case <-changed:
 		case <-own.report.ended:
-			return notReached(informer, rv, errNotReached)
+			return own.notReached(informer, rv, errNotReached)
 		case <-ctx.Done():
-			return notReached(informer, rv, context.Cause(ctx))
+			return own.notReached(informer, rv, context.Cause(ctx))
 		}
 	}
 }
 
 var errNotReached = errors.New("the informer has stopped")
 
-func notReached(informer Controller, rv string, cause error) error {
+func (i *inspection) notReached(informer Controller, rv string, cause error) error {
 	status, err := StatusOf(informer)
-	if status.Attempts > 0 {
-		err = status.LastError
+	if err == nil {
+		err = i.report.cause()
 	}
 	return fmt.Errorf("waiting for version %s of %s, which is %v: %w", rv, informer.HasSyncedChecker().Name(), status, errors.Join(cause, err))
 }

@@ -118,6 +118,18 @@ func (l *logged) take() []string {
 	return lines
 }
 
+// count returns how many lines have part in them.
+func (l *logged) count(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
 func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		var lines logged

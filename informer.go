@@ -62,10 +62,15 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		identifier: options.Identifier,
 		metrics:    options.InformerMetricsProvider,
 	})
-	handler := options.Handler
+	handler, bad := options.Handler, faults{}
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
+	warnOfTypedNil(ptr.Deref(options.Logger, klog.Background()), handler)
+	if wrapsDelivery(handler) {
+		bad.add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
+	}
+	checkIndexers(options.Indexers, &bad)
 	applier, fresh := newApplier(state), &freshness{}
 	failures := &processFailures{}
 	deliver := func(batch []record, isInInitialList bool) error {
@@ -86,6 +91,9 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return queue.popUnique(deliver) })
 	c.store, c.fresh, c.identity = state, fresh, options.Identifier
+	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
+		c.report.refuse(c.unfit)
+	}
 	return state, c
 }
 

@@ -12,6 +12,10 @@ type queueConfig struct {
 	onProcessError ProcessErrorHandler
 }
 
+func (c *queueConfig) check(bad *faults) {
+	refuseNegative(bad, "WithQueueLimit", c.limit, "no bound")
+}
+
 // WithProcessErrorHandler sets what hears of batches that the informer could not bring into its store. Without it they are
 // reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Either way they are counted; see QueueStatsOf.
 func WithProcessErrorHandler(handler ProcessErrorHandler) Option {

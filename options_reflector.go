@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -39,6 +40,46 @@ type reflectorTuning struct {
 	namespace string
 }
 
+func (t *reflectorTuning) check(bad *faults) {
+	if !slices.Contains([]ListMode{ListModeAuto, ListModeList, ListModeWatchList}, t.mode) {
+		bad.add("WithListMode: there is no mode %q: use ListModeAuto, ListModeList or ListModeWatchList", t.mode)
+	}
+	if !slices.Contains([]ReuseMode{ReuseAuto, ReuseAlways, ReuseNever}, t.reuse) {
+		bad.add("WithReuse: there is no mode %q: use ReuseAuto, ReuseAlways or ReuseNever", t.reuse)
+	}
+	refuseNegative(bad, "WithPageSize", t.pageSize, "the default")
+	refuseNegative(bad, "WithStreamSilence", t.silence, "the default")
+	refuseNegative(bad, "WithIdleTimeout", t.idle, "never")
+	refuseNegative(bad, "WithStartJitter", t.jitter, "no wait")
+	if t.backoff != nil {
+		checkBackoff("WithBackoff", *t.backoff, bad)
+	}
+	if t.slots != nil && t.slots.free == nil {
+		bad.add("WithListSlots: the slots are none of NewListSlots, or it was given a negative number")
+	}
+	t.checkPairs(bad)
+}
+
+// checkPairs notes options that exclude each other.
+func (t *reflectorTuning) checkPairs(bad *faults) {
+	if t.mode == ListModeWatchList && t.pageSize > 0 {
+		bad.add("WithPageSize is for lists, and WithListMode(ListModeWatchList) wants none: leave out one of them")
+	}
+	if t.mode == ListModeList && t.silence > 0 {
+		bad.add("WithStreamSilence is for watch-lists, and WithListMode(ListModeList) wants none: leave out one of them")
+	}
+}
+
+// checkBackoff notes what has delays of no length, or negative ones: requests would follow each other at once.
+func checkBackoff(name string, b wait.Backoff, bad *faults) {
+	if b.Duration <= 0 {
+		bad.add("%s: Duration is %v: the first delay must be positive", name, b.Duration)
+	}
+	if b.Factor < 0 || b.Jitter < 0 || b.Steps < 0 || b.Cap < 0 {
+		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative", name, b.Factor, b.Jitter, b.Steps, b.Cap)
+	}
+}
+
 // WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
 // default is to try again with backoff, for ever. See StopOnForbidden and WaitForResource.
 func WithErrorPolicy(policy ErrorPolicy) Option {
@@ -51,7 +92,7 @@ func WithListMode(mode ListMode) Option {
 }
 
 // WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it up and uses LIST. The
-// default, also for 0, is 2 minutes.
+// default, also for 0, is 2 minutes. Together with ListModeList it is refused.
 func WithStreamSilence(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.silence = limit }
 }
@@ -64,15 +105,19 @@ func WithIdleTimeout(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.idle = limit }
 }
 
-// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew. The default grows from
-// 0.8 s to 30 s, and is jittered up to the double. A longer Retry-After of the server goes first, up to 5 minutes.
+// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew. The default, also for the
+// zero value, grows from 0.8 s to 30 s, and is jittered up to the double. A longer Retry-After of the server goes first, up to 5 minutes.
 func WithBackoff(backoff wait.Backoff) Option {
-	return func(c *informerConfig) { c.reflector.backoff = &backoff }
+	return func(c *informerConfig) {
+		if c.reflector.backoff = &backoff; backoff == (wait.Backoff{}) {
+			c.reflector.backoff = nil
+		}
+	}
 }
 
 // WithPageSize has the informer list in pages of that many objects, which keeps the peak of its memory low but takes lists
 // from the server's cache to its storage, which is much dearer for the server. The default, 0, asks for pages only where
-// the server ignores that or has no cache.
+// the server ignores that or has no cache. Together with ListModeWatchList it is refused.
 func WithPageSize(objects int64) Option {
 	return func(c *informerConfig) { c.reflector.pageSize = objects }
 }
@@ -94,8 +139,12 @@ func WithStartJitter(span time.Duration) Option {
 // that many list or stream, which bounds the peak of the memory. The others wait for their turn.
 type ListSlots struct{ free chan struct{} }
 
-// NewListSlots returns slots for n informers at the same time; 1 if n is less.
+// NewListSlots returns slots for n informers at the same time; 0 stands for 1. With a negative n the informers that get it do
+// not run.
 func NewListSlots(n int) *ListSlots {
+	if n < 0 {
+		return &ListSlots{}
+	}
 	s := &ListSlots{free: make(chan struct{}, max(n, 1))}
 	for range cap(s.free) {
 		s.release()

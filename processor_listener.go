@@ -53,6 +53,7 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 	if err != nil {
 		return nil, err
 	}
+	warnOfTypedNil(config.logger, handler)
 	l := &processorListener{
 		processor: p,
 		logger:    config.logger,

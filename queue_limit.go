@@ -24,7 +24,7 @@ type queueLimit struct {
 
 // SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
 // taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
-// last resourceVersion. 0 is no bound, as in the beginning.
+// last resourceVersion. 0 or less is no bound, as in the beginning.
 //
 // The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
 // taken in beyond it. What is being processed does not count.

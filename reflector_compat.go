@@ -20,13 +20,20 @@ import (
 //
 // Errors of requests are handed to DefaultWatchErrorHandler, which logs them, and retried with backoff. RunReflector
 // returns at once when ctx ends, even if lw ignores its context, with the cause of the end (context.Cause, never nil).
-// Before anything else it returns an error if lw or store is nil.
+// Before anything else it returns an error if lw or store is nil, or a backoff has no delays.
 func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) error {
 	if isNil(lw) {
 		return errors.New("RunReflector needs a ListerWatcher")
 	}
 	if isNil(store) {
 		return errors.New("RunReflector needs a store")
+	}
+	if options.Backoff != nil {
+		var bad faults
+		checkBackoff("ReflectorOptions.Backoff", *options.Backoff, &bad)
+		if err := bad.as(errBadOptions); err != nil {
+			return err
+		}
 	}
 	newReflector(configFrom(lw, expectedType, store, options)).run(ctx)
 	return context.Cause(ctx)

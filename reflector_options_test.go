@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
@@ -115,6 +116,7 @@ func TestRunReflectorNeedsItsParts(t *testing.T) {
 	require.ErrorContains(t, RunReflector(t.Context(), nil, nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
 	require.ErrorContains(t, RunReflector(t.Context(), (*ListWatch)(nil), nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
 	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, nil, ReflectorOptions{}), "store")
+	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, &storeLog{}, ReflectorOptions{Backoff: &wait.Backoff{}}), "Backoff: Duration")
 }
 
 // TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, by namespace.

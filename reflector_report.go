@@ -17,7 +17,7 @@ type reflectorReport struct {
 	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
 	lists   atomic.Int64  // LIST requests, each page one
 	watches atomic.Int64  // watch requests, watch-lists included
-	ended   chan struct{} // closed when run has returned
+	ended   chan struct{} // closed when run has returned, or is known to do nothing
 
 	mu struct {
 		sync.Mutex
@@ -30,6 +30,8 @@ type reflectorReport struct {
 		counted   bool      // whether there was one since the last wait
 		refused   bool      // the server did not know the position
 		stopped   bool      // by the error policy
+		unfit     error     // why there is nothing to be run; nil: there is
+		over      bool      // ended is closed
 		listUntil time.Time // until then LIST replaces watch-lists
 		silentAt  time.Time // when the idle watchdog last gave up a watch
 		left      int64     // list items and watch events that were left out, so far
@@ -135,10 +137,37 @@ func (p *reflectorReport) attempts() int {
 	return p.mu.failures
 }
 
+// refuse notes that what the report is about cannot run, because of err.
+func (p *reflectorReport) refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.unfit, p.mu.err, p.mu.errAt = err, err, p.mu.clock.Now()
+	p.endLocked()
+}
+
+// cause returns the error that keeps the reflector from its work, nil if there is none.
+func (p *reflectorReport) cause() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.unfit == nil && p.mu.failures == 0 {
+		return nil
+	}
+	return p.mu.err
+}
+
 // end notes that run has returned.
 func (p *reflectorReport) end() {
 	p.enter(stopped)
-	close(p.ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endLocked()
+}
+
+func (p *reflectorReport) endLocked() {
+	if !p.mu.over {
+		close(p.ended)
+		p.mu.over = true
+	}
 }
 
 func (p reflectorPhase) exported() Phase {

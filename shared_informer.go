@@ -32,7 +32,8 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 }
 
 // NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run. exampleObject names the type of
-// the objects, nil for any: others that come, in a list or a watch, are reported and left out. Indexers are copied.
+// the objects, nil for any: others that come, in a list or a watch, are reported and left out. Indexers are copied. Without
+// a ListerWatcher, or with an index function that is nil, Run logs that and returns.
 //
 // options.ResyncPeriod is the default for handlers that do not name one, and how often the informer checks which handlers
 // are due; 0 means never.
@@ -57,6 +58,9 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
 	s.life.resyncCheckPeriod = config.ResyncPeriod
+	if s.unfit = config.check(); s.unfit != nil {
+		s.report.refuse(s.unfit)
+	}
 	return s
 }
 
@@ -70,6 +74,7 @@ type sharedIndexInformer struct {
 	listerWatcher    ListerWatcher
 	objectType       runtime.Object
 	config           informerConfig
+	unfit            error // why it cannot run, nil if it can
 	clock            clock.Clock
 	mutationDetector MutationDetector
 	synced           chan struct{} // closed when the first list is in the store
@@ -111,8 +116,9 @@ func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no handler is running any more: what the handlers had
-// still to hear is dropped. It works once; a second call only logs.
+// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no handler is running any
+// more: what the handlers had still to hear is dropped. It works once; a second call only logs. An informer with options
+// that cannot be had, or without a ListerWatcher, logs an error and is stopped at once.
 func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	controller := s.start(ctx)
@@ -166,6 +172,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.handle) })
 	c.report, c.tuning, c.store, c.identity = s.report, s.config.reflector, s.store, s.config.Identifier
+	c.unfit = s.unfit
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }

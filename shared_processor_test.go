@@ -230,7 +230,10 @@ type chaos struct {
 // handler joins, for a while or for ever, and returns what it knows.
 func (c *chaos) handler(random *rand.Rand) (*mirror, ResourceEventHandlerRegistration) {
 	m := newMirror()
-	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Max: 1 + random.IntN(8), Parallel: 1 + random.IntN(3)}
+	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
+	if delivery.Overflow == Block {
+		delivery.Max = 1 + random.IntN(8)
+	}
 	m.sameUID = delivery.Overflow == Coalesce
 	calls := random.Uint64()
 	var once sync.Once

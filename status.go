@@ -131,6 +131,9 @@ func (p *reflectorReport) status() Status {
 
 func (p *reflectorReport) degradedLocked(now time.Time) []string {
 	m, reasons := &p.mu, []string(nil)
+	if m.unfit != nil {
+		reasons = append(reasons, fmt.Sprintf("it cannot run: %v", m.unfit))
+	}
 	if m.stopped {
 		reasons = append(reasons, "stopped by its error policy")
 	}

@@ -48,7 +48,8 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 }
 
 // NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by keyFunc. Objects are
-// shared with the callers: what was put in must not be changed afterwards.
+// shared with the callers: what was put in must not be changed afterwards. With a keyFunc of nil all that asks for an
+// object's key fails with a KeyError.
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
 	return newStore(keyFunc, nil, opts...)
 }
@@ -59,6 +60,9 @@ func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer
 }
 
 func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
+	if keyFunc == nil {
+		keyFunc = func(any) (string, error) { return "", errNoKeyFunc }
+	}
 	s := &store{threadSafeMap: newThreadSafeMap(indexers), keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
 	s.table = s.threadSafeMap.Table
 	for _, opt := range opts {
@@ -72,6 +76,9 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
 func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {
 	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
 }
+
+// errNoKeyFunc is what every object gets instead of a key in a store that was made without a key function.
+var errNoKeyFunc = errors.New("the store was made with a nil KeyFunc: give NewStore one, such as MetaNamespaceKeyFunc")
 
 // errNilObject is what a nil object gets instead of a key.
 var errNilObject = errors.New("object is nil")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"k8s.io/client-go/features"
 
@@ -46,7 +47,7 @@ func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider Inf
 // No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a Transaction, a Replace
 // or an AddIndexers. A goroutine that has seen a state never sees an older one. A write waits for other writes only.
 //
-// An index function that fails or panics costs nothing but the object's place in that index; see IndexFailure.
+// An index function that fails, panics or is nil costs nothing but the object's place in that index; see IndexFailure.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	return newThreadSafeMap(indexers, opts...)
 }
@@ -206,17 +207,38 @@ func (m *threadSafeMap) GetIndexers() Indexers {
 }
 
 // AddIndexers adds indices over what is stored and all that follows. All names must be new, else nothing is added. Reads go
-// on meanwhile, without the new indices until they are complete.
+// on meanwhile, without the new indices until they are complete. A function that is nil is an error.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
+	var bad faults
+	checkIndexers(newIndexers, &bad)
+	if err := bad.as(errNilIndexFunc); err != nil {
+		return err
+	}
 	if err := m.Table.AddIndexers(asFuncs(newIndexers)); err != nil {
 		return fmt.Errorf("indexer conflict: %w", err)
 	}
 	return nil
 }
 
+// errNilIndexFunc is the failure of an index function that is none.
+var errNilIndexFunc = errors.New("index function is nil")
+
+// checkIndexers notes the indices without a function.
+func checkIndexers(indexers Indexers, bad *faults) {
+	for _, name := range slices.Sorted(maps.Keys(indexers)) {
+		if indexers[name] == nil {
+			bad.add("Indexers[%q] is nil: give it a function", name)
+		}
+	}
+}
+
+// asFuncs returns the functions, in the place of a nil one one that fails.
 func asFuncs(indexers Indexers) map[string]table.IndexFunc {
 	functions := make(map[string]table.IndexFunc, len(indexers))
 	for name, valuesOf := range indexers {
+		if valuesOf == nil {
+			valuesOf = func(any) ([]string, error) { return nil, errNilIndexFunc }
+		}
 		functions[name] = valuesOf
 	}
 	return functions

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errStoppedUnsynced tells that an informer stopped before its first list was in the store.
-var errStoppedUnsynced = errors.New("stopped before it had synced")
+// errStoppedUnsynced tells that an informer stopped, or is one that cannot run, before its first list was in the store.
+var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 
 // WaitForSync waits until the first list of each informer is in its store. It does not poll.
 //
@@ -77,15 +77,15 @@ func awaitSynced(ctx context.Context, informer Controller) error {
 
 func whyUnsynced(informer Controller) error {
 	name := informer.HasSyncedChecker().Name()
-	status, err := StatusOf(informer)
-	switch {
-	case err != nil:
+	own := inspect(informer)
+	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
-	case status.Attempts > 0:
-		return fmt.Errorf("%s has not synced (%s): %w", name, status.Phase, status.LastError)
-	default:
-		return fmt.Errorf("%s has not synced (%s)", name, status.Phase)
 	}
+	status := own.report.status()
+	if cause := own.report.cause(); cause != nil {
+		return fmt.Errorf("%s has not synced (%s): %w", name, status.Phase, cause)
+	}
+	return fmt.Errorf("%s has not synced (%s)", name, status.Phase)
 }
 
 // The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most tests sync at once, and

@@ -81,9 +81,12 @@ type unruly struct {
 // join adds a misfit that first hears of all objects that there are.
 func (u *unruly) join() {
 	h := &misfit{release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
-	delivery := Delivery{Parallel: 1 + u.random.IntN(3), Max: 1 << 20}
+	delivery := Delivery{Parallel: 1 + u.random.IntN(3)}
 	if u.random.IntN(3) == 0 {
 		delivery.Overflow = Overflow(u.random.IntN(4))
+	}
+	if delivery.Overflow == Block || delivery.Overflow == Disconnect {
+		delivery.Max = 1 << 20
 	}
 	h.listener = newTestListener(u, u.processor, Deliver(h, delivery))
 	var known []any
