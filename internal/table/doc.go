@@ -102,8 +102,13 @@
 // key and object belong together. The same goes for the ids of a leaf.
 //
 // Get, and ByIndex, IndexKeys and Count on one value, do so without a pin: a
-// glance. They give up at the first record or leaf that is newer. If there is
-// none, then their answer is the state at the generation loaded first.
+// glance. They give up at the first record or leaf that is newer than the
+// generation loaded first. If there is none, then what they have found was so
+// in every state since. What they have not found may have been there at that
+// generation; but it was gone in the state that was the newest when Get looked
+// for the key, or the others for the value or, before the first leaf, for the
+// list of the leaves. So their answer is that of a state which was the newest
+// at some moment of the call.
 //
 // All other reads, and a glance that gave up, pin:
 //

@@ -40,11 +40,18 @@ func (p *posting) leaf(i uint32) *leaf {
 }
 
 // leaves yields the leaves, of which the first may be nil.
+//
+// The list of the others is loaded before anything is looked at. A glance
+// depends on that: members move to leaves before theirs, and what they have
+// left is trimmed, so that a list loaded after the first leaf was read may lack
+// a member that the first leaf did not have yet. As it is, the leaves are those
+// of the state that is the newest when the list is loaded.
 func (p *posting) leaves(yield func(i uint32, l *leaf) bool) {
+	rest := p.rest()
 	if !yield(0, p.first.Load()) {
 		return
 	}
-	for i, l := range p.rest() {
+	for i, l := range rest {
 		if !yield(uint32(i+1), l) {
 			return
 		}

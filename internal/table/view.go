@@ -13,8 +13,8 @@ import (
 // A pinned view sees exactly that generation. A glance has no pin: what it
 // looks at may change at any moment, and what it has been before may be gone.
 // It then reports ok == false and the caller takes a pin. As long as it only
-// meets what has not changed since gen, its answer is the state at gen, which
-// was the current one when the glance began.
+// meets what has not changed since gen, its answer is that of a state which was
+// the newest during the call: that at gen, or a later one.
 type view struct {
 	core   *core
 	gen    uint64
