@@ -155,31 +155,33 @@ type listChanges struct {
 	kept    placeSet
 	initial bool
 
-	// objects and formers are the resyncs so far, of which those from first on are in no record yet.
+	// keys, objects and formers are the resyncs so far, of which those from first on are in no record yet.
+	keys             []string
 	objects, formers []any
 	first            int
 }
 
 // addAll tells of all objects as new, in one bulk record.
 func (l *listChanges) addAll() {
-	objects := make([]any, 0, l.next.draft.Len())
-	for _, obj := range l.next.draft.Objects {
-		objects = append(objects, obj)
+	n := l.next.draft.Len()
+	keys, objects := make([]string, 0, n), make([]any, 0, n)
+	for key, obj := range l.next.draft.Objects {
+		keys, objects = append(keys, key), append(objects, obj)
 	}
 	if len(objects) > 0 {
-		l.changes = append(l.changes, change{kind: changeAdd, many: newSnapshot(objects), initial: l.initial})
+		l.changes = append(l.changes, change{kind: changeAdd, many: keyedSnapshot(keys, objects), initial: l.initial})
 	}
 }
 
 // all tells of all objects; isNews says whether an object is more than a resync.
 func (l *listChanges) all(isNews func(place uint32, item *table.Item) bool) {
 	n := l.next.draft.Len()
-	l.objects, l.formers = make([]any, 0, n), make([]any, 0, n)
+	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)
 	for place, item := range l.next.draft.All {
 		switch {
 		case l.kept.has(place):
 		case !isNews(place, &item):
-			l.objects, l.formers = append(l.objects, item.Object), append(l.formers, item.Former)
+			l.keys, l.objects, l.formers = append(l.keys, item.Key), append(l.objects, item.Object), append(l.formers, item.Former)
 		default:
 			l.endRun()
 			l.changes = append(l.changes, newsOf(&item, l.initial))
@@ -201,6 +203,8 @@ func (l *listChanges) endRun() {
 	if first == end {
 		return
 	}
-	l.changes = append(l.changes, change{kind: changeUpdate, many: newUpdates(l.formers[first:end:end], l.objects[first:end:end]), resync: true})
+	run := keyedSnapshot(l.keys[first:end:end], l.objects[first:end:end])
+	run.formers = l.formers[first:end:end]
+	l.changes = append(l.changes, change{kind: changeUpdate, many: run, resync: true})
 	l.first = end
 }

@@ -115,9 +115,7 @@ func (r *stateRig) apply(t *rapid.T, initial bool) (heard []change) {
 				continue
 			}
 			for j := range c.many.len() {
-				one := c.single(j)
-				one.key = keyOfChange(&one)
-				heard = append(heard, one)
+				heard = append(heard, c.single(j))
 			}
 		}
 		return nil

@@ -25,7 +25,7 @@ type change struct {
 	kind    changeKind
 	initial bool   // Adds that belong to the initial list
 	resync  bool   // Updates that say nothing new: for handlers whose resync is due
-	key     string // of the object; "" for a bulk record
+	key     string // of the object in the store; "" for a bulk record
 
 	old, new any // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
 
@@ -38,25 +38,24 @@ type change struct {
 	at    int64       // when it was distributed, in nanoseconds on the processor's clock
 }
 
-// snapshot is a set of objects at one time, in one order. It does not change, and any number of handlers share it. One of
-// the store costs nothing until the first of them reads it.
+// snapshot is a set of objects at one time, in one order, with their keys in the store. It does not change, and any number
+// of handlers share it. One of the store costs nothing until the first of them reads it.
 type snapshot struct {
 	n       int
+	keys    []string        // once read, of each object; nil if nobody needs them
 	objects []any           // once read
 	formers []any           // for updates: what the objects replace; nil: themselves
 	stored  *table.Snapshot // until read; nil for a snapshot of given objects
+	keyed   bool            // some handler needs the keys of stored; set before anybody reads
 	read    sync.Once
 }
 
-func newSnapshot(objects []any) *snapshot { return &snapshot{n: len(objects), objects: objects} }
-
-// newUpdates is the snapshot for updates of formers to objects.
-func newUpdates(formers, objects []any) *snapshot {
-	return &snapshot{n: len(objects), objects: objects, formers: formers}
+// keyedSnapshot is a snapshot of given objects, under these keys.
+func keyedSnapshot(keys []string, objects []any) *snapshot {
+	return &snapshot{n: len(objects), keys: keys, objects: objects}
 }
 
-// storedSnapshot returns what a table holds now. It is the cheaper way to newSnapshot(t.List()) for a caller that holds
-// locks.
+// storedSnapshot returns what a table holds now. It is the cheaper way to a list of it for a caller that holds locks.
 func storedSnapshot(t *table.Table) *snapshot {
 	stored := t.Snapshot()
 	s := &snapshot{n: stored.Len(), stored: stored}
@@ -70,13 +69,24 @@ func (s *snapshot) len() int { return s.n }
 
 func (s *snapshot) at(i int) any {
 	s.read.Do(func() {
-		if s.stored != nil {
-			s.objects = s.stored.List()
-			s.stored.Close()
-			s.stored = nil
+		if s.stored == nil {
+			return
 		}
+		if s.objects = s.stored.List(); s.keyed {
+			s.keys = s.stored.ListKeys() // in the same order
+		}
+		s.stored.Close()
+		s.stored = nil
 	})
 	return s.objects[i]
+}
+
+// key returns the key of the i-th object, after it was read, and "" if nobody said that keys are needed.
+func (s *snapshot) key(i int) string {
+	if s.keys == nil {
+		return ""
+	}
+	return s.keys[i]
 }
 
 // release lets go of a snapshot that nobody will read. One that is not released is closed by the garbage collector.
@@ -104,9 +114,10 @@ func (c *change) everything() bool { return c.resync && c.many != nil && c.many.
 // resync.
 func (c *change) bounded() bool { return !c.initial && !c.resync && c.many == nil }
 
-// single returns the i-th of the changes that a bulk record stands for, without its key.
+// single returns the i-th of the changes that a bulk record stands for.
 func (c *change) single(i int) change {
 	one := change{kind: c.kind, initial: c.initial, resync: c.resync, new: c.many.at(i), round: c.round, at: c.at}
+	one.key = c.many.key(i)
 	switch {
 	case c.many.formers != nil:
 		one.old = c.many.formers[i]

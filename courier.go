@@ -268,8 +268,7 @@ func (l *courier) foldOneLocked(c *change) {
 	default:
 		bulk := l.takeBulkLocked(c)
 		for i := range bulk.many.len() {
-			one := bulk.single(i)
-			if one.key = keyOfChange(&one); l.wants(&one) {
+			if one := bulk.single(i); l.wants(&one) {
 				l.mu.pending.add(one)
 			}
 		}
@@ -373,22 +372,10 @@ func (l *courier) wants(c *change) bool {
 		return false
 	}
 	couriers := uint64(len(l.listener.couriers))
-	return couriers == 1 || c.many != nil || maphash.String(courierSeed, keyOfChange(c))%couriers == l.number
+	return couriers == 1 || c.many != nil || maphash.String(courierSeed, c.key)%couriers == l.number
 }
 
 var courierSeed = maphash.MakeSeed()
-
-// keyOfChange returns the key of the object of a change that is no bulk record.
-func keyOfChange(c *change) string {
-	if c.key != "" {
-		return c.key
-	}
-	key, err := MetaNamespaceKeyFunc(c.new)
-	if err != nil {
-		utilruntime.HandleError(err) // the store would not have accepted the object
-	}
-	return key
-}
 
 // settle counts what was delivered.
 func (l *courier) settle() {

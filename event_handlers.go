@@ -53,7 +53,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		return nil, err
 	}
 	if s.life.phase == phaseNew {
-		s.processor.add(listener, newSnapshot(nil))
+		s.processor.add(listener, &snapshot{})
 		return listener, nil
 	}
 	s.delivery.Lock()

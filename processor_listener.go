@@ -101,6 +101,9 @@ func (c registrationSynced) Done() <-chan struct{} { return c.listener.synced }
 
 func (l *processorListener) coalesces() bool { return l.delivery.Overflow == Coalesce }
 
+// needsKeys reports whether calls are merged or handed out by object.
+func (l *processorListener) needsKeys() bool { return l.coalesces() || len(l.couriers) > 1 }
+
 // boundsLog tells whether Delivery.Max bounds how far the handler may be behind.
 func (l *processorListener) boundsLog() bool {
 	return l.delivery.Overflow == Block || l.delivery.Overflow == Disconnect

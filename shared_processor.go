@@ -95,6 +95,7 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 		return
 	}
 	p.mu.listeners[listener] = struct{}{}
+	known.keyed = listener.needsKeys()
 	if listener.delivery.Overflow != Lossless {
 		p.mu.tended = append(p.mu.tended, listener)
 	}
@@ -190,7 +191,9 @@ func (p *sharedProcessor) stampLocked(changes []change, now int64) []change {
 	unwanted, missed := false, false
 	for i := range changes {
 		c := &changes[i]
-		c.at = now
+		if c.at = now; c.many != nil {
+			c.many.keyed = p.keysNeededLocked()
+		}
 		switch {
 		case !c.resync:
 		case c.everything():
@@ -207,6 +210,16 @@ func (p *sharedProcessor) stampLocked(changes []change, now int64) []change {
 		changes = slices.DeleteFunc(changes, func(c change) bool { return c.size() == 0 })
 	}
 	return changes
+}
+
+// keysNeededLocked reports whether a listener needs to know which object each call of a bulk record is about.
+func (p *sharedProcessor) keysNeededLocked() bool {
+	for listener := range p.mu.listeners {
+		if listener.needsKeys() {
+			return true
+		}
+	}
+	return false
 }
 
 // wakeLocked makes the parked couriers ready that want any of the changes, and all that stand by.

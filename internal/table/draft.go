@@ -252,9 +252,9 @@ func (d *Draft) All(yield func(place uint32, item Item) bool) {
 	})
 }
 
-// Objects is All for the objects alone.
-func (d *Draft) Objects(yield func(place uint32, obj any) bool) {
-	d.records(func(place uint32, r *record) bool { return yield(place, r.object()) })
+// Objects is All without places and former objects.
+func (d *Draft) Objects(yield func(key string, obj any) bool) {
+	d.records(func(_ uint32, r *record) bool { return yield(r.key(), r.object()) })
 }
 
 func (d *Draft) records(yield func(uint32, *record) bool) {

@@ -23,7 +23,8 @@ func (s *Snapshot) Get(key string) (obj any, ok bool) {
 	return s.view.get(key)
 }
 
-// List returns all objects, in no order, in a slice of the caller's own.
+// List returns all objects, in no order but that of ListKeys, in a slice of the
+// caller's own.
 func (s *Snapshot) List() []any { return s.ListInto(nil) }
 
 // ListInto appends all objects to dst, whose memory it uses if it suffices.
@@ -35,7 +36,7 @@ func (s *Snapshot) ListInto(dst []any) []any {
 	return s.view.objects(slices.Grow(dst, s.meta.n))
 }
 
-// ListKeys returns all keys, in no order.
+// ListKeys returns all keys, in no order but that of List.
 func (s *Snapshot) ListKeys() []string {
 	if !s.use() {
 		return nil
