@@ -4,6 +4,7 @@
 package cachetest
 
 import (
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,12 +112,14 @@ func (l *eventLog) overflow(window int) uint64 {
 	return l.entries[len(l.entries)-window-1].rv
 }
 
-// rewind forgets the entries after rv.
-func (l *eventLog) rewind(rv uint64) {
+// rewind takes the entries after rv out, and returns them.
+func (l *eventLog) rewind(rv uint64) []entry {
 	keep := l.indexAfter(rv)
+	undone := slices.Clone(l.entries[keep:])
 	clear(l.entries[keep:])
 	l.next = l.first() + uint64(keep)
 	l.entries = l.entries[:keep]
+	return undone
 }
 
 // undo returns what has to be put into the current state to get the state as

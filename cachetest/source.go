@@ -55,6 +55,9 @@ type Source struct {
 		outage     error
 		partitions int
 
+		// undone are the objects written that a Rewind took away, by key.
+		undone map[string][]stored
+
 		tracked []*Tracked
 		// unsettled counts the keys in which tracked handlers differ from state.
 		unsettled int
@@ -92,6 +95,7 @@ func NewSource(opts Options) *Source {
 	s.mu.delay = opts.EventDelay
 	s.mu.example = opts.Example
 	s.mu.state = map[string]stored{}
+	s.mu.undone = map[string][]stored{}
 	s.mu.streams = map[*stream]struct{}{}
 	s.mu.faults = map[Verb][]Fault{}
 	for _, obj := range opts.Objects {
@@ -195,27 +199,6 @@ func (s *Source) Compact(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compactLocked(min(rv, s.mu.rv))
-}
-
-// Rewind takes the source back to what it was at rv, counter included, as the
-// restore of a backup does: what was written since is gone, resourceVersions
-// are given again, and the open streams break. It panics if rv was compacted
-// or is yet to come.
-func (s *Source) Rewind(rv uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.mu.log.replayable(rv) {
-		panic(expired(rv, s.mu.log.compacted))
-	}
-	if rv > s.mu.rv {
-		panic(TooLargeResourceVersion(rv, s.mu.rv))
-	}
-	for key, obj := range s.mu.log.undo(rv) {
-		s.storeLocked(key, obj)
-	}
-	s.mu.log.rewind(rv)
-	s.mu.rv = rv
-	s.breakLocked()
 }
 
 // precondition decides whether a write may go on.

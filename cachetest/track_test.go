@@ -117,6 +117,81 @@ func TestSettleFollowsARewind(t *testing.T) {
 	})
 }
 
+// TestSettleTellsAGivenVersionFromTheSameGivenAgain: after a Rewind the next
+// writes get versions that handlers have heard of with other content.
+func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		handler.OnAdd(src.Get("default", "a"), true)
+		relabel(src, "a", "before")
+		undone := src.Get("default", "a")
+		handler.OnUpdate(nil, undone)
+		require.NoError(t, src.Settle(t.Context()))
+
+		src.Rewind(2)
+		require.Contains(t, unsettled(t, src), `default/a: has "3", not "2"`)
+		relabel(src, "a", "after")
+		const stale = `default/a: has "3" as it was before a Rewind`
+		require.Contains(t, unsettled(t, src), stale)
+		handler.OnUpdate(nil, undone)
+		require.Contains(t, unsettled(t, src), stale, "what was under way when the source went back")
+		handler.OnUpdate(undone, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+
+		src.Rewind(2)
+		relabel(src, "a", "after")
+		require.NoError(t, src.Settle(t.Context()), "what is written again is what the handler has")
+		relabel(src, "a", "later")
+		handler.OnUpdate(nil, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+// TestSettleAfterARewindOfAHandlerThatIsBehind: what a handler hears late of the
+// time before the Rewind is not what the source holds now.
+func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New()
+		handler := src.Track(nil)
+		undone := src.Create(pod("a"))
+		src.Rewind(1)
+		handler.OnAdd(undone, false)
+		require.Contains(t, unsettled(t, src), "default/a: was not told of the deletion")
+		cachetest.PatchAs(src, "default", src.Create(pod("b")).(*corev1.Pod).Name, label("b"))
+		handler.OnAdd(src.Get("default", "b"), false)
+		src.Rewind(1)
+		now := pod("a")
+		now.Labels = map[string]string{"l": "now"}
+		src.Create(now)
+		require.Contains(t, unsettled(t, src), `default/a: has "2" as it was before a Rewind`)
+		handler.OnUpdate(nil, src.Get("default", "a"))
+		handler.OnDelete(pod("b"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+// TestSettleAfterARewindBehindATransform: where content cannot be compared, what
+// was heard before the Rewind does not count, and what is heard after it does.
+func TestSettleAfterARewindBehindATransform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		told := func() {
+			p := src.Get("default", "a").(*corev1.Pod)
+			p.Labels = nil
+			handler.OnUpdate(nil, p)
+		}
+		relabel(src, "a", "before")
+		told()
+		src.Rewind(2)
+		relabel(src, "a", "after")
+		require.Contains(t, unsettled(t, src), "before a Rewind")
+		told()
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
 func TestTrackedPassesEverythingOn(t *testing.T) {
 	src := cachetest.New(pod("a"))
 	var recorder cachetest.Recorder

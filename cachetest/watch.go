@@ -60,6 +60,7 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 		return nil, err
 	}
 	if err != nil {
+		begin = s.fromNowLocked()
 		script = StreamScript{First: []watch.Event{ErrorEvent(err)}, Cut: true, CutAfter: 1}
 	}
 	if script.OmitInitialEventsEnd {
@@ -93,7 +94,9 @@ type beginning struct {
 	initial []runtime.Object
 	// end is the bookmark that follows them, nil for none.
 	end runtime.Object
-	// next is the position in the log to go on from.
+	// next is the position in the log to go on from. While the stream is open
+	// it is not before the log's first: compactions keep it so, and every
+	// stream begins so, one that says no more than an error included.
 	next uint64
 	// floor is the resourceVersion up to which changes are left out.
 	floor uint64
@@ -115,17 +118,21 @@ func (s *Source) beginningLocked(options metav1.ListOptions) (beginning, error) 
 	case send != nil && *send, send == nil && rv == 0:
 		return s.stateLocked(), nil
 	case rv == 0:
-		return beginning{next: s.mu.log.next}, nil
+		return s.fromNowLocked(), nil
 	case !s.mu.log.replayable(rv):
 		return beginning{}, expired(rv, s.mu.log.compacted)
 	}
 	return beginning{next: s.mu.log.after(rv), floor: rv}, nil
 }
 
+// fromNowLocked is the beginning of a stream without a past.
+func (s *Source) fromNowLocked() beginning { return beginning{next: s.mu.log.next} }
+
 // stateLocked is the beginning with the current state.
 func (s *Source) stateLocked() beginning {
-	p := s.pageLocked(query{rv: s.mu.rv})
-	return beginning{initial: p.objects, next: s.mu.log.next}
+	b := s.fromNowLocked()
+	b.initial = s.pageLocked(query{rv: s.mu.rv}).objects
+	return b
 }
 
 // stream is one watch: a cursor in the log and the goroutine that moves it.

@@ -289,3 +289,29 @@ func replicate(w watch.Interface, last string) map[string]string {
 	}
 	return replica
 }
+
+// TestCompactionBesideARefusedWatch: a stream that only says 410 has no need of
+// the log, wherever that begins by now.
+func TestCompactionBesideARefusedWatch(t *testing.T) {
+	for name, write := range map[string]func(*cachetest.Source){
+		"by hand":   func(src *cachetest.Source) { src.Compact(src.ResourceVersion()) },
+		"by writes": func(src *cachetest.Source) { writeTimes(src, 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := scriptedPast(cachetest.Options{Window: 4})
+			writeTimes(src, 20)
+			src.Compact(src.ResourceVersion() - 1)
+			w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
+			require.NotPanics(t, func() { write(src) })
+			event := <-w.ResultChan()
+			require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)), "%v", event.Object)
+			requireEnd(t, w)
+		})
+	}
+}
+
+func writeTimes(src *cachetest.Source, n int) {
+	for i := range n {
+		relabel(src, "c", formatLast(uint64(i)))
+	}
+}
