@@ -23,6 +23,7 @@ func newCoalescedFIFO(logger klog.Logger, name string, id InformerNameAndResourc
 	f := &coalescedFIFO{byKey: newByKey()}
 	f.byKey.merge = true
 	f.init(firstOf(id.Name(), name), nil)
+	f.keys.opens = opensDeltas
 	f.logger = queueLogger(&logger, f.name)
 	f.bookmarks, f.unlocked = true, true
 	f.waiting = f.byKey

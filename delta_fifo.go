@@ -43,6 +43,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		f.replacedType = Replaced
 	}
 	f.init(firstOf(opts.Name, "DeltaFIFO"), opts.KeyFunction)
+	f.keys.opens = opensTombstones
 	f.logger = queueLogger(opts.Logger, f.name)
 	f.known, f.transform.function = opts.KnownObjects, opts.Transformer
 	f.waiting, f.admits = f.byKey, f.admitsLocked
@@ -68,9 +69,9 @@ func queueLogger(given *klog.Logger, name string) klog.Logger {
 	return klog.LoggerWithName(*given, name)
 }
 
-// KeyOf returns the key of an object, a Delta, Deltas (of their newest object) or a DeletedFinalStateUnknown. Its error is
-// a KeyError.
-func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.keyOf(obj) }
+// KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
+// of the key function, or a KeyError for Deltas without any.
+func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.keys.read(obj, false) }
 
 // Transformer returns the function that every object passes on its way in, or nil.
 func (f *DeltaFIFO) Transformer() TransformFunc { return f.transform.function }
@@ -81,8 +82,14 @@ func (f *DeltaFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
 // Update queues an Updated delta. Errors as for Add.
 func (f *DeltaFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
 
-// Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add.
-func (f *DeltaFIFO) Delete(obj interface{}) error { return f.put(Deleted, obj) }
+// Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add, and only
+// of what would be queued. An object without a key is no write that HasSynced counts.
+func (f *DeltaFIFO) Delete(obj interface{}) error {
+	if _, err := f.keyOf(obj); err != nil {
+		return err
+	}
+	return f.put(Deleted, obj)
+}
 
 // admitsLocked keeps out deletions of what nobody knows. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {

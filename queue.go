@@ -61,8 +61,7 @@ func (q *queueCore) Name() string { return q.name }
 // Done returns a channel that is closed when HasSynced turns true.
 func (q *queueCore) Done() <-chan struct{} { return q.synced }
 
-// keyOf returns the key of an object, a Delta, Deltas (of their newest object) or a DeletedFinalStateUnknown. Its error is
-// a KeyError.
+// keyOf returns the key of an object or of what wraps one. Its error is a KeyError.
 func (q *queueCore) keyOf(obj any) (string, error) { return q.keys.keyOf(obj, false) }
 
 // populateLocked notes that the queue was filled by other means than a Replace.

@@ -21,6 +21,7 @@ import (
 type keyReader struct {
 	keyFunc KeyFunc
 	usual   bool         // keyFunc is MetaNamespaceKeyFunc
+	opens   wrapping     // what an object may come in
 	store   *table.Table // set before the first event, or nil
 
 	mu struct {
@@ -28,6 +29,15 @@ type keyReader struct {
 		recent recentKeys
 	}
 }
+
+// wrapping is what a queue looks into for the object that the key function gets. Each queue takes what client-go's does.
+type wrapping int
+
+const (
+	opensNothing    wrapping = iota // FIFO
+	opensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
+	opensDeltas                     // RealFIFO: these and a Delta
+)
 
 // stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
 const stackKey = 128
@@ -39,8 +49,8 @@ func (r *keyReader) init(keyFunc KeyFunc) {
 	r.keyFunc, r.usual = keyFunc, isMetaNamespaceKeyFunc(keyFunc)
 }
 
-// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: tombstones never get as
-// far as the function.
+// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: what has metadata is no
+// tombstone.
 func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	at := reflect.ValueOf(f).Pointer()
 	for _, usual := range []KeyFunc{
@@ -54,22 +64,33 @@ func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	return false
 }
 
-// keyOf returns the key of an object, a Delta, Deltas (of their newest object) or a DeletedFinalStateUnknown. Its error is
-// a KeyError, also for a key function that panics.
+// keyOf returns the key of an object or of what wraps one. Its error is a KeyError about what was given, also for a key
+// function that panics.
 //
 // again tells that there may have been an event for the same object before.
 func (r *keyReader) keyOf(obj any, again bool) (string, error) {
-	switch wrapped := obj.(type) {
-	case Deltas:
-		if len(wrapped) == 0 {
-			return "", KeyError{Obj: obj, Err: ErrZeroLengthDeltasObject}
-		}
-		obj = wrapped.Newest().Object
-	case Delta:
-		obj = wrapped.Object
+	key, err := r.read(obj, again)
+	if err != nil {
+		return "", KeyError{Obj: obj, Err: err}
 	}
-	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
-		return tombstone.Key, nil
+	return key, nil
+}
+
+// read is keyOf with the error that the key function returned.
+func (r *keyReader) read(obj any, again bool) (string, error) {
+	if r.opens >= opensTombstones {
+		if wrapped, ok := obj.(Deltas); ok {
+			if len(wrapped) == 0 {
+				return "", KeyError{Obj: obj, Err: ErrZeroLengthDeltasObject}
+			}
+			obj = wrapped.Newest().Object
+		}
+		if wrapped, ok := obj.(Delta); ok && r.opens >= opensDeltas {
+			obj = wrapped.Object
+		}
+		if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+			return tombstone.Key, nil
+		}
 	}
 	if r.usual {
 		if key, ok := r.usualKey(obj, again); ok {
@@ -82,10 +103,13 @@ func (r *keyReader) keyOf(obj any, again bool) (string, error) {
 func (r *keyReader) call(obj any) (key string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			key, err = "", KeyError{Obj: obj, Err: fmt.Errorf("key function panicked: %v", p)}
+			key, err = "", fmt.Errorf("key function panicked: %v", p)
 		}
 	}()
-	return keyOf(r.keyFunc, obj)
+	if isNil(obj) {
+		return "", errNilObject
+	}
+	return r.keyFunc(obj)
 }
 
 // usualKey is MetaNamespaceKeyFunc for objects with metadata.

@@ -17,7 +17,7 @@ import (
 )
 
 func readerOf(keyFunc KeyFunc) *keyReader {
-	r := &keyReader{}
+	r := &keyReader{opens: opensDeltas}
 	r.init(keyFunc)
 	return r
 }

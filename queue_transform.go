@@ -92,6 +92,13 @@ func (t *transformer) note(key string, err error) {
 	t.mu.last = err
 }
 
+// forget notes that an object is gone, or never came.
+func (t *transformer) forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mu.behind, key)
+}
+
 // replaced notes that a Replace has succeeded for all but the given keys.
 func (t *transformer) replaced(except []string) {
 	if t.function == nil {

@@ -205,3 +205,16 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 		return lists[min(n, len(lists))-1], nil
 	}
 }
+
+// TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it cannot be transformed, too,
+// and its object counts as behind no longer.
+func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
+	failing := func(any) (any, error) { return nil, errTransform }
+	q := NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
+	refused := q.putBatch([]record{{typ: Added, object: item{"a", 1}}, {typ: Deleted, object: item{"a", 1}}, {typ: Deleted, object: item{"known", 2}}})
+	require.Len(t, refused, 2, "the Add, and the deletion of what is known")
+	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].typ, refused[1].typ})
+	assert.NoError(t, q.Delete(item{"b", 1}))
+	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
+	assert.Equal(t, 1, q.transform.untransformed())
+}

@@ -46,6 +46,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	}
 	f := &RealFIFO{atomic: opts.AtomicEvents}
 	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), opts.KeyFunction)
+	f.keys.opens = opensDeltas
 	f.logger = queueLogger(opts.Logger, f.name)
 	f.known, f.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
 	f.bookmarks = opts.EmitDeltaTypeBookmark

@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -55,6 +56,7 @@ type batchStore interface {
 // refusedRecord is an event that could not be queued, and why.
 type refusedRecord struct {
 	typ    DeltaType
+	key    string // "" if it has none
 	object any
 	err    error
 }
@@ -70,7 +72,16 @@ func (q *recordQueue) putBatch(records []record) []refusedRecord {
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.appendLocked(admitted...)
 	}
-	return refused
+	return slices.DeleteFunc(refused, func(r refusedRecord) bool { return q.ignoresLocked(r.typ, r.key) })
+}
+
+// ignoresLocked reports whether a change that cannot be transformed would not be queued either.
+func (q *recordQueue) ignoresLocked(typ DeltaType, key string) bool {
+	if key == "" || q.admits == nil || q.admits(typ, key) {
+		return false
+	}
+	q.transform.forget(key)
+	return true
 }
 
 func holdsKeyed(records []record) bool {
@@ -91,7 +102,7 @@ func (q *recordQueue) admitBatch(records []record) (admitted []record, refused [
 		}
 		received := records[i].object
 		if err := q.complete(&records[i]); err != nil {
-			refused = append(refused, refusedRecord{records[i].typ, received, err})
+			refused = append(refused, refusedRecord{records[i].typ, records[i].key, received, err})
 			continue
 		}
 		if n != i {
@@ -108,11 +119,13 @@ func (q *recordQueue) put(typ DeltaType, obj any) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.populateLocked()
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		q.appendLocked(rec)
+	case q.ignoresLocked(typ, rec.key):
+		return nil
 	}
-	q.appendLocked(rec)
-	return nil
+	return err
 }
 
 // newRecord makes a record of an object as received.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
 
 	"github.com/kinformer/cache/internal/table"
@@ -188,10 +189,10 @@ func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
 	return values
 }
 
-// indexError names the index that does not exist. Other errors are passed on.
+// indexError names the index that does not exist, in client-go's words. Other errors are passed on.
 func indexError(name string, err error) error {
 	if errors.Is(err, table.ErrNoIndex) {
-		return fmt.Errorf("index %q does not exist", name)
+		return fmt.Errorf("Index with name %s does not exist", name)
 	}
 	return err
 }
@@ -214,10 +215,16 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	if err := bad.as(errNilIndexFunc); err != nil {
 		return err
 	}
-	if err := m.Table.AddIndexers(asFuncs(newIndexers)); err != nil {
-		return fmt.Errorf("indexer conflict: %w", err)
+	err := m.Table.AddIndexers(asFuncs(newIndexers))
+	if errors.Is(err, table.ErrIndexExists) {
+		return fmt.Errorf("indexer conflict: %v", m.taken(newIndexers)) // client-go's words
 	}
-	return nil
+	return err
+}
+
+// taken returns the names among those of indexers that the store has. It never gives one up.
+func (m *threadSafeMap) taken(indexers Indexers) sets.Set[string] {
+	return sets.KeySet(indexers).Intersection(sets.KeySet(m.Table.Indexers()))
 }
 
 // errNilIndexFunc is the failure of an index function that is none.

@@ -121,8 +121,7 @@ func allSynced(cacheSyncs []InformerSynced) bool {
 
 // WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the waiting controller.
 func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	ctx := klog.NewContext(context.Background(), klog.LoggerWithValues(klog.Background(), "controller", controllerName))
-	return waitLogged(ctx, stopCh, cacheSyncs)
+	return waitLogged(context.Background(), stopCh, cacheSyncs, "controller", controllerName)
 }
 
 // WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and after that goes to the
@@ -131,13 +130,14 @@ func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...Informe
 	return waitLogged(ctx, ctx.Done(), cacheSyncs)
 }
 
-func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced) bool {
+// waitLogged says what client-go says, word for word: it is looked for in logs.
+func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced, keysAndValues ...any) bool {
 	logger := klog.FromContext(ctx)
-	logger.Info("Waiting for the caches to sync")
+	logger.Info("Waiting for caches to sync", keysAndValues...)
 	if !WaitForCacheSync(stopCh, cacheSyncs...) {
-		utilruntime.HandleErrorWithContext(ctx, nil, "The caches have not synced")
+		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches", keysAndValues...)
 		return false
 	}
-	logger.Info("The caches have synced")
+	logger.Info("Caches are synced", keysAndValues...)
 	return true
 }

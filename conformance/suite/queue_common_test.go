@@ -28,6 +28,7 @@ type queueKind struct {
 
 // queueParts is what the kinds' options have in common.
 type queueParts struct {
+	key       cache.KeyFunc // nil: keyOrRefuse
 	known     cache.KeyListerGetter
 	transform cache.TransformFunc
 	name      string
@@ -41,10 +42,17 @@ func (p queueParts) orEmpty() cache.KeyListerGetter {
 	return p.known
 }
 
+func (p queueParts) keyFunc() cache.KeyFunc {
+	if p.key == nil {
+		return keyOrRefuse
+	}
+	return p.key
+}
+
 func makeReal(opts cache.RealFIFOOptions) func(implementation, queueParts) cache.Queue {
 	return func(impl implementation, parts queueParts) cache.Queue {
 		opts := opts
-		opts.KeyFunction, opts.Transformer, opts.Name = keyOrRefuse, parts.transform, parts.name
+		opts.KeyFunction, opts.Transformer, opts.Name = parts.keyFunc(), parts.transform, parts.name
 		if !opts.AtomicEvents {
 			opts.KnownObjects = parts.orEmpty()
 		}
@@ -55,7 +63,7 @@ func makeReal(opts cache.RealFIFOOptions) func(implementation, queueParts) cache
 func makeDelta(replaced bool) func(implementation, queueParts) cache.Queue {
 	return func(impl implementation, parts queueParts) cache.Queue {
 		return impl.queues.delta(cache.DeltaFIFOOptions{
-			KeyFunction: keyOrRefuse, KnownObjects: parts.known, Transformer: parts.transform, Name: parts.name,
+			KeyFunction: parts.keyFunc(), KnownObjects: parts.known, Transformer: parts.transform, Name: parts.name,
 			EmitDeltaTypeReplaced: replaced,
 		})
 	}
@@ -72,7 +80,7 @@ var queueKinds = []queueKind{
 		make: makeReal(cache.RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true})},
 	{name: "RealFIFO as in informers", deltas: true, atomic: true,
 		make: makeReal(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})},
-	{name: "FIFO", make: func(impl implementation, _ queueParts) cache.Queue { return impl.queues.fifo(keyOrRefuse) }},
+	{name: "FIFO", make: func(impl implementation, parts queueParts) cache.Queue { return impl.queues.fifo(parts.keyFunc()) }},
 }
 
 // popped is what a process function was given.

@@ -25,6 +25,8 @@ func TestDeltaFIFO(t *testing.T) {
 		{"Resync does not resurrect", deltaResyncDeleted},
 		{"transforms all but tombstones and syncs", deltaTransforms},
 		{"a failing transform drops the item", deltaTransformError},
+		{"a Delete without a key is no first write", deltaKeylessDelete},
+		{"what nobody knows is not deleted, also if it cannot be transformed", deltaRefusedUnknownDelete},
 		{"KeyOf", deltaKeyOf},
 	})
 }
@@ -208,6 +210,27 @@ func deltaTransformError(t *testing.T, impl implementation) {
 	assert.Empty(t, drain(t, q))
 }
 
+func deltaKeylessDelete(t *testing.T, impl implementation) {
+	q := newDelta(impl, nil)
+	assert.ErrorIs(t, q.Delete("junk"), errUnkeyable)
+	assert.False(t, q.HasSynced())
+	require.NoError(t, q.Replace([]any{pod("a", "1")}, "1"))
+	assert.Equal(t, popped{"[Replaced a@1]", true}, pop(t, q))
+
+	q = newDelta(impl, nil)
+	assert.ErrorIs(t, q.Add("junk"), errUnkeyable)
+	assert.True(t, q.HasSynced(), "an Add is one")
+}
+
+func deltaRefusedUnknownDelete(t *testing.T, impl implementation) {
+	for _, known := range []cache.KeyListerGetter{nil, known(pod("a", "0"))} {
+		q := makeDelta(true)(impl, queueParts{known: known, transform: refuse})
+		assert.NoError(t, q.Delete(pod("bad", "1")))
+		assert.True(t, q.HasSynced())
+		assert.Empty(t, drain(t, q))
+	}
+}
+
 func deltaKeyOf(t *testing.T, impl implementation) {
 	q, ok := newDelta(impl, nil).(interface{ KeyOf(any) (string, error) })
 	require.True(t, ok)
@@ -225,5 +248,7 @@ func deltaKeyOf(t *testing.T, impl implementation) {
 	var keyErr cache.KeyError
 	assert.ErrorAs(t, err, &keyErr)
 	_, err = q.KeyOf("junk")
-	assert.ErrorIs(t, err, errUnkeyable)
+	assert.Equal(t, errUnkeyable, err, "the key function's own error")
+	_, err = q.KeyOf(cache.Delta{Type: cache.Added, Object: pod("a", "1")})
+	assert.Equal(t, errUnkeyable, err, "a Delta is none of its")
 }

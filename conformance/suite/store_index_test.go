@@ -122,12 +122,16 @@ func indexReplace(t *testing.T, impl implementation) {
 
 func indexUnknown(t *testing.T, impl implementation) {
 	indexer := newIndexer(impl)
-	_, err := indexer.Index("nope", pod("a", "1"))
-	assert.ErrorContains(t, err, "nope")
-	_, err = indexer.ByIndex("nope", "x")
-	assert.ErrorContains(t, err, "nope")
-	_, err = indexer.IndexKeys("nope", "x")
-	assert.ErrorContains(t, err, "nope")
+	const said = "Index with name nope does not exist"
+	objs, err := indexer.Index("nope", pod("a", "1"))
+	assert.EqualError(t, err, said)
+	assert.Nil(t, objs)
+	objs, err = indexer.ByIndex("nope", "x")
+	assert.EqualError(t, err, said)
+	assert.Nil(t, objs)
+	keys, err := indexer.IndexKeys("nope", "x")
+	assert.EqualError(t, err, said)
+	assert.Nil(t, keys)
 	assert.Empty(t, indexer.ListIndexFuncValues("nope"))
 }
 
@@ -161,7 +165,7 @@ func indexConflict(t *testing.T, impl implementation) {
 	indexer := newIndexer(impl)
 	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x", "tier", "t")))
 	err := indexer.AddIndexers(cache.Indexers{"tier": byLabel("tier"), "app": byLabel("tier")})
-	require.ErrorContains(t, err, "app")
+	require.EqualError(t, err, "indexer conflict: map[app:{}]")
 	assert.NotContains(t, indexer.GetIndexers(), "tier")
 	_, err = indexer.ByIndex("tier", "t")
 	require.Error(t, err)

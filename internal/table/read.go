@@ -156,8 +156,11 @@ func (t *Table) IndexValues(index string) ([]string, error) {
 
 func (v view) byIndex(name, value string) (objs []any, ok bool, err error) {
 	p, err := v.posting(name, value)
-	if err != nil || p == nil {
-		return []any{}, true, err
+	if err != nil {
+		return nil, true, err
+	}
+	if p == nil {
+		return []any{}, true, nil
 	}
 	objs, ok = v.members(p, nil)
 	if objs == nil {
