@@ -97,7 +97,7 @@
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout], [WithStartJitter],
 //     [WithListSlots] ([ListSlots], [NewListSlots]), [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]);
 //     for its errors [WithErrorPolicy] with an [ErrorPolicy] that makes an [ErrorDecision], such as [StopOnForbidden] and
-//     [WaitForResource]; for the queue [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
+//     [WaitForResource], and [WithStopHandler]; for the queue [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
 //     [WithProcessErrorHandler] ([ProcessErrorHandler]).
 //   - Queues: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit], [DeltaFIFO.SetMaxHistory]; [QueueStatsOf] returns [QueueStats];
 //     [RetryProcess] with a [RetryPolicy] and [RetryStats]; [RunReflector] runs the reflector on a store of the user's.

@@ -5,12 +5,15 @@ package cache
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -68,4 +71,206 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 		assert.Equal(t, 1, status.Attempts)
 		assert.ErrorIs(t, status.LastError, errForbidden)
 	})
+}
+
+// stops are what a policy may want, and when an informer ends for it.
+var stops = map[string]struct {
+	decision          ErrorDecision
+	unsynced, forever bool
+}{
+	"stop":                {ErrorDecision{Stop: true}, true, false},
+	"stop, with a delay":  {ErrorDecision{Stop: true, After: time.Second}, true, false},
+	"stop even if synced": {ErrorDecision{StopEvenIfSynced: true}, true, true},
+	"go on":               {ErrorDecision{After: time.Second}, false, false},
+}
+
+// failures are the ways in which an informer can fail: what the server answers to its lists and watches, and whether that
+// is before the informer has its first list.
+var failures = map[string]struct {
+	server   func() *fakeServer
+	unsynced bool
+}{
+	"the first list": {func() *fakeServer {
+		return &fakeServer{noStream: true, list: listsThen(podList("5"), errForbidden), watch: watches()}
+	}, true},
+	"the first stream, and its list": {func() *fakeServer {
+		return &fakeServer{list: listsThen(podList("5"), errForbidden), watch: watches(errForbidden, sent(endMark("5")))}
+	}, true},
+	"the first stream, busy": {func() *fakeServer {
+		return &fakeServer{watch: watches(errRefused, sent(endMark("5")))}
+	}, true},
+	"the first watch": {func() *fakeServer {
+		return &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(errForbidden)}
+	}, false},
+	"the first watch, busy": {func() *fakeServer {
+		return &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(errRefused)}
+	}, false},
+	"a later watch": {func() *fakeServer {
+		return &fakeServer{watch: watches(sent(endMark("5"), added("a", "6"), closed), errForbidden, sent(endMark("7")))}
+	}, false},
+	"a later list": {func() *fakeServer {
+		server := &fakeServer{noStream: true, watch: watches(sent(added("a", "6"), failedWith(errExpired)))}
+		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 2 {
+				return nil, errForbidden
+			}
+			return podList("5"), nil
+		}
+		return server
+	}, false},
+}
+
+// TestPoliciesStop: whatever fails, a policy ends an informer that has its first list only if it says so by name; else the
+// informer goes on, and comes through.
+func TestPoliciesStop(t *testing.T) {
+	for what, policy := range stops {
+		for where, failure := range failures {
+			t.Run(what+"/"+where, func(t *testing.T) {
+				reported := reports(t)
+				synctest.Test(t, func(t *testing.T) {
+					var stopped []error
+					var informer SharedIndexInformer
+					informer = informerOf(failure.server(),
+						WithErrorPolicy(func(context.Context, error, int) ErrorDecision { return policy.decision }),
+						WithStopHandler(func(_ context.Context, err error) {
+							stopped = append(stopped, err)
+							status, _ := StatusOf(informer)
+							assert.Equal(t, PhaseStopped, status.Phase, "the status knows before the handler does")
+						}))
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						informer.RunWithContext(ctx)
+					}()
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					status, err := StatusOf(informer)
+					require.NoError(t, err)
+					require.Error(t, status.LastError, "something has failed")
+					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
+						assert.Equal(t, PhaseWatching, status.Phase)
+						assert.Zero(t, status.Attempts, "it came through")
+						assert.Empty(t, stopped)
+						assert.Empty(t, about("stopped for good", reported()))
+						cancel()
+					}
+					<-ended
+					if ctx.Err() != nil {
+						return
+					}
+					assert.Equal(t, failure.unsynced, !status.Synced)
+					assert.Contains(t, status.Degraded, "stopped by its error policy")
+					require.Len(t, about("stopped for good", reported()), 1, "said once, as an error")
+					require.Len(t, stopped, 1)
+					require.ErrorIs(t, stopped[0], status.LastError)
+					assert.ErrorContains(t, stopped[0], "*v1.Pod has stopped for good")
+				})
+			})
+		}
+	}
+}
+
+// about returns the texts that contain what.
+func about(what string, texts []string) (found []string) {
+	for _, text := range texts {
+		if strings.Contains(text, what) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch ends, do not cost the
+// cache its life: it is up to date when they are back.
+func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		lapses := func() bool {
+			since := time.Since(began)
+			return since >= time.Minute && since < time.Minute+5*time.Second
+		}
+		server := &fakeServer{noStream: true}
+		server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			if lapses() {
+				return nil, errForbidden
+			}
+			if time.Since(began) > time.Minute {
+				return podList("9", podAt("a", "6"), podAt("new", "9")), nil
+			}
+			return podList("5", podAt("a", "4")), nil
+		}
+		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			if lapses() {
+				return nil, errForbidden
+			}
+			w := newScriptedWatch(0)
+			if time.Since(began) < time.Minute {
+				time.AfterFunc(time.Minute-time.Since(began), func() { close(w.events) })
+			}
+			return w, nil
+		}
+		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
+		defer running(t, informer)()
+		time.Sleep(time.Minute + 10*time.Second)
+		synctest.Wait()
+		assert.False(t, informer.IsStopped())
+		assert.ElementsMatch(t, []string{"ns/a", "ns/new"}, informer.GetStore().ListKeys())
+	})
+}
+
+// TestStopHandlerPanics: an informer that was stopped has stopped.
+func TestStopHandlerPanics(t *testing.T) {
+	reports(t)
+	quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		informer := informerOf(&fakeServer{noStream: true, list: listsThen(nil, errForbidden)}, WithErrorPolicy(StopOnForbidden),
+			WithStopHandler(func(context.Context, error) { panic("no") }))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		informer.RunWithContext(ctx)
+		assert.NoError(t, ctx.Err(), "it has stopped by itself")
+	})
+}
+
+// TestWaitForResourceIsQuiet: a resource that is not there is one line in the log, at info, each time it is not there, and no
+// error; who has set a watch-error handler hears of each attempt.
+func TestWaitForResourceIsQuiet(t *testing.T) {
+	for name, own := range map[string]bool{"default handler": false, "own handler": true} {
+		t.Run(name, func(t *testing.T) {
+			reported, lines := reports(t), captureLog(t)
+			synctest.Test(t, func(t *testing.T) {
+				notFound := apierrors.NewNotFound(v1.Resource("widgets"), "")
+				gone := []error{notFound, notFound, notFound}
+				server := &fakeServer{noStream: true, list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+					switch { // missing, there, missing, broken, missing, there
+					case n <= 3, n >= 5 && n <= 7, n == 9:
+						return nil, gone[0]
+					case n == 8:
+						return nil, errForbidden
+					}
+					return podList("5"), nil
+				}, watch: watches(sent(failedWith(errExpired)))}
+				informer := informerOf(server, WithErrorPolicy(WaitForResource(0)))
+				var handler handled
+				if own {
+					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.handle))
+				}
+				stop := running(t, informer)
+				time.Sleep(5 * time.Minute)
+				stop()
+				require.Len(t, server.asked(), 10+2)
+				assert.Len(t, about("as expected", lines.take()), 3, "when it was missing at first, when it was gone, and after another error")
+				if own {
+					assert.Len(t, handler.errors(), 8)
+					assert.Empty(t, reported())
+					return
+				}
+				require.Len(t, reported(), 1, "%v", reported())
+				assert.Contains(t, reported()[0], "forbidden")
+			})
+		})
+	}
 }

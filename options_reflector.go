@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -28,6 +29,7 @@ const (
 // zero value is client-go's behaviour.
 type reflectorTuning struct {
 	policy   ErrorPolicy // nil: always retry
+	onStop   func(context.Context, error)
 	mode     ListMode
 	silence  time.Duration // 0: streamSilenceLimit
 	idle     time.Duration // 0: a watch may be silent for ever
@@ -81,9 +83,17 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 }
 
 // WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
-// default is to try again with backoff, for ever. See StopOnForbidden and WaitForResource.
+// default is to try again with backoff, for ever. See ErrorDecision, StopOnForbidden and WaitForResource.
 func WithErrorPolicy(policy ErrorPolicy) Option {
 	return func(c *informerConfig) { c.reflector.policy = policy }
+}
+
+// WithStopHandler has handle called if the informer's error policy stops it for good, with an error that names its objects
+// and wraps the reason: that is the moment to end the program, as by cancelling the context of its manager. It is called in
+// the goroutine that lists and watches, after the Status tells that the informer has stopped and before Run returns: it must
+// not wait for that. The end of Run's context is no such stop.
+func WithStopHandler(handle func(ctx context.Context, err error)) Option {
+	return func(c *informerConfig) { c.reflector.onStop = handle }
 }
 
 // WithListMode sets how the informer takes over the whole state. The default is ListModeAuto.

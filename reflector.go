@@ -52,7 +52,7 @@ type reflectorConfig struct {
 	clock clock.Clock
 	// logger replaces klog.Background during construction; a running reflector takes the one of its context.
 	logger *klog.Logger
-	// watchErrorHandler hears of each error that ends a round; nil: DefaultWatchErrorHandler.
+	// watchErrorHandler hears of each error that ends a round; nil: DefaultWatchErrorHandler, unless the policy expects it.
 	watchErrorHandler WatchErrorHandlerWithContext
 	// tuning is what client-go has no name for.
 	tuning reflectorTuning
@@ -95,6 +95,10 @@ type reflector struct {
 	paging bool
 	// listUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
 	listUntil time.Time
+	// synced tells that a whole state was published; it stays so.
+	synced bool
+	// waitsOut tells that an error that the policy expects was logged and is not over.
+	waitsOut bool
 	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
 	bookmarked bool
 	id         identity
@@ -205,6 +209,12 @@ func (r *reflector) begin() reflectorPhase {
 		return listing
 	}
 	return r.opening
+}
+
+// succeeded records that a watch is open, on a published state.
+func (r *reflector) succeeded() {
+	r.waitsOut = false
+	r.report.succeeded()
 }
 
 // preferLists remembers that watch-lists do not come to their end, unless they are what the user wants.

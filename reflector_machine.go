@@ -8,7 +8,6 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -118,34 +117,18 @@ func (m *machine) endRound(ctx context.Context, err error) reflectorPhase {
 	return m.roundOver(ctx, err)
 }
 
-// scheduleRound is the roundOver of run: the error is handed to the watch-error handler, and another round follows.
+// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless the error policy says
+// otherwise.
 func (m *machine) scheduleRound(ctx context.Context, err error) reflectorPhase {
+	decision := m.r.decide(ctx, err)
 	if err != nil {
-		m.r.watchErrorHandler(ctx, m.r.card(), err)
+		m.r.announce(ctx, err, decision)
 	}
-	length, goOn := m.delayAfter(ctx, err)
-	if !goOn {
+	if decision.stops(m.r.synced) {
+		m.r.giveUp(ctx, err)
 		return stopped
 	}
-	return m.restAfterRound(length)
-}
-
-// delayAfter asks the error policy, if there is an error, how long to wait until the next attempt; goOn is false if there
-// is to be none. A longer delay that the server asks for goes before the backoff.
-func (m *machine) delayAfter(ctx context.Context, err error) (length time.Duration, goOn bool) {
-	r := m.r
-	if err != nil && r.tuning.policy != nil {
-		switch decision := r.tuning.policy(ctx, err, r.report.attempts()); {
-		case decision.Stop:
-			klog.FromContext(ctx).Info("Warning: stopped by the error policy", "reflector", r.name, "type", r.typeDescription, "err", err)
-			r.report.giveUp(err)
-			return 0, false
-		case decision.After > 0:
-			return decision.After, true
-		}
-	}
-	suggested, _ := apierrors.SuggestsClientDelay(err)
-	return max(r.delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), true
+	return m.restAfterRound(m.r.delayAfter(err, decision))
 }
 
 // takeTurn waits for a slot to take over the whole state in. The caller gives it back by done.
@@ -169,11 +152,12 @@ func (m *machine) restAfterRound(length time.Duration) reflectorPhase {
 
 // retryLater leads back to the phase resume after the backoff, within the round.
 func (m *machine) retryLater(ctx context.Context, resume reflectorPhase, err error) reflectorPhase {
-	length, goOn := m.delayAfter(ctx, err)
-	if !goOn {
+	decision := m.r.decide(ctx, err)
+	if decision.stops(m.r.synced) {
+		m.r.giveUp(ctx, err)
 		return stopped
 	}
-	m.pause = pause{clock: m.r.clock, length: length, resume: resume}
+	m.pause = pause{clock: m.r.clock, length: m.r.delayAfter(err, decision), resume: resume}
 	return backingOff
 }
 
@@ -190,6 +174,7 @@ func (m *machine) backOff(ctx context.Context) reflectorPhase {
 // beginWatching is the transition from a published state to watching.
 func (m *machine) beginWatching(ctx context.Context) reflectorPhase {
 	r := m.r
+	r.synced = true
 	klog.FromContext(ctx).V(2).Info("Caches populated", "reflector", r.name, "type", r.typeDescription)
 	m.retry = NewRetryWithDeadline(r.maxInternalErrorRetry, internalErrorReset, isInternalError, r.clock)
 	m.resync.arm()

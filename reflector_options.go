@@ -87,9 +87,6 @@ func (c reflectorConfig) withDefaults() reflectorConfig {
 		background := klog.Background()
 		c.logger = &background
 	}
-	if c.watchErrorHandler == nil {
-		c.watchErrorHandler = DefaultWatchErrorHandler
-	}
 	if c.report == nil {
 		c.report = newReflectorReport()
 	}

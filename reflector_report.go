@@ -127,7 +127,7 @@ func (p *reflectorReport) silent() {
 func (p *reflectorReport) giveUp(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.err, p.mu.stopped = err, true
+	p.mu.err, p.mu.stopped, p.mu.phase = err, true, PhaseStopped
 }
 
 // attempts returns how many errors there were since the last success.

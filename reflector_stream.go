@@ -49,7 +49,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	m.r.position.advance(version)
 	m.r.logSlow(ctx, "watch-list", started)
 	m.stream.handOver(m.r.clock.Now())
-	m.r.report.succeeded()
+	m.r.succeeded()
 	return m.beginWatching(ctx)
 }
 

@@ -23,7 +23,7 @@ func (m *machine) watch(ctx context.Context) reflectorPhase {
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		m.stream = s
-		m.r.report.succeeded()
+		m.r.succeeded()
 	}
 	quiet := m.r.idleWatchdog()
 	defer quiet.stop()

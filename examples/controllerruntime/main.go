@@ -36,7 +36,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Cache: ctrlcache.Options{
-			NewInformer:      cache.InformerFunc(cache.WithErrorPolicy(cache.StopOnForbidden)), // or just cache.NewSharedIndexInformer
+			NewInformer:      cache.NewSharedIndexInformer, // or, with options, cache.InformerFunc(...)
 			DefaultTransform: ctrlcache.TransformStripManagedFields(),
 		},
 		Metrics: metricsserver.Options{BindAddress: "0"},
