@@ -124,6 +124,7 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.end()
 	c.config.Queue.Close()
 	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.typeDescription())
+	c.tuning.tellStopped(ctx, c.typeDescription(), c.unfit)
 	return true
 }
 

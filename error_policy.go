@@ -108,9 +108,14 @@ func (r *reflector) giveUp(ctx context.Context, err error) {
 	r.report.giveUp(err)
 	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, as its error policy wants: what is cached stays as it is",
 		"reflector", r.name, "type", r.typeDescription, "synced", r.synced)
-	if r.tuning.onStop == nil {
+	r.tuning.tellStopped(ctx, r.typeDescription, err)
+}
+
+// tellStopped tells the program, if it wants to know, that an informer follows its objects no more, or never will.
+func (t *reflectorTuning) tellStopped(ctx context.Context, objects string, err error) {
+	if t.onStop == nil {
 		return
 	}
 	defer utilruntime.HandleCrashWithContext(ctx) // and the informer has stopped all the same
-	r.tuning.onStop(ctx, fmt.Errorf("the informer of %s has stopped for good: %w", r.typeDescription, err))
+	t.onStop(ctx, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err))
 }

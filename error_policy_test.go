@@ -274,3 +274,13 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 		})
 	}
 }
+
+// TestStopHandlerOfAnInformerThatCannotRun: it hears why.
+func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
+	reports(t)
+	var stopped []error
+	informer := informerOf(&fakeServer{}, WithPageSize(-1), WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
+	informer.RunWithContext(t.Context())
+	require.Len(t, stopped, 1)
+	assert.ErrorContains(t, stopped[0], "WithPageSize")
+}

@@ -88,10 +88,10 @@ func WithErrorPolicy(policy ErrorPolicy) Option {
 	return func(c *informerConfig) { c.reflector.policy = policy }
 }
 
-// WithStopHandler has handle called if the informer's error policy stops it for good, with an error that names its objects
-// and wraps the reason: that is the moment to end the program, as by cancelling the context of its manager. It is called in
-// the goroutine that lists and watches, after the Status tells that the informer has stopped and before Run returns: it must
-// not wait for that. The end of Run's context is no such stop.
+// WithStopHandler has handle called if the informer stops for good by itself, because its error policy wants that, or because
+// it cannot run as it was made, with an error that names its objects and wraps the reason: that is the moment to end the
+// program, as by cancelling the context of its manager. It is called by one of the goroutines of Run, after the Status tells
+// that the informer has stopped and before Run returns: it must not wait for that. The end of Run's context is no such stop.
 func WithStopHandler(handle func(ctx context.Context, err error)) Option {
 	return func(c *informerConfig) { c.reflector.onStop = handle }
 }
