@@ -6,9 +6,12 @@ package cache
 import (
 	"context"
 	"flag"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"go.uber.org/goleak"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -23,8 +26,30 @@ func TestMain(m *testing.M) {
 		},
 	}
 	flag.Parse()
-	if !testing.Verbose() {
-		klog.SetLogger(logr.Discard()) // so that what a failing test says can be found; -v shows the log
-	}
+	klog.SetLogger(funcr.New(processLog.write, funcr.Options{}))
 	goleak.VerifyTestMain(m)
+}
+
+// processLog is where all goes that klog is given, at V(0). Tests do not change klog's logger, because goroutines of other
+// tests may still use it; they listen by captureLog. -v shows the log, so that else what a failing test says can be found.
+var processLog tap
+
+type tap struct{ listener atomic.Pointer[logged] }
+
+func (l *tap) write(prefix, args string) {
+	if testing.Verbose() {
+		fmt.Fprintln(os.Stderr, prefix, args)
+	}
+	if listener := l.listener.Load(); listener != nil {
+		listener.write(prefix, args)
+	}
+}
+
+// captureLog has what is logged at V(0) go to the result, too, until the test ends.
+func captureLog(t *testing.T) *logged {
+	t.Helper()
+	lines := &logged{}
+	processLog.listener.Store(lines)
+	t.Cleanup(func() { processLog.listener.Store(nil) })
+	return lines
 }

@@ -6,22 +6,11 @@ package cache
 import (
 	"testing"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
-
-// captureLog has what is logged at V(0) go to the result until the test ends.
-func captureLog(t *testing.T) *logged {
-	t.Helper()
-	var lines logged
-	t.Cleanup(klog.CaptureState().Restore)
-	klog.SetLogger(funcr.New(lines.write, funcr.Options{}))
-	return &lines
-}
 
 // nameInformers returns identities with one informer name, and lets warnings that other tests caused be given again.
 func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
@@ -47,7 +36,7 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 		assert.False(t, q.measured)
 		assert.Equal(t, queueMetrics{noMetric{}, noMetric{}}, q.metrics)
 	}
-	said := lines.take()
+	said := about("no metrics", lines.take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "no provider is set")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")
@@ -55,16 +44,14 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 }
 
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
-	named, lines := nameInformers(t), captureLog(t)
-	id := named("a")
-	provider := &gauges{}
+	id, provider, lines := nameInformers(t)("a"), &gauges{}, captureLog(t)
 	_ = NewStore(itemKey)
 	_ = NewStore(itemKey, WithStoreMetrics(InformerNameAndResource{}, nil))
 	_ = NewStore(itemKey, WithStoreMetrics(id, provider))
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
 	_ = NewDeltaFIFOWithOptions(DeltaFIFOOptions{})
-	assert.Empty(t, lines.take())
+	assert.Empty(t, about("metrics", lines.take()))
 }
 
 // TestUnknownClientGoIsLoggedOnce: a later client-go may keep its metrics elsewhere.
@@ -75,7 +62,7 @@ func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 		_, ok := clientGoMetric[GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
 		assert.False(t, ok)
 	}
-	said := lines.take()
+	said := about("no metrics", lines.take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "not known for this version")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")

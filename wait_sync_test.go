@@ -7,10 +7,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // TestWaitsLogWhatClientGoLogs: lines that people look for in logs are the same, word for word.
@@ -19,19 +17,18 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 		named       func(string, <-chan struct{}, ...InformerSynced) bool
 		withContext func(context.Context, ...InformerSynced) bool
 	}
-	said := func(w wait) (lines []string) {
-		reported := reports(t)
-		logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		defer klog.CaptureState().Restore()
-		klog.SetLogger(logger)
-		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+	said := func(w wait) []string {
+		reported, lines := reports(t), captureLog(t)
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, synced := range []bool{true, false} {
 			is := func() bool { return synced }
 			assert.Equal(t, synced, w.named("pods", ctx.Done(), is))
 			assert.Equal(t, synced, w.withContext(ctx, is))
 		}
-		return append(lines, reported()...)
+		logged := about("aches", lines.take())
+		assert.NotEmpty(t, logged)
+		return append(logged, reported()...)
 	}
 	theirs := said(wait{clientgo.WaitForNamedCacheSync, clientgo.WaitForNamedCacheSyncWithContext})
 	assert.NotEmpty(t, theirs)
