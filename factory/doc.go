@@ -11,11 +11,12 @@
 // # Typed
 //
 // Wrap returns an informers.SharedInformerFactory. Every accessor (Core().V1().Pods(), ForResource) makes its informer on first
-// use and leaves it with the wrapped factory, which starts it, waits for it, shuts it down and gives it its resync period and
+// use and leaves it with the wrapped factory, which starts it, shuts it down and gives it its resync period and
 // transform. Code that still holds the wrapped factory gets the same informers, once they exist: whoever asks first for
 // a type decides. Only types that somebody asked for are listed.
 //
-// client-go's factory does not tell which namespace and list options it was made with: give them to Wrap as well.
+// The namespace and the informer name of client-go's factory are taken over. Its function that tweaks list options, for
+// selectors, cannot be: give it to Wrap as well. The log says so if it is missing.
 //
 // A direct call of InformerFor with a constructor uses that constructor, and so do generated groups that are made outside of
 // the factory, as in coreinformers.New(f, "kube-system", nil).
@@ -34,5 +35,7 @@
 //	go pods.RunWithContext(podsCtx)
 //	f.StartWithContext(ctx) // pods runs already and is left alone, but for a line in the log
 //
-// The factory keeps it: later accessors return the stopped informer, whose store keeps its last state.
+// The factory keeps it: later accessors return the stopped informer, whose store keeps its last state. Waits of the wrapper are
+// over when an informer has stopped that had not synced, and say which; those of client-go's factory go on until their
+// context ends.
 package factory

@@ -6,17 +6,21 @@ package factory_test
 import (
 	"bytes"
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -25,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -33,17 +38,58 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
 )
 
-// askedFor is the provider of the whole process: the first one that is set stays.
-var askedFor metricNames
-
+// TestMain fails the run for a goroutine that is left. Reported errors are only logged: apimachinery's second default
+// handler sleeps until a millisecond after the last error, which is years inside a synctest bubble.
 func TestMain(m *testing.M) {
 	cache.SetInformerMetricsProvider(&askedFor)
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
+			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
+		},
+	}
+	flag.Parse()
+	klog.SetLogger(funcr.New(processLog.write, funcr.Options{}))
 	goleak.VerifyTestMain(m)
+}
+
+// processLog is where all goes that klog is given, at V(0). The logger is never changed, because goroutines that a fake client
+// has left may use it. -v shows the log.
+var processLog tap
+
+type tap struct {
+	mu    sync.Mutex
+	lines []string // nil: nobody listens
+}
+
+func (l *tap) write(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if testing.Verbose() {
+		fmt.Fprintln(os.Stderr, prefix, args)
+	}
+	if l.lines != nil {
+		l.lines = append(l.lines, args)
+	}
+}
+
+// about returns the lines with a text that are logged while do runs.
+func (l *tap) about(text string, do func()) []string {
+	l.listen([]string{})
+	do()
+	return slices.DeleteFunc(l.listen(nil), func(line string) bool { return !strings.Contains(line, text) })
+}
+
+func (l *tap) listen(next []string) (before []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.lines = l.lines, next
+	return before
 }
 
 // isOurs says whether the informer's store is one of kinformer's. Generated accessors hide the informer itself in a wrapper.
@@ -199,58 +245,6 @@ func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {
 	got, err := pods.Lister().Pods("ns").Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "yes", got.Annotations["seen"])
-}
-
-// metricNames is a provider that only writes down for whom it was asked.
-type metricNames struct {
-	mu    sync.Mutex
-	names []string
-}
-
-func (m *metricNames) NewQueuedItemMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names = append(m.names, id.Name()+" "+id.GroupVersionResource().Resource)
-	return nothing{}
-}
-
-func (m *metricNames) NewProcessingLatencyMetric(cache.InformerNameAndResource) cache.HistogramMetric {
-	return nothing{}
-}
-
-func (m *metricNames) NewStoreResourceVersionMetric(cache.InformerNameAndResource) cache.GaugeMetric {
-	return nothing{}
-}
-
-type nothing struct{}
-
-func (nothing) Set(float64)     {}
-func (nothing) Observe(float64) {}
-
-// TestInformerNameByOption: metrics carry the name of the option, and of a resource what client-go's informers call it.
-func TestInformerNameByOption(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-option")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	typed := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name))
-	typed.Networking().V1().NetworkPolicies().Informer()
-	generic := resourceFactories(t, factory.WithInformerName(name))["dynamic"]
-	generic.ForResource(podsResource)
-	typed.StartWithContext(ctx)
-	generic.StartWithContext(ctx)
-	synced := typed.WaitForCacheSyncWithContext(ctx)
-	require.NoError(t, synced.AsError())
-	_, err = generic.WaitForCacheSyncWithContext(ctx)
-	require.NoError(t, err)
-	cancel()
-	typed.Shutdown()
-	generic.Shutdown()
-	askedFor.mu.Lock()
-	defer askedFor.mu.Unlock()
-	assert.Subset(t, askedFor.names, []string{"factory-test-option networkpolicys", "factory-test-option pods"})
-	again, err := cache.NewInformerName("factory-test-option")
-	require.NoError(t, err, "Shutdown has released the name")
-	again.Release()
 }
 
 func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {

@@ -52,20 +52,12 @@ func tweaked(lw *cache.ListWatch, tweak func(*metav1.ListOptions)) *cache.ListWa
 
 // request is what one informer is made from.
 type request struct {
-	client  any // asked whether it can stream lists
-	lw      *cache.ListWatch
-	example runtime.Object
-	gvr     schema.GroupVersionResource
-	metric  string // the resource's name in metrics, if not gvr's
-	resync  time.Duration
-}
-
-// named returns the resource as metrics name it.
-func (r request) named() schema.GroupVersionResource {
-	if r.metric == "" {
-		return r.gvr
-	}
-	return r.gvr.GroupVersion().WithResource(r.metric)
+	client   any // asked whether it can stream lists
+	lw       *cache.ListWatch
+	example  runtime.Object
+	gvr      schema.GroupVersionResource
+	identity func() cache.InformerNameAndResource // called at most once, and not for a constructor of the user
+	resync   time.Duration
 }
 
 // newInformer makes an informer as the options say, indexed by namespace as client-go's factories do.
@@ -75,7 +67,7 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	construct := c.constructor
 	if construct == nil {
 		options := append([]cache.Option{
-			cache.WithIdentifier(c.informerName.WithResource(r.named()), nil),
+			cache.WithIdentifier(r.identity(), nil),
 			cache.WithObjectDescription(r.gvr.String()),
 			cache.WithExpectedNamespace(c.namespace),
 		}, c.options...)

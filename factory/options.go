@@ -26,6 +26,8 @@ type config struct {
 	informerName *cache.InformerName
 	constructor  Constructor
 	options      []cache.Option
+
+	given struct{ namespace, tweak bool } // whether an option has set them
 }
 
 func newConfig(options []Option) config {
@@ -37,14 +39,15 @@ func newConfig(options []Option) config {
 }
 
 // WithNamespace limits the informers to one namespace: their requests, and what they take of the answers; see
-// cache.WithExpectedNamespace. The default is all.
+// cache.WithExpectedNamespace. The default is all, and of Wrap the namespace that the wrapped factory has.
 func WithNamespace(namespace string) Option {
-	return func(c *config) { c.namespace = namespace }
+	return func(c *config) { c.namespace, c.given.namespace = namespace, true }
 }
 
-// WithTweakListOptions has tweak change the options of each list and watch, for selectors. It is called concurrently.
+// WithTweakListOptions has tweak change the options of each list and watch, for selectors. It is called concurrently. Nil is
+// none, as without the option, and tells Wrap that a tweak of the wrapped factory is left out on purpose.
 func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
-	return func(c *config) { c.tweak = tweak }
+	return func(c *config) { c.tweak, c.given.tweak = tweak, true }
 }
 
 // WithTransform sets the transform of all informers. A transform that the factory given to Wrap has itself comes in its place.

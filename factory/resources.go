@@ -5,7 +5,6 @@ package factory
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -78,21 +77,24 @@ type ResourceFactory struct {
 
 	mu struct {
 		sync.Mutex
-		members  map[schema.GroupVersionResource]*member
-		shutdown bool
+		members    map[schema.GroupVersionResource]*member
+		identities map[schema.GroupVersionResource]cache.InformerNameAndResource // kept when an informer is forgotten
+		shutdown   bool
 	}
 }
 
-// member is an informer of a ResourceFactory. stop is nil until it is started; both are guarded by the factory's mu.
+// member is an informer of a ResourceFactory. stop is nil until it is started, and guarded by the factory's mu.
 type member struct {
 	genericInformer
-	stop    context.CancelFunc
-	stopped chan struct{} // closed when the informer's run has returned
+	stop  context.CancelFunc
+	ended context.Context // done once the informer's run has returned
+	end   context.CancelFunc
 }
 
 func newResourceFactory(resync time.Duration, options []Option, kind resourceKind) *ResourceFactory {
 	f := &ResourceFactory{kind: kind, resync: resync, config: newConfig(options)}
 	f.mu.members = map[schema.GroupVersionResource]*member{}
+	f.mu.identities = map[schema.GroupVersionResource]cache.InformerNameAndResource{}
 	return f
 }
 
@@ -104,18 +106,28 @@ func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers
 		return &m.genericInformer
 	}
 	informer := f.config.newInformer(request{
-		client:  f.kind.client,
-		lw:      f.kind.listWatch(gvr, f.config.namespace),
-		example: f.kind.example(),
-		gvr:     gvr,
-		resync:  f.resync,
+		client:   f.kind.client,
+		lw:       f.kind.listWatch(gvr, f.config.namespace),
+		example:  f.kind.example(),
+		gvr:      gvr,
+		identity: func() cache.InformerNameAndResource { return f.identityLocked(gvr) },
+		resync:   f.resync,
 	})
-	m := &member{
-		genericInformer: genericInformer{informer: informer, lister: f.kind.lister(informer.GetIndexer(), gvr)},
-		stopped:         make(chan struct{}),
-	}
+	m := &member{genericInformer: genericInformer{informer: informer, lister: f.kind.lister(informer.GetIndexer(), gvr)}}
+	m.ended, m.end = context.WithCancel(context.Background())
 	f.mu.members[gvr] = m
 	return &m.genericInformer
+}
+
+// identityLocked returns the one identity of a resource: its informers, one after the other, share it, because a name gives a
+// resource to the first that asks only.
+func (f *ResourceFactory) identityLocked(gvr schema.GroupVersionResource) cache.InformerNameAndResource {
+	identity, ok := f.mu.identities[gvr]
+	if !ok {
+		identity = f.config.informerName.WithResource(gvr)
+		f.mu.identities[gvr] = identity
+	}
+	return identity
 }
 
 // Start is StartWithContext for a stop channel.
@@ -137,16 +149,16 @@ func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 		running, stop := context.WithCancel(ctx)
 		m.stop = stop
 		f.running.Go(func() {
-			defer close(m.stopped)
+			defer m.end()
 			defer stop()
 			m.informer.RunWithContext(running)
 		})
 	}
 }
 
-// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later ForResource makes a new one.
-// Whoever holds the old one can still read its last state. It returns false if there is no such informer. A handler
-// of the informer must not call it.
+// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later ForResource makes a new one,
+// which goes on with the old one's metrics. Whoever holds the old one can still read its last state. It returns false if
+// there is no such informer. A handler of the informer must not call it.
 func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Lock()
 	m, ok := f.mu.members[gvr]
@@ -158,12 +170,13 @@ func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Unlock()
 	if stop != nil {
 		stop()
-		<-m.stopped
+		<-m.ended.Done()
 	}
 	return ok
 }
 
-// WaitForCacheSync waits until all started informers have their first list or stopCh is closed, and says which have.
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is closed, and says which
+// have it.
 func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced, err := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
 	if err != nil {
@@ -172,31 +185,22 @@ func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.Gr
 	return synced
 }
 
-// WaitForCacheSyncWithContext waits until all started informers have their first list, or ctx ends: then it returns the cause
-// as well.
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or ctx ends. If one has not
+// got it then, the error says why: the cause of ctx, and as cache.WaitForSync does, what each of these informers suffers from.
 func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
-	started := f.started()
-	checkers := make([]cache.DoneChecker, 0, len(started))
-	for _, m := range started {
-		checkers = append(checkers, m.informer.HasSyncedChecker())
-	}
-	var err error
-	if !cache.WaitFor(ctx, "", checkers...) {
-		err = context.Cause(ctx)
-	}
-	synced := make(map[schema.GroupVersionResource]bool, len(started))
-	for gvr, m := range started {
-		synced[gvr] = m.informer.HasSynced()
-	}
-	return synced, err
+	return waitForSync(ctx, f.started())
 }
 
-func (f *ResourceFactory) started() map[schema.GroupVersionResource]*member {
+func (f *ResourceFactory) started() map[schema.GroupVersionResource]started {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	started := maps.Clone(f.mu.members)
-	maps.DeleteFunc(started, func(_ schema.GroupVersionResource, m *member) bool { return m.stop == nil })
-	return started
+	informers := make(map[schema.GroupVersionResource]started, len(f.mu.members))
+	for gvr, m := range f.mu.members {
+		if m.stop != nil {
+			informers[gvr] = started{m.informer, m.ended}
+		}
+	}
+	return informers
 }
 
 // Shutdown lets no informer start any more and waits until those that run have ended, for which their contexts must end. It

@@ -4,12 +4,14 @@
 package factory
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
@@ -20,12 +22,14 @@ import (
 //go:generate go run ./internal/tablegen -o typed_table.go
 
 // Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for an informer: those that
-// exist stay what they are. Start, Shutdown, the waits and InformerFor with a constructor are f's own.
+// exist stay what they are. Start, Shutdown and InformerFor with a constructor are f's own.
+//
+// The namespace that f is limited to is taken over, unless WithNamespace is among the options. What Wrap cannot take over is one
+// line in the log: a function that tweaks list options, which WithTweakListOptions has to give again, and the limits of
+// a factory that is not client-go's.
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
 	c := newConfig(options)
-	if c.informerName == nil {
-		c.informerName = f.InformerName()
-	}
+	c.adopt(f)
 	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c}}
 }
 
@@ -46,6 +50,32 @@ func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (inform
 	}
 	informer := f.accessors.informerOf(kind)
 	return &genericInformer{informer: informer, lister: cache.NewGenericLister(informer.GetIndexer(), resource.GroupResource())}, nil
+}
+
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is closed, and says which
+// have it.
+func (f *typedFactory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
+	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh)).Synced
+}
+
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or ctx ends. If one has not
+// got it then, Err says why, as that of ResourceFactory does. Of informers of other packages it is not known that they have
+// stopped.
+func (f *typedFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
+	synced, err := waitForSync(ctx, f.started())
+	return cache.SyncResult{Synced: synced, Err: err}
+}
+
+// started returns the informers that the wrapped factory has started, which only its wait tells.
+func (f *typedFactory) started() map[reflect.Type]started {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	informers := map[reflect.Type]started{}
+	for t := range f.SharedInformerFactory.WaitForCacheSyncWithContext(ended).Synced {
+		example := reflect.New(t.Elem()).Interface().(runtime.Object) // all keys are types of pointers to objects
+		informers[t] = started{f.SharedInformerFactory.InformerFor(example, nil), context.Background()}
+	}
+	return informers
 }
 
 // accessors is the factory that generated accessors see. Their own constructors, which make client-go's informers, are used
@@ -71,12 +101,12 @@ func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.
 func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 	return a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return a.newInformer(request{
-			client:  client,
-			lw:      kind.listWatch(client, a.namespace),
-			example: kind.example,
-			gvr:     kind.gvr,
-			metric:  kind.metric,
-			resync:  resync,
+			client:   client,
+			lw:       kind.listWatch(client, a.namespace),
+			example:  kind.example,
+			gvr:      kind.gvr,
+			identity: func() cache.InformerNameAndResource { return kind.identity(a.informerName) },
+			resync:   resync,
 		})
 	})
 }

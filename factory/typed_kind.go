@@ -22,6 +22,11 @@ type typedKind struct {
 	listWatch func(client kubernetes.Interface, namespace string) *cache.ListWatch
 }
 
+// identity takes the kind's identity from name, which may be nil.
+func (k typedKind) identity(name *cache.InformerName) cache.InformerNameAndResource {
+	return name.WithResource(k.gvr.GroupVersion().WithResource(k.metric))
+}
+
 // typedIndex finds kinds.
 type typedIndex struct {
 	byType     map[reflect.Type]typedKind

@@ -1,0 +1,51 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/kinformer/cache"
+)
+
+// errStopped is the cause of the end of a wait that is over because all that have not synced have stopped.
+var errStopped = errors.New("an informer has stopped before it had synced")
+
+// started is an informer that runs or has run.
+type started struct {
+	cache.SharedIndexInformer
+	ended context.Context // done once its run has returned, or never if that is not known here
+}
+
+// waitForSync waits until each informer has synced or stopped, or ctx ends. If one of them has not synced then, the error
+// joins the cause of ctx, or errStopped, with what is known of each that has not.
+func waitForSync[K comparable](ctx context.Context, informers map[K]started) (synced map[K]bool, err error) {
+	var waits sync.WaitGroup
+	all := make([]cache.Controller, 0, len(informers))
+	for _, informer := range informers {
+		all = append(all, informer)
+		waits.Go(func() { awaitOne(ctx, informer) })
+	}
+	waits.Wait()
+	over, cancel := context.WithCancelCause(ctx)
+	cancel(errStopped)
+	if err = cache.WaitForSync(over, all...); err != nil && !errors.Is(err, context.Cause(over)) {
+		err = errors.Join(context.Cause(over), err)
+	}
+	synced = make(map[K]bool, len(informers))
+	for key, informer := range informers {
+		synced[key] = informer.HasSynced()
+	}
+	return synced, err
+}
+
+// awaitOne returns when the informer has synced or stopped, or ctx has ended.
+func awaitOne(ctx context.Context, informer started) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(informer.ended, cancel)()
+	_ = cache.WaitForSync(ctx, informer) // what it says is asked for again in the end
+}
