@@ -117,7 +117,7 @@ func (h *httpStage) round(ctx context.Context, s side) (outcome, error) {
 		shown: []sample{
 			{"decoded", "objects", float64(h.objects)},
 			{"decoding alone, CPU", "us/object", float64(decoding) * each},
-			{"share of decoding", "%", 100 * float64(decoding) / float64(usage.CPU)},
+			{"share of decoding", "%", 100 * float64(decoding) / float64(max(usage.CPU, 1))}, // too little to be counted is 0
 		},
 	}, err
 }

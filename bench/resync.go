@@ -83,7 +83,9 @@ func resyncRound(ctx context.Context, e *env, s side, generation *source.Generat
 	if err != nil {
 		return outcome{}, err
 	}
-	state, err := i.finish()
+	i.stop()
+	resynced.updates = min(resynced.updates, int64(e.n)) // the next resync may have begun, on one side and not on the other
+	state, err := i.state()
 	return outcome{check: state, samples: []sample{
 		{"first to last call", "ms", last.Sub(first).Seconds() * 1000},
 		{"CPU", "ms", cpu.Seconds() * 1000},

@@ -19,7 +19,7 @@ import (
 
 // roundLimit is how long one side may take for one round, relists and resyncs
 // of a million objects included. A lost event ends here, not in a hang.
-const roundLimit = 3 * time.Minute
+const roundLimit = 10 * time.Minute
 
 // fileName makes names of rows and sides fit to be part of a file name.
 var fileName = strings.NewReplacer("/", "-", " ", "-")

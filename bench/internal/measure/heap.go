@@ -62,10 +62,12 @@ type HeapPoint struct {
 func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	course := HeapCourse{Base: LiveHeap(), Start: time.Now()}
+	ticks := time.NewTicker(peakInterval)
+	defer ticks.Stop()
 	finish, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		course.follow(finish)
+		course.follow(ticks.C, finish)
 	}()
 	err := do()
 	close(finish)
@@ -73,14 +75,12 @@ func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	return course, err
 }
 
-// follow reads the heap until finish is closed.
-func (c *HeapCourse) follow(finish <-chan struct{}) {
-	ticks := time.NewTicker(peakInterval)
-	defer ticks.Stop()
+// follow reads the heap at each tick, and a last time when finish is closed.
+func (c *HeapCourse) follow(ticks <-chan time.Time, finish <-chan struct{}) {
 	highest := uint64(0)
 	for ended := false; !ended; {
 		select {
-		case <-ticks.C:
+		case <-ticks:
 		case <-finish:
 			ended = true
 		}

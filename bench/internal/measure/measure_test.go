@@ -18,19 +18,22 @@ import (
 var sink [][]byte
 
 func TestRegionCountsTimeAndAllocations(t *testing.T) {
+	watch, err := StartCPU()
+	require.NoError(t, err)
 	usage, err := Region(func() error {
 		sink = nil
 		for range 100 {
 			sink = append(sink, make([]byte, 10_000))
 		}
-		for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
-			continue
+		before, err := watch.Read()
+		for start, cpu := time.Now(), before; err == nil && (time.Since(start) < 20*time.Millisecond || cpu-before < 20*time.Millisecond); {
+			cpu, err = watch.Read()
 		}
-		return nil
+		return err
 	})
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, usage.Wall, 20*time.Millisecond)
-	assert.Greater(t, usage.CPU, time.Millisecond)
+	assert.GreaterOrEqual(t, usage.CPU, 20*time.Millisecond)
 	assert.GreaterOrEqual(t, usage.Allocs, uint64(100))
 	assert.GreaterOrEqual(t, usage.Bytes, uint64(1_000_000))
 }
@@ -67,21 +70,33 @@ func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
 
 func TestHeapCourseRunsThroughThePeak(t *testing.T) {
 	const size = 32 << 20
-	course, err := WatchHeap(1, func() error {
+	course := HeapCourse{Base: LiveHeap(), Start: time.Now()}
+	ticks, finish, finished := make(chan time.Time), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		course.follow(ticks, finish)
+	}()
+	tick := func() { ticks <- time.Now(); ticks <- time.Now() } // the heap was read when the second is taken
+	for range 3 {
 		held := make([]byte, size)
-		<-time.After(30 * time.Millisecond)
+		tick()
 		runtime.KeepAlive(held)
-		return nil
-	})
-	require.NoError(t, err)
-	require.NotEmpty(t, course.Points)
-	highest := uint64(0)
+		held = nil
+		runtime.GC()
+		<-time.After(pointInterval)
+		tick()
+	}
+	close(finish)
+	<-finished
+	require.Greater(t, len(course.Points), 3)
+	highest, lowest := uint64(0), course.Points[0].Bytes
 	for i, p := range course.Points {
-		highest = max(highest, p.Bytes)
+		highest, lowest = max(highest, p.Bytes), min(lowest, p.Bytes)
 		assert.True(t, i == 0 || p.At > course.Points[i-1].At)
 	}
 	assert.Equal(t, highest, course.Peak)
 	assert.GreaterOrEqual(t, course.Peak, course.Base+size*9/10)
+	assert.Less(t, lowest, course.Base+size/2, "points are of their time")
 }
 
 func TestThisMachine(t *testing.T) {
