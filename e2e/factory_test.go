@@ -98,13 +98,12 @@ func TestTypedFactory(t *testing.T) {
 
 	require.NoError(t, w.awaitWrites(ctx, someWrites))
 	w.finish()
-	want, err := r.Listed(ctx)
-	require.NoError(t, err)
+	want := listed(t, ctx, r)
 	require.NoError(t, ours.AwaitEqual(ctx, want))
 	require.NoError(t, theirs.AwaitEqual(ctx, want))
-	listed, err := unswapped.Lister().Pods("default").List(labels.Everything())
+	found, err := unswapped.Lister().Pods("default").List(labels.Everything())
 	require.NoError(t, err)
-	assert.Len(t, listed, len(want))
+	assert.Len(t, found, len(want))
 	assert.Equal(t, []string{"/api/v1/namespaces/default/pods"}, requests.all(), "only the accessed type is asked for")
 	stop()
 	f.Shutdown()
@@ -136,8 +135,7 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, kind stri
 	}
 	require.NoError(t, w.awaitWrites(ctx, someWrites))
 	w.finish()
-	want, err := r.Listed(ctx)
-	require.NoError(t, err)
+	want := listed(t, ctx, r)
 	for _, f := range factories {
 		informer := f.ForResource(gvr)
 		require.NoError(t, awaitVersions(ctx, informer.Informer(), want))

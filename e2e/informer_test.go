@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
@@ -21,8 +22,8 @@ import (
 )
 
 const (
-	// patience bounds every wait: far longer than any takes.
-	patience = 2 * time.Minute
+	// patience bounds every wait: far longer than any takes, on a machine that is busy with something else, too.
+	patience = 5 * time.Minute
 	// someWrites is enough for every name to be created, changed and deleted a few times.
 	someWrites = 400
 )
@@ -92,8 +93,7 @@ func (f *followed) start(t *testing.T, ctx context.Context) cache.ResourceEventH
 // check waits until the informer has caught up with a fresh LIST, and fails for anything that was told wrong.
 func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) {
 	t.Helper()
-	want, err := r.Listed(ctx)
-	require.NoError(t, err)
+	want := listed(t, ctx, r)
 	require.NotEmpty(t, want)
 	require.NoError(t, f.replica.AwaitEqual(ctx, want), "the handler's replica")
 	assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()), "the store")
@@ -107,6 +107,27 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 	assert.Empty(t, f.faults)
 	t.Logf("%d objects, %d notifications, %d lists, %d streams, %d watches", len(want), told,
 		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
+}
+
+// listed is a fresh LIST. The first attempt after a restart may go out on a connection of which the client does not know yet
+// that it is dead.
+func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents follow.Contents) {
+	t.Helper()
+	require.NoError(t, until(ctx, func() bool {
+		var err error
+		contents, err = r.Listed(ctx)
+		return err == nil
+	}))
+	return contents
+}
+
+// created makes an object, as soon as the server takes it.
+func created(t *testing.T, ctx context.Context, r *follow.Resource, name string) {
+	t.Helper()
+	require.NoError(t, until(ctx, func() bool {
+		_, err := r.Create(ctx, name, "1")
+		return err == nil || apierrors.IsAlreadyExists(err)
+	}))
 }
 
 // resourceOf makes the resource of that kind on srv.
@@ -142,12 +163,14 @@ func TestInformerFollowsWriters(t *testing.T) {
 		require.NoError(t, w.awaitWrites(ctx, someWrites))
 		w.finish()
 		f.check(t, ctx, r)
+		lists, streams := f.source.Lists.Load(), f.source.Streams.Load()
+		repeated := f.source.Failed.Load() + f.source.Unfinished.Load() // by the server, which a slow client may make do that
 		if m == follow.WatchListMode {
-			assert.Zero(t, f.source.Lists.Load(), "a stream needs no LIST")
-			assert.EqualValues(t, 1, f.source.Streams.Load())
+			assert.LessOrEqual(t, lists, repeated, "a stream needs no LIST")
+			assert.LessOrEqual(t, streams, 1+repeated)
 		} else {
-			assert.Zero(t, f.source.Streams.Load())
-			assert.EqualValues(t, 1, f.source.Lists.Load())
+			assert.Zero(t, streams)
+			assert.LessOrEqual(t, lists, 1+repeated)
 		}
 	})
 }
@@ -195,8 +218,7 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	srv := startServer(t, ctx)
 	r := resourceOf(t, srv, "pods-protobuf")
 	for _, name := range []string{"a", "b", "c"} {
-		_, err := r.Create(ctx, name, "1")
-		require.NoError(t, err)
+		created(t, ctx, r, name)
 	}
 	f := newFollowed(r, follow.ListMode, cache.WithPageSize(2), cache.WithBackoff(wait.Backoff{Duration: 100 * time.Millisecond}))
 	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
@@ -204,8 +226,7 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	require.NoError(t, srv.Kill())
 	require.NoError(t, srv.Restart(ctx))
 	for _, name := range []string{"d", "e"} {
-		_, err := r.Create(ctx, name, "1")
-		require.NoError(t, err)
+		created(t, ctx, r, name)
 	}
 	require.NoError(t, srv.Kill())
 	require.NoError(t, srv.Restart(ctx))

@@ -21,17 +21,16 @@ const (
 	writePause     = 2 * time.Millisecond
 )
 
-// writers create, update and delete objects at random until stopped, each its own names. What fails is counted and left:
-// while the server is down everything does.
+// writers create, update and delete objects at random until stopped, each its own names. What fails is left: while the
+// server is down everything does.
 type writers struct {
-	stop  context.CancelFunc
+	stop  chan struct{}
 	group sync.WaitGroup
 	done  atomic.Int64 // acknowledged writes
 }
 
 func startWriters(ctx context.Context, r *follow.Resource, seed uint64) *writers {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &writers{stop: cancel}
+	w := &writers{stop: make(chan struct{})}
 	for i := range writerCount {
 		w.group.Go(func() { w.write(ctx, r, i, rand.New(rand.NewPCG(seed, uint64(i)))) })
 	}
@@ -43,6 +42,8 @@ func (w *writers) write(ctx context.Context, r *follow.Resource, writer int, ran
 	defer pause.Stop()
 	for value := 0; ; value++ {
 		select {
+		case <-w.stop:
+			return
 		case <-ctx.Done():
 			return
 		case <-pause.C:
@@ -72,11 +73,11 @@ func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice 
 	}
 }
 
-// finish stops the writers and returns how many writes were acknowledged.
-func (w *writers) finish() int64 {
-	w.stop()
+// finish stops the writers and returns when nothing of theirs is under way any more: every write has its answer, since one
+// that is cancelled may still take effect, after a LIST that comes later.
+func (w *writers) finish() {
+	close(w.stop)
 	w.group.Wait()
-	return w.done.Load()
 }
 
 // awaitWrites returns when n more writes have been acknowledged.

@@ -35,8 +35,10 @@ type child struct {
 	// asked is set before we end the child ourselves, so that its exit is no
 	// surprise.
 	asked atomic.Bool
-	done  chan struct{}
-	err   error // set before done is closed
+	// paused is set from Pause to Resume.
+	paused atomic.Bool
+	done   chan struct{}
+	err    error // set before done is closed
 }
 
 func launchChild(ctx context.Context, opts Options) (Instance, error) {

@@ -6,11 +6,14 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // detachFromTerminal keeps Ctrl-C from the child: its parent decides when the
@@ -19,8 +22,40 @@ func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-func (c *child) Pause() error  { return c.signal(syscall.SIGSTOP) }
-func (c *child) Resume() error { return c.signal(syscall.SIGCONT) }
+// Pause returns when no thread of the child runs any more, where the system shows that: on a busy machine a signal takes a
+// while to get to all of them.
+func (c *child) Pause() error {
+	c.paused.Store(true)
+	err := c.signal(syscall.SIGSTOP)
+	for err == nil && c.paused.Load() && c.running() {
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func (c *child) Resume() error {
+	c.paused.Store(false)
+	return c.signal(syscall.SIGCONT)
+}
+
+// running reports whether a thread of the child is neither stopped nor at its end, as far as the system tells.
+func (c *child) running() bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.PID()))
+	if err != nil {
+		return false
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, state, found := bytes.Cut(stat, []byte(") ")) // after the name, in which there is no such thing
+		if found && len(state) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state[0])) {
+			return true
+		}
+	}
+	return false
+}
 
 func (c *child) signal(sig os.Signal) error {
 	if err := c.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -177,8 +177,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// Pause freezes the child (SIGSTOP): connections stay open and nothing is
-// answered until Resume. It returns ErrInProcess for an embedded server.
+// Pause freezes the child (SIGSTOP) and returns when it is: connections stay
+// open and nothing is answered until Resume. It returns ErrInProcess for an embedded server.
 func (s *Server) Pause() error {
 	inst, err := s.running()
 	if err != nil {

@@ -43,6 +43,7 @@ type Source struct {
 	Skipped  func(from, to string)
 
 	Lists, Streams, Watches atomic.Int64 // requests
+	Unfinished              atomic.Int64 // streams that the server closed before the end of the initial state
 	Events                  atomic.Int64 // watch events of objects
 	Expired                 atomic.Int64 // requests that ended with 410
 	ExpiredPages            atomic.Int64 // those of them that continued a list
@@ -97,7 +98,15 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		return nil, err
 	}
 	observed := &observedWatch{Interface: w, events: make(chan watch.Event), done: make(chan struct{})}
-	go observed.forward(func(event watch.Event) { s.look(event, skipped) })
+	whole := !streams
+	go observed.forward(func(event watch.Event) {
+		s.look(event, skipped)
+		whole = whole || endsInitialState(event)
+	}, func() {
+		if !whole {
+			s.Unfinished.Add(1)
+		}
+	})
 	return observed, nil
 }
 
@@ -117,7 +126,9 @@ func (w *observedWatch) Stop() {
 	w.Interface.Stop()
 }
 
-func (w *observedWatch) forward(look func(watch.Event)) {
+// forward passes the events on until the watch ends. If it was the server that ended it, closed is called before the reader
+// can know.
+func (w *observedWatch) forward(look func(watch.Event), closed func()) {
 	defer close(w.events)
 	for event := range w.Interface.ResultChan() {
 		look(event)
@@ -127,6 +138,20 @@ func (w *observedWatch) forward(look func(watch.Event)) {
 			return
 		}
 	}
+	select {
+	case <-w.done:
+	default:
+		closed()
+	}
+}
+
+// endsInitialState reports whether the event is the bookmark at the end of the initial state.
+func endsInitialState(event watch.Event) bool {
+	if event.Type != watch.Bookmark {
+		return false
+	}
+	m, err := meta.Accessor(event.Object)
+	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 // skipping returns what to call with the resourceVersion of the list when it is complete.
@@ -143,8 +168,7 @@ func (s *Source) look(event watch.Event, skipped func(to string)) {
 	case watch.Error:
 		s.note(apierrors.FromObject(event.Object))
 	case watch.Bookmark:
-		m, err := meta.Accessor(event.Object)
-		if err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		if m, err := meta.Accessor(event.Object); err == nil && endsInitialState(event) {
 			skipped(m.GetResourceVersion())
 		}
 	default:

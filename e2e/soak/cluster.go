@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	startPatience = time.Minute
-	// writeTimeout bounds each write, so that a stopped server stops the writers for seconds only.
-	writeTimeout = 5 * time.Second
+	startPatience = 5 * time.Minute
+	// writeTimeout bounds each write. It is longer than any fault and any answer takes: a write that is given up may still take
+	// effect, after the state was taken that everything is compared with.
+	writeTimeout = 30 * time.Second
 )
 
 // cluster is the server with its proxy, and the clients of the writers. It is used by one fault at a time.

@@ -77,7 +77,7 @@ func (c Config) withDefaults() Config {
 	fallback(&c.Names, 300)
 	fallback(&c.Pause, 4*time.Millisecond)
 	fallback(&c.CheckEvery, 3)
-	fallback(&c.Patience, 90*time.Second)
+	fallback(&c.Patience, 5*time.Minute)
 	fallback(&c.Faults, ".")
 	if c.Out == nil {
 		c.Out = io.Discard

@@ -26,8 +26,8 @@ const (
 	shards     = 4
 	// pageSize makes pages of what a server without a watch cache lists.
 	pageSize = 25
-	// stopPatience is how long an informer may take to stop.
-	stopPatience = 20 * time.Second
+	// stopPatience is how long an informer may take to stop, on a machine that is busy with something else, too.
+	stopPatience = 2 * time.Minute
 )
 
 // shardOf is the value of an object in the shard index. It changes with the object's value.

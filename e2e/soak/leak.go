@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -15,6 +16,9 @@ import (
 // heapSlack is by how much the heap may have grown when everything has stopped: schemes and codecs, the summary, and that
 // client-go's cache of transports, which knows no end, keeps one for each informer, with its buffers.
 const heapSlack = 32 << 20
+
+// leakPatience is how long goroutines and connections may take to end after everything was stopped.
+const leakPatience = 30 * time.Second
 
 // baseline is what a process had before a run.
 type baseline struct {
@@ -27,13 +31,17 @@ func takeBaseline() baseline {
 	return baseline{goroutines: goleak.IgnoreCurrent(), sockets: openSockets(), heap: liveHeap()}
 }
 
-// compare reports what is there and was not before.
+// compare reports what is there and was not before, when it has not gone for a while.
 func (b baseline) compare(r *report) {
-	if err := goleak.Find(b.goroutines); err != nil {
+	err, sockets := goleak.Find(b.goroutines), openSockets()
+	for end := time.Now().Add(leakPatience); (err != nil || sockets > b.sockets) && time.Now().Before(end); {
+		err, sockets = goleak.Find(b.goroutines), openSockets()
+	}
+	if err != nil {
 		r.violation("leak", "goroutines", "%.3000s", err)
 	}
-	if n := openSockets(); n > b.sockets {
-		r.violation("leak", "sockets", "%d open, %d before", n, b.sockets)
+	if sockets > b.sockets {
+		r.violation("leak", "sockets", "%d open, %d before", sockets, b.sockets)
 	}
 	heap := liveHeap()
 	if heap > b.heap+heapSlack {

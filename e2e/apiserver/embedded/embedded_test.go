@@ -27,7 +27,7 @@ func newConfigMap(name string) *corev1.ConfigMap {
 }
 
 func TestServerInThisProcess(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var log strings.Builder
 	srv, err := embedded.Start(ctx, apiserver.Options{Log: &log})

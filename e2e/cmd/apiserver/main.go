@@ -28,8 +28,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver/embedded"
 )
 
-// stopTimeout bounds a graceful stop, which takes a second or two.
-const stopTimeout = 15 * time.Second
+// stopTimeout bounds a graceful stop, which takes a second or two on a machine that is not busy.
+const stopTimeout = time.Minute
 
 func main() {
 	opts, err := parseFlags(os.Args[1:])
