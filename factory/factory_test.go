@@ -102,7 +102,7 @@ func pod(namespace, name string) *corev1.Pod {
 }
 
 func boundedContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -28,8 +28,8 @@ const (
 	copyModule    = "mixing.kinformer.example"
 
 	// patience bounds a module's tests, and fetchPatience the download of the module if it is not in the module cache.
-	patience      = 5 * time.Minute
-	fetchPatience = time.Minute
+	patience      = 15 * time.Minute
+	fetchPatience = 5 * time.Minute
 )
 
 // modules are real modules, and of each the packages that make or use informers and have tests of their own.
@@ -52,7 +52,7 @@ func TestPackagesOfOthers(t *testing.T) {
 			dir := t.TempDir()
 			from := newModule(t, ctx, dir, m.path+"@"+m.version)
 			rules := rewrite.Rules{Imports: map[string]string{clientGoCache: "github.com/kinformer/cache"}}
-			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=2m"}
+			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=10m"}
 			for _, folder := range m.folders {
 				rules.Imports[m.path+"/"+folder] = copyModule + "/" + folder
 				args = append(args, "./"+folder)
