@@ -8,14 +8,30 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/go-logr/logr/funcr"
 	"go.uber.org/goleak"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
+
+// patience bounds waits for what takes real time, in tests that are not in a bubble: far longer than any takes, on a machine that
+// is busy with something else, too.
+const patience = time.Minute
+
+// letGo reports whether the garbage collector can take what p points to. Another goroutine, on its way to its end, may have
+// it for a moment longer.
+func letGo[T any](p weak.Pointer[T]) bool {
+	for end := time.Now().Add(patience); p.Value() != nil && time.Now().Before(end); {
+		runtime.GC()
+	}
+	return p.Value() == nil
+}
 
 // TestMain fails the run for a goroutine that is left. Reported errors are only logged: apimachinery's second default
 // handler sleeps until a millisecond after the last error, which is years inside a synctest bubble.

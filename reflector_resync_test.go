@@ -96,9 +96,9 @@ func TestResyncByTheClock(t *testing.T) {
 	})
 	defer inBackground(t, r)()
 	for range 2 {
-		require.Eventually(t, clock.HasWaiters, 10*time.Second, time.Millisecond)
+		require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 		clock.Step(time.Hour)
 	}
-	require.Eventually(t, func() bool { return slices.Contains(store.entries(), "resync") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(store.entries(), "resync") }, patience, time.Millisecond)
 	assert.EqualValues(t, 2, asked.Load())
 }

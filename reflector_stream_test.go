@@ -197,10 +197,10 @@ func TestStreamBackoff(t *testing.T) {
 	server, store := &fakeServer{watch: watches(errRefused, sent(endMark("9")))}, &storeLog{}
 	r := newReflector(reflectorConfig{listerWatcher: server, store: store, clock: clock, backoff: second()})
 	defer inBackground(t, r)()
-	require.Eventually(t, clock.HasWaiters, 10*time.Second, time.Millisecond)
+	require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 	assert.Equal(t, []string{"stream rv="}, server.asked())
 	clock.Step(time.Second)
-	require.Eventually(t, func() bool { return r.lastSyncResourceVersion() == "9" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.lastSyncResourceVersion() == "9" }, patience, time.Millisecond)
 }
 
 // TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep it alive.

@@ -390,7 +390,7 @@ func TestMutationDetector(t *testing.T) {
 		obj.(*corev1.Pod).Labels["v"] = "changed"
 	}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // it crashes within seconds
 	defer cancel()
 	informer.RunWithContext(ctx)
 }

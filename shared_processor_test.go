@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -122,8 +123,23 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 }
 
 func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
-	const handlers, limit = 1000, 1024
+	const limit = 1100 // bytes
+	goroutines := runtime.NumGoroutine()
+	var sizes []int64 // several, because the heap is that of the whole process
+	for range 5 {
+		sizes = append(sizes, sizeOfIdleHandler(t))
+	}
+	slices.Sort(sizes)
+	t.Logf("%d bytes a handler", sizes)
+	assert.LessOrEqual(t, sizes[len(sizes)/2], int64(limit))
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+}
+
+// sizeOfIdleHandler is by how much the heap grows, in bytes, for each of many handlers.
+func sizeOfIdleHandler(t *testing.T) int64 {
+	const handlers = 1000
 	p := newSharedProcessor(clock.RealClock{})
+	defer p.stop()
 	listeners := make([]*processorListener, handlers)
 	goroutines := runtime.NumGoroutine()
 	var before, after runtime.MemStats
@@ -135,12 +151,9 @@ func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	perHandler := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / handlers
-	assert.LessOrEqual(t, perHandler, int64(limit))
-	t.Logf("%d bytes a handler", perHandler)
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 	runtime.KeepAlive(listeners)
-	p.stop()
+	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / handlers
 }
 
 func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
@@ -310,10 +323,10 @@ func TestChaos(t *testing.T) {
 	writer.Wait()
 	work.Wait()
 	want := fmt.Sprint(c.source.state())
-	patience, enough := context.WithTimeout(t.Context(), 20*time.Second)
-	defer enough()
+	enough, cancelWait := context.WithTimeout(t.Context(), patience)
+	defer cancelWait()
 	for i, m := range staying {
-		assert.True(t, m.await(patience, want), "handler %d", i)
+		assert.True(t, m.await(enough, want), "handler %d", i)
 		_, problems, _ := m.state()
 		assert.Empty(t, problems)
 	}
