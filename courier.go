@@ -34,16 +34,16 @@ type courier struct {
 		sync.Mutex
 		state     courierState
 		cursor    eventlog.Cursor[change]
-		first     *change // what a late handler hears before anything from the log
-		resyncs   unreadResyncs
-		pending   *coalescer  // what was read ahead from the log; only with Coalesce, and until closed
-		folding   bool        // a goroutine reads ahead
-		passed    int64       // how far it has come, on the scale of sharedProcessor.end
-		counted   int64       // the same on the scale of sharedProcessor.bounded
-		sync      syncState   // of its part of the initial list
-		times     callTimes   // of the calls that have returned
-		current   currentWork // what it is at now
-		coalesced uint64      // what pending had merged, when closed
+		first     *change        // what a late handler hears before anything from the log
+		resyncs   *unreadResyncs // nil if there are none
+		pending   *coalescer     // what was read ahead from the log; only with Coalesce, and until closed
+		folding   bool           // a goroutine reads ahead
+		passed    int64          // how far it has come, on the scale of sharedProcessor.end
+		counted   int64          // the same on the scale of sharedProcessor.bounded
+		sync      syncState      // of its part of the initial list
+		times     callTimes      // of the calls that have returned
+		current   currentWork    // what it is at now
+		coalesced uint64         // what pending had merged, when closed
 	}
 }
 
@@ -101,10 +101,10 @@ func (l *courier) enter(first *change) {
 }
 
 // pause counts what was delivered, and tells whether there is more to deliver. The caller holds the processor's lock.
-func (l *courier) pause(now int64) (state courierState, slow slowListener, more bool) {
+func (l *courier) pause(now int64) (state courierState, said remark, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	slow = l.settleLocked(now)
+	said = l.settleLocked(now)
 	switch {
 	case l.mu.state == courierClosed:
 		l.step = step{} // the registration may be kept, what was not delivered need not
@@ -113,7 +113,7 @@ func (l *courier) pause(now int64) (state courierState, slow slowListener, more 
 	case l.listener.slow.Load():
 		l.listener.slow.Store(false) // it has caught up: the next slow call is worth a line again
 	}
-	return l.mu.state, slow, more
+	return l.mu.state, said, more
 }
 
 // rest parks the courier if it has read all, and says in which state it is then. The caller holds the processor's lock.
@@ -151,7 +151,7 @@ func (l *courier) abandon() (atWork bool) {
 	if l.mu.first != nil && len(l.listener.couriers) == 1 { // else another courier may be reading it
 		l.mu.first.many.release()
 	}
-	l.mu.first, l.mu.pending, l.mu.resyncs = nil, nil, unreadResyncs{}
+	l.mu.first, l.mu.pending, l.mu.resyncs = nil, nil, nil
 	return atWork
 }
 
@@ -160,6 +160,7 @@ func (l *courier) work() {
 	p := l.listener.processor
 	for l.take() {
 		if !l.deliver() {
+			l.step.panicked = true
 			l.settle()
 			l.listener.pauseAfterPanic()
 		}
@@ -171,19 +172,19 @@ func (l *courier) work() {
 
 // take counts what was delivered, and moves what is next to step. It returns false when there is nothing.
 func (l *courier) take() bool {
-	l.takeAt(l.listener.processor.now()).log()
+	l.takeAt(l.listener.processor.now()).say()
 	return l.step.next < l.step.end
 }
 
-func (l *courier) takeAt(now int64) (slow slowListener) {
+func (l *courier) takeAt(now int64) (said remark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	slow = l.settleLocked(now)
+	said = l.settleLocked(now)
 	s := &l.step
 	s.began = now
 	if l.mu.state == courierClosed {
 		s.next, s.end = 0, 0
-		return slow
+		return said
 	}
 	if !s.more() {
 		if l.listener.coalesces() {
@@ -199,7 +200,7 @@ func (l *courier) takeAt(now int64) (slow slowListener) {
 	if s.next < s.end {
 		l.mu.current = currentWork{calling: true, initial: s.oldest().initial, since: now, at: s.oldest().at}
 	}
-	return slow
+	return said
 }
 
 // takeRunLocked takes from the log what may be delivered together.
@@ -380,32 +381,36 @@ var courierSeed = maphash.MakeSeed()
 // settle counts what was delivered.
 func (l *courier) settle() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.settleLocked(l.listener.processor.now())
+	said := l.settleLocked(l.listener.processor.now())
+	l.mu.Unlock()
+	said.say()
 }
 
-// settleLocked counts what was delivered since the last time, and returns the call if it was a slow one.
-func (l *courier) settleLocked(now int64) (slow slowListener) {
+// settleLocked counts what was delivered since the last time, and returns what is worth a word about it.
+func (l *courier) settleLocked(now int64) (said remark) {
 	s := &l.step
+	said.listener = l.listener
 	l.mu.current = currentWork{}
 	if s.initial { // the call did not return
 		if l.mu.sync == syncPending {
 			l.mu.sync = syncFailed
+			said.lost = &lostCall{s.former(), s.panicked}
 		}
 		s.initial = false
 	}
+	s.panicked = false
 	l.countPassedLocked()
 	if s.calls > 0 {
 		took := time.Duration(now - s.began)
 		l.mu.times.add(int(s.calls), took)
 		s.quick = took/time.Duration(s.calls) < quickCall
 		if took >= slowCall {
-			slow = slowListener{l.listener, took, l.backlogLocked()}
+			said.call, said.backlog = took, l.backlogLocked()
 		}
 		s.calls = 0
 	}
 	l.checkSyncedLocked()
-	return slow
+	return said
 }
 
 // countPassedLocked moves the courier's place on. With Coalesce that happened when the changes were read.

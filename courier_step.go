@@ -13,6 +13,7 @@ type step struct {
 	calls     int32 // not counted yet
 	began     int64 // when the first of these was made
 	initial   bool  // the call that is running belongs to the initial list
+	panicked  bool  // the last call has
 	quick     bool  // the last calls were quick: what follows need not be timed one by one
 	plain     bool  // all of changes are for this courier and bounded, or all of bulk is for it
 }
@@ -28,6 +29,14 @@ func (s *step) oldest() *change {
 		return s.bulk
 	}
 	return &s.changes[s.next]
+}
+
+// former returns the object of the Add that was delivered last.
+func (s *step) former() any {
+	if s.bulk != nil {
+		return s.bulk.many.at(int(s.next - 1))
+	}
+	return s.changes[s.next-1].new
 }
 
 // boundedSince returns how many of the changes from that one on were delivered and are bounded.

@@ -44,7 +44,6 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	listener, err := newProcessorListener(s.processor, listenerConfig{
 		logger:       logger,
 		handler:      handler,
-		upstream:     s.HasSyncedChecker(),
 		clock:        s.clock,
 		requested:    requested,
 		resyncPeriod: effectiveResyncPeriod(logger, requested, s.life.resyncCheckPeriod),

@@ -32,6 +32,10 @@ type HandlerStatistics struct {
 	State   HandlerState
 	Calling time.Duration
 
+	// SyncError says why the registration will never count as synced: a call of the handler's initial list did not return, or
+	// the handler was removed before it had heard all of that list. Else it is nil.
+	SyncError error
+
 	// Pending is how many calls are outstanding, the running one included, and Oldest how long ago the change was
 	// distributed that the running one is about. Up to 31 calls that have just returned, and resyncs that are not for the
 	// handler, may be included. With Delivery.Parallel the goroutine counts that is behind most.
@@ -114,7 +118,7 @@ func (t *callTimes) add(calls int, took time.Duration) {
 
 // Statistics implements MeasuredRegistration.
 func (l *processorListener) Statistics() HandlerStatistics {
-	all := HandlerStatistics{Name: l.delivery.Name}
+	all := HandlerStatistics{Name: l.delivery.Name, SyncError: l.syncError()}
 	now := l.processor.now()
 	for _, c := range l.couriers {
 		c.addStatistics(&all, now)

@@ -252,7 +252,7 @@ func TestListSlots(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			slots := NewListSlots(2)
-			var all []Controller
+			var all []interface{ HasSyncedChecker() DoneChecker }
 			for range 6 {
 				server := &fakeServer{noStream: noStream}
 				server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {

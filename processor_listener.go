@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,6 @@ type processorListener struct {
 	logger    klog.Logger
 	handler   ResourceEventHandler // without the wrapper of Deliver
 	delivery  Delivery             // with its defaults
-	upstream  DoneChecker
 	resync    resyncSchedule
 
 	couriers []*courier // at least one
@@ -27,6 +25,10 @@ type processorListener struct {
 
 	unsynced atomic.Int64  // couriers whose initial list is not through
 	synced   chan struct{} // closed when that is none
+	hopeless chan struct{} // closed with syncFailed; nil until somebody waits; guarded by the processor's lock
+
+	syncFailed atomic.Pointer[syncFailure]
+
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
 	finished chan struct{} // closed when the last call has returned, too
@@ -38,7 +40,6 @@ type processorListener struct {
 type listenerConfig struct {
 	logger       klog.Logger
 	handler      ResourceEventHandler
-	upstream     DoneChecker
 	clock        clockNow
 	requested    time.Duration // the resync period that the user asked for
 	resyncPeriod time.Duration // the one that is possible
@@ -59,7 +60,6 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 		logger:    config.logger,
 		handler:   handler,
 		delivery:  delivery,
-		upstream:  config.upstream,
 		live:      delivery.Parallel,
 		synced:    make(chan struct{}),
 		closing:   make(chan struct{}),
@@ -80,24 +80,9 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 	return l, nil
 }
 
-// HasSynced tells whether the informer has synced and the handler has returned from the Adds of its initial list.
-func (l *processorListener) HasSynced() bool { return IsDone(registrationSynced{l}) }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (l *processorListener) HasSyncedChecker() DoneChecker { return registrationSynced{l} }
-
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer stopped, and its last call
 // has returned.
 func (l *processorListener) ShutdownChan() <-chan struct{} { return l.finished }
-
-// registrationSynced is the DoneChecker of a registration.
-type registrationSynced struct{ listener *processorListener }
-
-func (c registrationSynced) Name() string {
-	return fmt.Sprintf("%s + event handler %s", c.listener.upstream.Name(), c.listener.delivery.Name)
-}
-
-func (c registrationSynced) Done() <-chan struct{} { return c.listener.synced }
 
 func (l *processorListener) coalesces() bool { return l.delivery.Overflow == Coalesce }
 
@@ -125,6 +110,7 @@ func (l *processorListener) courierEnded() {
 
 // refuse makes a listener that was never registered one that is removed.
 func (l *processorListener) refuse() {
+	l.syncFailed.Store(&syncFailure{errRemovedUnsynced})
 	l.closed.Store(true)
 	close(l.closing)
 	close(l.finished)

@@ -281,8 +281,8 @@ func (m *resyncModel) tick() {
 func (m *resyncModel) checkOutstanding() {
 	for i, listener := range m.listeners {
 		for _, c := range listener.couriers {
-			if n := len(c.mu.resyncs.unread); n > 1 && !m.rewritten {
-				m.fault = errors.Join(m.fault, fmt.Errorf("handler %d has %d resyncs outstanding", i, n))
+			if r := c.mu.resyncs; r != nil && len(r.unread) > 1 && !m.rewritten {
+				m.fault = errors.Join(m.fault, fmt.Errorf("handler %d has %d resyncs outstanding", i, len(r.unread)))
 			}
 		}
 	}

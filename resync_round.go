@@ -41,23 +41,6 @@ type unreadResyncs struct {
 	complete bool        // the last of them and the log after it tell the courier of all that the store has
 }
 
-// add takes a resync on, or tells that it would say nothing that will not be said.
-func (r *unreadResyncs) add(all *snapshot) (needed bool) {
-	if r.complete {
-		return false
-	}
-	r.unread, r.complete = append(r.unread, all), true
-	return true
-}
-
-// next returns what belongs to the first record in the log that is for the courier.
-func (r *unreadResyncs) next() *snapshot {
-	all := r.unread[0]
-	r.unread = slices.Delete(r.unread, 0, 1)
-	r.complete = r.complete && len(r.unread) > 0
-	return all
-}
-
 // shouldResync decides which listeners take part in the resync that is due now, and reports whether there are any.
 func (p *sharedProcessor) shouldResync() (any bool) {
 	p.mu.Lock()
@@ -115,23 +98,38 @@ func (p *sharedProcessor) missLocked() {
 	}
 }
 
+// oweResync gives the courier a resync to deliver, or reports that it would say nothing that will not be said.
 func (l *courier) oweResync(all *snapshot) (needed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.resyncs.add(all)
+	if l.mu.resyncs == nil {
+		l.mu.resyncs = &unreadResyncs{}
+	}
+	resyncs := l.mu.resyncs
+	if resyncs.complete {
+		return false
+	}
+	resyncs.unread, resyncs.complete = append(resyncs.unread, all), true
+	return true
 }
 
 func (l *courier) missResync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.resyncs.complete = false
+	if l.mu.resyncs != nil {
+		l.mu.resyncs.complete = false
+	}
 }
 
 // takeBulkLocked returns a bulk record of the log that is for the courier, with its objects. It is called once for each.
 func (l *courier) takeBulkLocked(c *change) *change {
 	bulk := *c
 	if bulk.everything() {
-		bulk.many = l.mu.resyncs.next()
+		resyncs := l.mu.resyncs
+		bulk.many = resyncs.unread[0]
+		if resyncs.unread = slices.Delete(resyncs.unread, 0, 1); len(resyncs.unread) == 0 {
+			l.mu.resyncs = nil
+		}
 	}
 	return &bulk
 }

@@ -57,6 +57,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	}
 	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
+	s.processor.upstream = s.HasSyncedChecker()
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
 		s.report.refuse(s.unfit)
@@ -266,16 +267,21 @@ func (s *sharedIndexInformer) IsStopped() bool {
 func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecker()) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return informerSynced{s} }
-
-// informerSynced is the DoneChecker of an informer.
-type informerSynced struct{ informer *sharedIndexInformer }
-
-func (c informerSynced) Name() string {
-	return fmt.Sprintf("SharedIndexInformer %T", c.informer.objectType)
+func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker {
+	return informerSynced{s.objectType, s.synced}
 }
 
-func (c informerSynced) Done() <-chan struct{} { return c.informer.synced }
+// informerSynced is the DoneChecker of an informer, which it does not keep alive.
+type informerSynced struct {
+	objectType runtime.Object
+	synced     <-chan struct{}
+}
+
+func (c informerSynced) Name() string {
+	return fmt.Sprintf("SharedIndexInformer %T", c.objectType)
+}
+
+func (c informerSynced) Done() <-chan struct{} { return c.synced }
 
 // LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
 func (s *sharedIndexInformer) LastSyncResourceVersion() string {

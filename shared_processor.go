@@ -29,9 +29,10 @@ import (
 //
 // Counted in calls of a handler, end is how far the log is written; each courier counts how far it has come.
 type sharedProcessor struct {
-	clock   clock.PassiveClock
-	epoch   time.Time      // of change.at and all other times in nanoseconds
-	running sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
+	clock    clock.PassiveClock
+	upstream DoneChecker    // of the informer; set before anybody asks
+	epoch    time.Time      // of change.at and all other times in nanoseconds
+	running  sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
 
 	end      atomic.Int64 // calls that all changes so far stand for; written under mu
 	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
@@ -143,6 +144,9 @@ func (p *sharedProcessor) removeLocked(listener *processorListener) {
 			listener.courierEnded()
 		}
 	}
+	if listener.unsynced.Load() > 0 {
+		listener.failSyncLocked(errRemovedUnsynced)
+	}
 }
 
 func (p *sharedProcessor) count() int {
@@ -182,7 +186,7 @@ func (p *sharedProcessor) distribute(changes []change) {
 		go p.workFunc()
 	}
 	for _, found := range stuck {
-		found.log()
+		found.say()
 	}
 }
 
@@ -269,22 +273,9 @@ func (p *sharedProcessor) tendLocked() {
 	}
 }
 
-// slowListener is a listener with a slow call, which perhaps does not return, and how far it is behind. The zero value is none.
-type slowListener struct {
-	listener *processorListener
-	call     time.Duration
-	backlog  int64
-}
-
-func (s slowListener) log() {
-	if s.listener != nil {
-		s.listener.logSlowCall(s.call, s.backlog)
-	}
-}
-
 // findStuckLocked looks, once in a while, for handlers that are worth a line in the log although their call, as it does not
 // return, cannot write one.
-func (p *sharedProcessor) findStuckLocked(now int64) (found []slowListener) {
+func (p *sharedProcessor) findStuckLocked(now int64) (found []remark) {
 	if now-p.mu.looked < int64(stuckCall) {
 		return nil
 	}
@@ -292,7 +283,7 @@ func (p *sharedProcessor) findStuckLocked(now int64) (found []slowListener) {
 	for listener := range p.mu.listeners {
 		for _, l := range listener.couriers {
 			if call, backlog := l.call(now); call >= stuckCall {
-				found = append(found, slowListener{listener, call, backlog})
+				found = append(found, remark{listener: listener, call: call, backlog: backlog})
 			}
 		}
 	}

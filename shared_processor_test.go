@@ -31,7 +31,7 @@ func (neverSynced) Name() string          { return "upstream" }
 func (neverSynced) Done() <-chan struct{} { return nil }
 
 func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHandler) *processorListener {
-	listener, err := newProcessorListener(p, listenerConfig{logger: klog.Background(), handler: handler, upstream: neverSynced{}, clock: clock.RealClock{}})
+	listener, err := newProcessorListener(p, listenerConfig{logger: klog.Background(), handler: handler, clock: clock.RealClock{}})
 	require.NoError(t, err)
 	return listener
 }
@@ -40,6 +40,7 @@ func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHand
 func inProcessorBubble(t *testing.T, test func(t *testing.T, p *sharedProcessor)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSharedProcessor(clock.RealClock{})
+		p.upstream = neverSynced{}
 		test(t, p)
 		p.stop()
 	})

@@ -96,7 +96,7 @@ type inspection struct {
 }
 
 // inspect returns nil for what is not of this package.
-func inspect(informer Controller) *inspection {
+func inspect(informer any) *inspection {
 	switch own := informer.(type) {
 	case *sharedIndexInformer:
 		return &inspection{report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}

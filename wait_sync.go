@@ -16,22 +16,25 @@ import (
 // errStoppedUnsynced tells that an informer stopped, or is one that cannot run, before its first list was in the store.
 var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 
-// WaitForSync waits until the first list of each informer is in its store. It does not poll.
+// WaitForSync waits until the first list of each informer is in its store, and until the handler of each registration has
+// heard its initial list. It takes what has a HasSyncedChecker: informers and controllers, those of controller-runtime's
+// caches too, and the registrations of handlers. It does not poll.
 //
-// It returns nil, or, when ctx ends or one of the informers has stopped without having synced, an error that joins the
-// cause of that with, for each informer that has not synced, its name and its last error: 403, 401, a missing resource, a
-// refused connection. errors.Is, errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers of
-// other packages only the names are known. That an informer has synced says nothing of its handlers: ask their
-// registrations, which WaitFor takes.
-func WaitForSync(ctx context.Context, informers ...Controller) error {
+// It returns nil, or, when ctx ends, one of the informers has stopped without having synced, or one of the registrations can
+// never count as synced, an error that joins the cause of that with, for each that has not synced, its name and what is
+// known of the reason: the informer's last error, as 403, 401, a missing resource, a refused connection; what a handler
+// does; the call in which it panicked. errors.Is, errors.As and so apierrors.IsForbidden and its kin look into all of
+// them. Of informers and registrations of other packages only the names are known. That an informer has synced says
+// nothing of its handlers.
+func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ HasSyncedChecker() DoneChecker }) error {
 	waiting, stopWaiting := context.WithCancel(ctx)
 	defer stopWaiting()
-	results := make(chan error, len(informers))
-	for _, informer := range informers {
-		go func() { results <- awaitSynced(waiting, informer) }()
+	results := make(chan error, len(informersAndRegistrations))
+	for _, one := range informersAndRegistrations {
+		go func() { results <- awaitSynced(waiting, one) }()
 	}
 	var ended error
-	for range informers {
+	for range informersAndRegistrations {
 		if err := <-results; err != nil && ended == nil {
 			ended = err
 			stopWaiting()
@@ -41,9 +44,9 @@ func WaitForSync(ctx context.Context, informers ...Controller) error {
 		return nil
 	}
 	causes := []error{ended}
-	for _, informer := range informers {
-		if !informer.HasSynced() {
-			causes = append(causes, whyUnsynced(informer))
+	for _, one := range informersAndRegistrations {
+		if !IsDone(one.HasSyncedChecker()) {
+			causes = append(causes, whyUnsynced(one))
 		}
 	}
 	if len(causes) == 1 {
@@ -52,18 +55,15 @@ func WaitForSync(ctx context.Context, informers ...Controller) error {
 	return errors.Join(causes...)
 }
 
-// awaitSynced returns nil once informer has synced, else why it does not wait any longer.
-func awaitSynced(ctx context.Context, informer Controller) error {
-	synced := informer.HasSyncedChecker().Done()
-	var ended <-chan struct{} // nil: never
-	if own := inspect(informer); own != nil {
-		ended = own.report.ended
-	}
+// awaitSynced returns nil once an informer or registration has synced, else why it does not wait any longer.
+func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChecker }) error {
+	synced := what.HasSyncedChecker().Done()
+	hopeless, why := neverSyncs(what)
 	var err error
 	select {
 	case <-synced:
-	case <-ended:
-		err = errStoppedUnsynced
+	case <-hopeless:
+		err = why
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -75,9 +75,24 @@ func awaitSynced(ctx context.Context, informer Controller) error {
 	}
 }
 
-func whyUnsynced(informer Controller) error {
-	name := informer.HasSyncedChecker().Name()
-	own := inspect(informer)
+// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what that means. It is nil for
+// what is not of this package.
+func neverSyncs(what any) (<-chan struct{}, error) {
+	if registration, ok := what.(*processorListener); ok {
+		return registration.neverSyncs(), errNeverSyncs
+	}
+	if own := inspect(what); own != nil {
+		return own.report.ended, errStoppedUnsynced
+	}
+	return nil, nil
+}
+
+func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
+	if registration, ok := what.(*processorListener); ok {
+		return registration.whyUnsynced()
+	}
+	name := what.HasSyncedChecker().Name()
+	own := inspect(what)
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}

@@ -92,13 +92,13 @@ func (p *sharedProcessor) workOn(l *courier) {
 // next puts down a courier and returns who is next: the same if there is more for it, nil if the worker is not needed any
 // more. A worker that has just come has none to put down.
 func (p *sharedProcessor) next(last *courier) (l *courier) {
-	var slow slowListener
+	var said remark
 	more, start := false, false
 	p.mu.Lock()
 	if last == nil {
 		p.mu.workers.coming = false
 	} else {
-		slow, more = p.putDownLocked(last)
+		said, more = p.putDownLocked(last)
 	}
 	if l = last; !more {
 		l, start = p.takeNextLocked()
@@ -107,20 +107,20 @@ func (p *sharedProcessor) next(last *courier) (l *courier) {
 	if start {
 		go p.workFunc()
 	}
-	slow.log()
+	said.say()
 	return l
 }
 
 // putDownLocked has a courier stand by that has read all. One with more to deliver stays the worker's.
-func (p *sharedProcessor) putDownLocked(l *courier) (slow slowListener, more bool) {
-	state, slow, more := l.pause(p.now())
+func (p *sharedProcessor) putDownLocked(l *courier) (said remark, more bool) {
+	state, said, more := l.pause(p.now())
 	switch {
 	case state == courierClosed:
 		l.listener.courierEnded()
 	case !more:
 		p.mu.workers.standing = append(p.mu.workers.standing, l)
 	}
-	return slow, more
+	return said, more
 }
 
 // takeNextLocked returns the courier that is next, nil if the worker is not needed, and whether another worker is to be started

@@ -24,7 +24,7 @@ type started struct {
 // joins the cause of ctx, or errStopped, with what is known of each that has not.
 func waitForSync[K comparable](ctx context.Context, informers map[K]started) (synced map[K]bool, err error) {
 	var waits sync.WaitGroup
-	all := make([]cache.Controller, 0, len(informers))
+	all := make([]interface{ HasSyncedChecker() cache.DoneChecker }, 0, len(informers))
 	for _, informer := range informers {
 		all = append(all, informer)
 		waits.Go(func() { awaitOne(ctx, informer) })

@@ -1,0 +1,94 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or the informer, has synced,
+// which programs may hold for ever.
+func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
+	for name, keep := range map[string]func(*sharedIndexInformer, ResourceEventHandlerRegistration) any{
+		"registration":           func(_ *sharedIndexInformer, r ResourceEventHandlerRegistration) any { return r },
+		"registration's checker": func(_ *sharedIndexInformer, r ResourceEventHandlerRegistration) any { return r.HasSyncedChecker() },
+		"informer's checker":     func(s *sharedIndexInformer, _ ResourceEventHandlerRegistration) any { return s.HasSyncedChecker() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kept, objects := runAndStop(t, keep)
+				alive := 0
+				runtime.GC()
+				for _, obj := range objects {
+					if obj.Value() != nil {
+						alive++
+					}
+				}
+				assert.Zero(t, alive)
+				runtime.KeepAlive(kept)
+			})
+		})
+	}
+}
+
+// runAndStop returns what keep chooses of an informer that has synced and stopped, and weak pointers to its 200 objects.
+func runAndStop(t *testing.T, keep func(*sharedIndexInformer, ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
+	source := newExactSource()
+	for i := range 200 {
+		source.put(pod(fmt.Sprint("p", i), "1"))
+	}
+	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+	registration, err := informer.AddEventHandler(&journal{})
+	require.NoError(t, err)
+	kept = keep(informer, registration)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { informer.RunWithContext(ctx); close(done) }()
+	synctest.Wait()
+	require.True(t, registration.HasSynced())
+	for _, obj := range informer.GetStore().List() {
+		objects = append(objects, weak.Make(obj.(*corev1.Pod)))
+	}
+	cancel()
+	<-done
+	return kept, objects
+}
+
+// TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that another handler has to hear.
+func TestRemovedHandlerIsNotKept(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
+		release := make(chan struct{})
+		stuck := newTestListener(t, p, &journal{on: func(string) { <-release }})
+		stuck.resync.init(time.Second, time.Second, time.Now())
+		p.add(stuck, newSnapshot(nil))
+		distributeUpdate(p)
+		handler, listener := addToBeRemoved(t, p)
+		time.Sleep(time.Second)
+		require.True(t, p.shouldResync())
+		p.distribute([]change{{kind: changeUpdate, many: newSnapshot([]any{pod("a", "2")}), resync: true}})
+		p.remove(listener.Value())
+		synctest.Wait()
+		runtime.GC()
+		assert.Nil(t, handler.Value())
+		assert.Nil(t, listener.Value())
+		close(release)
+	})
+}
+
+func addToBeRemoved(t *testing.T, p *sharedProcessor) (weak.Pointer[journal], weak.Pointer[processorListener]) {
+	handler := &journal{}
+	listener := newTestListener(t, p, handler)
+	p.add(listener, newSnapshot(nil))
+	return weak.Make(handler), weak.Make(listener)
+}
