@@ -11,7 +11,8 @@ import (
 
 // IndexFunc computes the values under which an object is found in an index.
 // It may be called by writers and by readers, never under a lock that a read
-// needs. It may read the table and must not write to it.
+// needs. It may read the table and must not write to it. The slice that it
+// returns stays its own.
 type IndexFunc = func(obj any) ([]string, error)
 
 // indexer is a named function with its count of failures. It outlives the
@@ -23,17 +24,20 @@ type indexer struct {
 	failures atomic.Uint64
 }
 
-// valuesFor returns those of an object. If the function has one, they are that place of memory, which is the caller's.
-func (x *indexer) valuesFor(obj any, memory []string) (indexValues, error) {
-	if x.single == nil {
-		return x.fn(obj)
+// valuesFor returns those of an object, which stay as they are: the function may
+// return the same slice for the next object. A single value is put into memory,
+// which is the caller's and has one place.
+func (x *indexer) valuesFor(obj any, memory []string) (values indexValues, err error) {
+	if x.single != nil {
+		memory[0], err = x.single(obj)
+		return memory, err
 	}
-	value, err := x.single(obj)
-	if err != nil {
-		return nil, err
+	values, err = x.fn(obj)
+	if len(values) != 1 {
+		return slices.Clone(values), err
 	}
-	memory[0] = value
-	return memory, nil
+	memory[0] = values[0]
+	return memory, err
 }
 
 // index holds the postings of one indexer.
