@@ -55,6 +55,9 @@ func (l *changes) leaf(p *posting, i uint32) {
 	}
 }
 
+// any tells whether the batch has superseded anything.
+func (l *changes) any() bool { return len(l.records)+len(l.leaves) > 0 }
+
 // past returns memory for a version.
 func (l *changes) past() *past {
 	n := len(l.pasts) - 1

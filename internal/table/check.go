@@ -3,11 +3,14 @@
 
 package table
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // In builds with invariants each write to a table of up to checkAlways objects
-// is followed by a check of all of it. A larger one is checked after as many
-// writes as it has objects, so that the checks cost each write the same.
+// and kept versions is followed by a check of all of it. A larger one is checked
+// after as many writes, so that the checks cost each write the same.
 const checkAlways = 64
 
 // check panics if the structure is not what doc.go says. Writer only; it
@@ -17,7 +20,7 @@ func (t *Table) check() {
 		return
 	}
 	t.w.unchecked++
-	if n := t.core.Load().n; n > checkAlways && t.w.unchecked < n {
+	if n := t.core.Load().n + t.w.limbo.n; n > checkAlways && t.w.unchecked < n {
 		return
 	}
 	t.w.unchecked = 0
@@ -28,15 +31,53 @@ func (t *Table) check() {
 
 // verify walks the whole table and returns the first broken invariant.
 func (t *Table) verify() error {
+	l := &t.w.limbo
+	if n := l.count(func(kept) bool { return true }); n != l.n {
+		return fmt.Errorf("%d versions in limbo, %d counted", n, l.n)
+	}
 	for i, c := range t.bodies() {
-		if err := c.verify(); err != nil {
+		if err := c.verify(l); err != nil {
 			return fmt.Errorf("body %d: %w", i, err)
 		}
+	}
+	return t.verifyPins()
+}
+
+// bodies returns the current body and the former ones of which something is
+// kept.
+func (t *Table) bodies() []*core {
+	bodies := []*core{t.core.Load()}
+	t.w.limbo.count(func(k kept) bool {
+		if !slices.Contains(bodies, k.core) {
+			bodies = append(bodies, k.core)
+		}
+		return true
+	})
+	return bodies
+}
+
+// verifyPins: the holders rise, and have as many pins as are counted and not
+// discounted.
+func (t *Table) verifyPins() error {
+	pins := map[uint64]int{}
+	for p := t.pins.counted.Load(); p != nil; p = p.older.Load() {
+		pins[p.state.Load()>>pinShift]++
+	}
+	var last uint64
+	for _, h := range t.w.limbo.holders {
+		if h.gen <= last || h.pins == 0 || h.pins != pins[h.gen] {
+			return fmt.Errorf("holder %d, after %d, has %d pins of %d", h.gen, last, h.pins, pins[h.gen])
+		}
+		delete(pins, h.gen)
+		last = h.gen
+	}
+	if len(pins) > 0 {
+		return fmt.Errorf("pins without a holder: %v", pins)
 	}
 	return nil
 }
 
-func (c *core) verify() error {
+func (c *core) verify(l *limbo) error {
 	live, older, err := c.verifyRecords()
 	if err != nil {
 		return err
@@ -51,8 +92,8 @@ func (c *core) verify() error {
 		}
 		older += n
 	}
-	if older != c.limbo.n || older != c.limbo.count() {
-		return fmt.Errorf("%d older versions, %d counted, %d in limbo", older, c.limbo.n, c.limbo.count())
+	if n := l.count(func(k kept) bool { return k.core == c }); older != n {
+		return fmt.Errorf("%d older versions, %d in limbo", older, n)
 	}
 	return nil
 }
@@ -218,13 +259,18 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 	return err
 }
 
-// count counts the versions by name.
-func (l *limbo) count() (n int) {
-	for _, b := range l.buckets {
-		n += len(b.items)
+// count counts the versions in limbo of which a function says so.
+func (l *limbo) count(which func(kept) bool) (n int) {
+	lists := append(slices.Clone(l.queue), l.landing.items)
+	for _, h := range l.holders {
+		lists = append(lists, h.items)
 	}
-	for _, items := range l.queue {
-		n += len(items)
+	for _, items := range lists {
+		for _, k := range items {
+			if which(k) {
+				n++
+			}
+		}
 	}
 	return n
 }

@@ -27,10 +27,9 @@ type core struct {
 
 	// What follows is the writer's.
 
-	n     int
-	rows  *rows
-	log   changes
-	limbo limbo
+	n    int
+	rows *rows
+	log  changes
 }
 
 // newCore makes a body for about n objects, whose first batch is gen.

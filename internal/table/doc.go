@@ -25,8 +25,10 @@
 //     loads: in Snapshot, and in Len and RV.
 //  4. No waiting for readers. A write takes the writers' mutex and no other,
 //     and never looks whether a reader has finished. It does bounded work for
-//     what pins have kept. Growing the hash table (by a third) and shrinking the
-//     body (to a quarter) are O(n), paid for by as many changes.
+//     what pins have kept, and its work does not grow with the number of
+//     open snapshots, nor of those that were open. Growing the hash table (by a
+//     third) and shrinking the body (to a quarter) are O(n), paid for by as many
+//     changes.
 //  5. User code runs before the first change of a batch, or on a body that
 //     nobody sees yet, under the writers' mutex only. If it fails, panics or
 //     exits its goroutine, the table is whole. An object whose IndexFunc fails
@@ -56,7 +58,8 @@
 //	                posting ──▶ leaves of up to 64 ids of records
 //	                  leaf{gen 7, ids, old} ──▶ old{3 to 7, ids}
 //	            rows        record id ──▶ (posting, position) in each index: writer only
-//	            limbo       what is noted and that pins need: writer only
+//	      ──▶ pins: who reads at which generation
+//	      ──▶ limbo: what is noted and that pins need: writer only
 //
 // List walks records, ByIndex goes from ids in leaves to records, Get comes by
 // keys. An update with the same index values touches one record and nothing
@@ -82,10 +85,11 @@
 //  2. gen := published + 1. Change each record and leaf, as above. Nobody
 //     trusts what it finds there, because gen > published.
 //  3. publish: store gen in published. The batch is visible.
-//  4. settle: look at the pins. What was noted is dropped if no pin is at a
-//     generation from that which wrote it up to gen; else it is filed in limbo
-//     under such a pin, a leaf as a whole. If there is no pin at all the memory
-//     serves the next batch: who comes now does not look behind gen.
+//  4. settle: look at the pins that no earlier look has counted, and at those
+//     that were left. What was noted is dropped if no pin is at a generation from
+//     that which wrote it up to gen; else it is filed in limbo under the newest
+//     such, a leaf as a whole. If there is no pin at all the memory serves the
+//     next batch: who comes now does not look behind gen.
 //  5. A deletion that has nothing left behind it leaves the hash table, and its
 //     id is free. So does a posting without members.
 //
@@ -116,12 +120,19 @@
 //  2. load the core and its published generation gen;
 //  3. set the pin to gen: "settled". Read each record and leaf; for one that is
 //     newer than gen look at what was noted, the newest that is not;
-//  4. free the pin. If something was kept for it, tidy up or have it done.
+//  4. free the pin. If something may be kept for it, tidy up or have it done.
 //
 // The writer publishes before it looks at the pins, and the reader announces
 // itself before it loads what is published. So either the writer sees the pin
 // and keeps all that it may choose to read, or the reader sees at least the
 // generation that the writer has just published.
+//
+// The look at a pin and what the writer concludes from it are one step: it
+// counts a settled pin, or marks an arriving one, by a change of the pin's state,
+// which fails if the reader is faster. So nothing is kept for a pin whose reader
+// does not know of it when it leaves. A look without a batch, by who tidies up,
+// concludes nothing about pins that are neither: they came after the last batch,
+// and need nothing that was superseded by then.
 //
 // A record may be given to another key, and a leaf to other members, while a
 // slow reader without a pin looks at it. That is a newer generation, too: the
@@ -129,11 +140,12 @@
 //
 // # Limbo
 //
-// A version in limbo is named once, under one pinned generation that needs it.
-// When no pin is at that generation any longer, the version is looked at again:
-// it is cut, or filed under another generation that needs it. A write looks at
-// four times as many of them as it has changes and 128; who leaves a pin for
-// which something was kept does a step if no writer is busy, and starts a
+// A version in limbo is named once, under the newest pinned generation that
+// needs it, or while pins arrive under none. When no pin is at that generation
+// any longer, the version is looked at again: it is cut, or filed under another
+// generation that needs it. A write looks at four times as many of them as it
+// has changes and 128, and at as many pins that were left; who leaves a pin for
+// which something may be kept does a step if no writer is busy, and starts a
 // goroutine for the rest, which ends when there is none.
 //
 // # Invariants
@@ -150,7 +162,8 @@
 //   - All leaves of a posting are full, but the last one with members. Outside
 //     of a write, what a leaf was is kept as a whole.
 //   - rows and leaves say the same. Every posting has a member for somebody.
-//   - limbo names each version that is kept exactly once.
+//   - limbo names each version that is kept exactly once, and has as many pins
+//     at a generation as are counted and not discounted.
 //
 // # Locks
 //

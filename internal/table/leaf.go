@@ -126,21 +126,21 @@ func (l *leaf) filled(o *leafOld) *leafOld {
 	}
 }
 
-// retire lets go of what the batch gen has superseded, unless a pinned
-// generation needs it: then holder is one of those, and from names it.
-func (l *leaf) retire(gen uint64, pinned pinnedGens) (from, holder uint64, kept bool) {
+// retire lets go of what the batch gen has superseded, unless a holder needs it.
+// Then from names it.
+func (l *leaf) retire(gen uint64, limbo *limbo) (from uint64, h *holder) {
 	o := l.old.Load()
 	if o == nil || o.upTo != gen {
-		return 0, 0, false
+		return 0, nil
 	}
-	if holder, kept = pinned.within(o.from, gen); !kept {
+	if h = limbo.needs(o.from, gen); h == nil {
 		l.old.Store(o.rest())
-		return 0, 0, false
+		return 0, nil
 	}
 	if o.full == nil {
 		l.old.Store(l.filled(o))
 	}
-	return o.from, holder, true
+	return o.from, h
 }
 
 // rest returns what comes after the notes of a batch.
@@ -151,8 +151,8 @@ func (o *leafOld) rest() *leafOld {
 	return o.prev.Load()
 }
 
-// cut removes what was kept as from, unless a pinned generation needs it.
-func (l *leaf) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
+// cut removes what was kept as from, unless a holder needs it.
+func (l *leaf) cut(from uint64, limbo *limbo) *holder {
 	link := &l.old
 	o := link.Load()
 	for o != nil && o.from != from {
@@ -160,12 +160,13 @@ func (l *leaf) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
 		o = link.Load()
 	}
 	if o == nil {
-		return 0, false
+		return nil
 	}
-	if holder, kept = pinned.within(o.from, o.upTo); !kept {
+	h := limbo.needs(o.from, o.upTo)
+	if h == nil {
 		link.Store(o.prev.Load())
 	}
-	return holder, kept
+	return h
 }
 
 // resized returns a copy of a leaf, which may be nil, with room for n members

@@ -34,11 +34,11 @@ func TestLeafHistory(t *testing.T) {
 		p := &posting{value: "v", index: &index{indexer: &indexer{}, log: log}}
 		states := map[uint64][]uint32{1: nil}
 		var now []uint32
-		var pinned pinnedGens
-		pinned.arriving = whileArriving
+		limbo, pinned := &limbo{arriving: whileArriving}, []uint64{}
 		for gen := uint64(2); gen < 12; gen++ {
 			if rapid.Bool().Draw(t, "pin") {
-				pinned.settled = append(pinned.settled, gen-1)
+				pinned = append(pinned, gen-1)
+				limbo.settled(gen - 1)
 			}
 			stale := p.first.Load()
 			for range rapid.IntRange(0, 2*maxNotes).Draw(t, "changes") {
@@ -59,7 +59,7 @@ func TestLeafHistory(t *testing.T) {
 				}
 				// Who reads at the published generation has no pin that the
 				// writer knows of yet, and is served all the same.
-				for _, at := range append(pinned.settled, gen-1) {
+				for _, at := range append(pinned, gen-1) {
 					require.Equal(t, states[at], p.first.Load().members(at), "at %d", at)
 					if stale != nil {
 						require.Equal(t, states[at], stale.members(at), "in the former leaf at %d", at)
@@ -68,12 +68,12 @@ func TestLeafHistory(t *testing.T) {
 			}
 			states[gen] = slices.Clone(now)
 			if l := p.first.Load(); l != nil {
-				l.retire(gen, pinned)
+				l.retire(gen, limbo)
 				_, err := l.verify(gen)
 				require.NoError(t, err)
 			}
-			log.reset(pinned.nobody())
-			for _, at := range append(pinned.settled, gen) {
+			log.reset(limbo.nobody())
+			for _, at := range append(pinned, gen) {
 				require.Equal(t, states[at], p.first.Load().members(at), "settled, at %d", at)
 			}
 		}

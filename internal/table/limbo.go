@@ -3,71 +3,136 @@
 
 package table
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // kept names a superseded version that a pinned generation needs, by the
 // generation that wrote it: of leaf i of a posting or, where post is nil, of
-// record i.
+// record i of a body.
 type kept struct {
+	core *core
 	post *posting
 	i    uint32
 	gen  uint64
 }
 
-// limbo holds what is superseded and still kept. Each such version is named
-// exactly once: under one generation that needs it, or in the queue after that
-// generation was left. So a version is looked at once for each pinned
-// generation that needs it, whatever the number of writes meanwhile.
-type limbo struct {
-	// buckets are in the rising order of their generations.
-	buckets []bucket
-	queue   [][]kept
-	// n counts them all.
-	n int
-}
-
-type bucket struct {
+// holder is a generation that pins are at, with what is kept for it.
+type holder struct {
 	gen   uint64
+	pins  int
 	items []kept
 }
 
-func (l *limbo) bucket(gen uint64) (int, bool) {
-	return slices.BinarySearchFunc(l.buckets, gen, func(b bucket, g uint64) int {
-		switch {
-		case b.gen < g:
-			return -1
-		case b.gen > g:
-			return 1
-		}
-		return 0
-	})
+// limbo holds what is superseded and still kept. Each such version is named
+// exactly once: by the newest holder that needs it, or in the queue after that
+// was left. So a version is looked at once for each generation that needed it,
+// whatever the number of writes meanwhile, and not at all by a write that comes
+// after. Snapshots that are closed in the order in which they were taken have
+// each version looked at once.
+type limbo struct {
+	// holders are in the rising order of their generations. spare is one to be
+	// used again.
+	holders []*holder
+	spare   *holder
+	// arriving is the lowest generation at which a pin that arrived at the last
+	// look may settle. landing holds what is kept for such pins, whose generation
+	// is not known yet.
+	arriving uint64
+	landing  holder
+	queue    [][]kept
+	// n counts all versions.
+	n int
+	// steps counts the pins and versions that were looked at.
+	steps int
 }
 
-// has tells whether something is kept for a generation.
-func (l *limbo) has(gen uint64) bool {
-	_, ok := l.bucket(gen)
-	return ok
-}
+// nobody tells that the last look found no pin.
+func (l *limbo) nobody() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
 
-// hold files a version under a generation.
-func (l *limbo) hold(gen uint64, k kept) {
-	i, ok := l.bucket(gen)
-	if !ok {
-		l.buckets = slices.Insert(l.buckets, i, bucket{gen: gen})
+// needs returns the newest holder that needs what was valid from one generation
+// up to another; nil if nobody does.
+func (l *limbo) needs(from, upTo uint64) *holder {
+	i := len(l.holders)
+	if i > 0 && l.holders[i-1].gen >= upTo {
+		i, _ = l.search(upTo)
 	}
-	l.buckets[i].items = append(l.buckets[i].items, k)
+	switch {
+	case i > 0 && l.holders[i-1].gen >= from:
+		return l.holders[i-1]
+	case l.arriving < upTo:
+		return &l.landing
+	}
+	return nil
+}
+
+// search returns the place of a generation among the holders.
+func (l *limbo) search(gen uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(l.holders, gen, func(h *holder, gen uint64) int { return cmp.Compare(h.gen, gen) })
+}
+
+// hold names a version that a holder needs.
+func (l *limbo) hold(h *holder, k kept) {
+	h.items = append(h.items, k)
 	l.n++
 }
 
-// unpin queues what was kept for generations that nobody needs any longer.
-func (l *limbo) unpin(pinned pinnedGens) {
-	l.buckets = slices.DeleteFunc(l.buckets, func(b bucket) bool {
-		if pinned.has(b.gen) {
-			return false
+// settled adds a pin at a generation.
+func (l *limbo) settled(gen uint64) {
+	i, found := l.search(gen)
+	if !found {
+		h := l.spare
+		if l.spare = nil; h == nil {
+			h = new(holder)
 		}
-		l.queue = append(l.queue, b.items)
-		return true
-	})
+		h.gen = gen
+		l.holders = slices.Insert(l.holders, i, h)
+	}
+	l.holders[i].pins++
+}
+
+// left takes a pin away. With the last one the holder goes, and what it held is
+// queued.
+func (l *limbo) left(gen uint64) {
+	i, _ := l.search(gen)
+	h := l.holders[i]
+	if h.pins--; h.pins > 0 {
+		return
+	}
+	l.release(h)
+	l.spare = h
+	if i == 0 && len(l.holders) > manyPins { // that moves the others
+		l.holders[0] = nil
+		l.holders = l.holders[1:]
+		return
+	}
+	l.holders = slices.Delete(l.holders, i, i+1)
+}
+
+// release queues what a holder holds.
+func (l *limbo) release(h *holder) {
+	if len(h.items) > 0 {
+		l.queue = append(l.queue, h.items)
+		h.items = nil
+	}
+}
+
+// look learns which pins there are now: all of them, or those that may need what
+// was superseded before. It takes away up to limit of those that were left.
+func (l *limbo) look(pins *pins, all bool, limit int) {
+	arriving, looked := pins.look(all, l.settled)
+	l.arriving = arriving
+	l.steps += looked
+	l.release(&l.landing)
+	for ; limit > 0; limit-- {
+		gen, ok := pins.discount()
+		if !ok {
+			break
+		}
+		l.left(gen)
+		l.steps++
+	}
 }
 
 // pop takes one version off the queue.
@@ -87,66 +152,58 @@ func (l *limbo) pop() (kept, bool) {
 	return k, true
 }
 
+// tidy looks again at up to limit of the versions whose holder has gone.
+func (l *limbo) tidy(limit int) {
+	for ; limit > 0; limit-- {
+		k, ok := l.pop()
+		if !ok {
+			break
+		}
+		if h := k.cut(l); h != nil {
+			l.hold(h, k)
+		}
+		l.steps++
+	}
+}
+
+// cut removes the version unless somebody needs it, who then is returned.
+func (k *kept) cut(l *limbo) *holder {
+	if k.post != nil {
+		h := k.post.leaf(k.i).cut(k.gen, l)
+		if h == nil {
+			k.post.index.settle(k.post)
+		}
+		return h
+	}
+	h := k.core.records.at(k.i).cut(k.gen, l)
+	if h == nil {
+		k.core.release(k.i)
+	}
+	return h
+}
+
 // retire lets go of what the batch that was just published has superseded, but
-// for what the pinned generations need.
-func (c *core) retire(pinned pinnedGens) {
-	alone := pinned.nobody()
+// for what somebody needs.
+func (c *core) retire(l *limbo) {
+	alone := l.nobody()
 	for _, id := range c.log.records {
-		p, holder, needed := c.records.at(id).retire(pinned)
+		p, h := c.records.at(id).retire(l)
 		switch {
-		case needed:
-			c.limbo.hold(holder, kept{i: id, gen: p.gen})
+		case h != nil:
+			l.hold(h, kept{core: c, i: id, gen: p.gen})
 		case p != nil && alone:
 			c.log.reuse(p)
 		}
 		c.release(id)
 	}
 	gen := c.published.Load()
-	for _, l := range c.log.leaves {
-		if from, holder, needed := l.post.leaf(l.i).retire(gen, pinned); needed {
-			c.limbo.hold(holder, kept{post: l.post, i: l.i, gen: from})
+	for _, at := range c.log.leaves {
+		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
+			l.hold(h, kept{core: c, post: at.post, i: at.i, gen: from})
 		}
 	}
-	for _, l := range c.log.leaves {
-		l.post.index.settle(l.post)
+	for _, at := range c.log.leaves {
+		at.post.index.settle(at.post)
 	}
 	c.log.reset(alone)
-}
-
-// cut removes one superseded version or files it under who needs it.
-func (c *core) cut(k kept, pinned pinnedGens) (cut bool) {
-	var holder uint64
-	var needed bool
-	if k.post == nil {
-		holder, needed = c.records.at(k.i).cut(k.gen, pinned)
-	} else {
-		holder, needed = k.post.leaf(k.i).cut(k.gen, pinned)
-	}
-	if needed {
-		c.limbo.hold(holder, k)
-	}
-	return !needed
-}
-
-// tidy looks again at up to limit of the versions whose reason to be kept has
-// gone, and returns how many are kept.
-func (c *core) tidy(pinned pinnedGens, limit int) (kept int) {
-	if len(c.limbo.buckets) > 0 {
-		c.limbo.unpin(pinned)
-	}
-	for ; limit > 0; limit-- {
-		k, ok := c.limbo.pop()
-		if !ok {
-			break
-		}
-		if !c.cut(k, pinned) {
-			continue
-		}
-		if k.post == nil {
-			c.release(k.i)
-		} else {
-			k.post.index.settle(k.post)
-		}
-	}
-	return c.limbo.n
 }

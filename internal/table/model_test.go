@@ -419,8 +419,7 @@ func requireNothingKept(t require.TestingT, table *Table) {
 func tidying(table *Table) bool {
 	table.w.Lock()
 	defer table.w.Unlock()
-	return table.janitor.Load() ||
-		slices.ContainsFunc(table.bodies(), func(c *core) bool { return len(c.limbo.queue) > 0 })
+	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.left.Load() != nil
 }
 
 func newMachine(t *rapid.T, indexes int) *machine {

@@ -5,30 +5,63 @@ package table
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 )
 
-// pin says that somebody reads at a generation. Pins form a list that only
-// grows, at its head; a pin that is free is taken again. Taking, settling and
-// leaving are a few atomic operations and wait for nobody.
+// pin says that somebody reads at a generation.
+//
+//	        take              settle              leave
+//	free ─────────▶ arriving ─────────▶ settled ─────────▶ free
+//	                                       │ a look
+//	                                       ▼      leave
+//	                                    counted ─────────▶ left, and garbage
+//
+// A write that has superseded something looks at the pins in the list. One that
+// has settled it counts, once, and takes it off the list: what its generation
+// needs is then kept until the reader who leaves it has said so. So the list has
+// the pins of a few calls, and a write looks at no pin that an earlier one has
+// seen settled, however many there are and however long they stay.
+//
+// Taking, settling and leaving are a few atomic operations and wait for nobody.
 type pin struct {
-	// state is 0 when free, else the generation << pinShift and two flags.
+	// state is 0 when free, else the generation << pinShift and flags. The
+	// reader takes, settles and leaves, the writer sets flags. A counted pin
+	// keeps its state for ever, so that nobody takes one that is not in the list.
 	state atomic.Uint64
-	// since is when a snapshot was taken, in Unix nanoseconds; 0 for a call.
+	// since is when a snapshot was taken, in Unix nanoseconds; 0 for a call. It
+	// is stored before the pin settles.
 	since atomic.Int64
-	next  *pin
+	// next leads on in the list of the pins, and from one that was taken off to
+	// where that went on. It is changed by the writer only.
+	next atomic.Pointer[pin]
+	// left is the next in the stack of the counted pins that were left.
+	left *pin
+	// older and newer are the neighbours among those that were counted and are
+	// not discounted. The writer's, but that any goroutine may follow older.
+	older atomic.Pointer[pin]
+	newer *pin
 	// Pins of different readers do not share a cache line.
-	_ [40]byte
+	_ [16]byte
 }
 
 const (
-	pinShift = 2
+	pinShift = 3
 	// pinArriving: the reader is yet to choose its generation, which will be
 	// this one or any newer one.
 	pinArriving = 1
-	// pinKept: the writer keeps versions for this pin; who leaves tidies up.
+	// pinKept marks a pin that was arriving when something was superseded: it may
+	// be kept for it, and who leaves tidies up.
 	pinKept = 2
+	// pinCounted: the writer has counted the pin at its generation.
+	pinCounted = 4
+	// pinGone is the state of a free pin that was taken off the list.
+	pinGone = pinCounted
+
+	// sparePins free ones stay in the list, for as many calls at once. Each costs
+	// a write about a nanosecond.
+	sparePins = 16
+	// manyPins in the list are too many to pass by for each call.
+	manyPins = 4 * sparePins
 )
 
 // settle fixes the generation of an arriving pin.
@@ -41,104 +74,182 @@ func (p *pin) settle(gen uint64) {
 	}
 }
 
-// leave frees the pin and tells whether versions were kept for it.
-func (p *pin) leave() (kept bool) {
-	p.since.Store(0)
-	return p.state.Swap(0)&pinKept != 0
-}
-
-// pins is the list of all pins.
-type pins struct {
-	head atomic.Pointer[pin]
-}
-
-// arrive takes a pin for a reader that will settle at gen or later.
-func (l *pins) arrive(gen uint64) *pin {
-	word := gen<<pinShift | pinArriving
-	for p := l.head.Load(); p != nil; p = p.next {
-		if p.state.Load() == 0 && p.state.CompareAndSwap(0, word) {
-			return p
+// meet has the pin counted if it has settled, and marked if it arrives: all are
+// met or, without all, those that were marked before. A free one goes unless it
+// is spared. It returns the state that the pin has then, and whether it was
+// counted just now.
+func (p *pin) meet(all, spared bool) (state uint64, counted bool) {
+	for {
+		s := p.state.Load()
+		to := s
+		switch {
+		case s == 0:
+			if !spared {
+				to = pinGone
+			}
+		case s&pinArriving != 0:
+			if all {
+				to = s | pinKept
+			}
+		case all || s&pinKept != 0:
+			to = s | pinCounted
+		}
+		if s == to || p.state.CompareAndSwap(s, to) {
+			return to, s != to && s>>pinShift != 0 && to&pinCounted != 0
 		}
 	}
-	p := new(pin)
+}
+
+// pins is all pins.
+type pins struct {
+	// head is the list of those that are free, or arrive, or have settled and not
+	// been counted yet. Readers add to its head, the writer takes off.
+	head atomic.Pointer[pin]
+	// left is a stack of counted pins that were left. Readers add to it, the
+	// writer takes all.
+	left atomic.Pointer[pin]
+	// counted are the others, the last one that was counted first.
+	counted atomic.Pointer[pin]
+	// leaving are those that the writer took from left and is yet to discount.
+	// Writer only.
+	leaving *pin
+}
+
+// arrive takes a pin for a reader that will settle at gen or later, and tells
+// how many others it has passed by.
+func (l *pins) arrive(gen uint64) (p *pin, passed int) {
+	word := gen<<pinShift | pinArriving
+	for p := l.head.Load(); p != nil; p = p.next.Load() {
+		if p.state.Load() == 0 && p.state.CompareAndSwap(0, word) {
+			return p, passed
+		}
+		passed++
+	}
+	p = new(pin)
 	p.state.Store(word)
 	for {
-		p.next = l.head.Load()
-		if l.head.CompareAndSwap(p.next, p) {
-			return p
+		first := l.head.Load()
+		p.next.Store(first)
+		if l.head.CompareAndSwap(first, p) {
+			return p, passed
 		}
 	}
 }
 
-// gens appends the pinned generations to buf, whose memory it reuses.
-//
-// A pin that this misses settles at a generation that was published before the
-// call, or a newer one: it arrived after the look at its state, and reads
-// published after that.
-func (l *pins) gens(buf []uint64) pinnedGens {
-	g := pinnedGens{settled: buf[:0], arriving: math.MaxUint64}
-	for p := l.head.Load(); p != nil; p = p.next {
-		switch s := p.state.Load(); {
-		case s == 0:
-		case s&pinArriving != 0:
-			g.arriving = min(g.arriving, s>>pinShift)
-		default:
-			g.settled = append(g.settled, s>>pinShift)
-		}
+// leave frees a pin and tells whether something may have been kept for it.
+func (l *pins) leave(p *pin) (kept bool) {
+	if p.since.Load() != 0 {
+		p.since.Store(0)
 	}
-	if len(g.settled) > 1 {
-		slices.Sort(g.settled)
-	}
-	return g
-}
-
-// mark sets pinKept on the pins at generations for which held is true;
-// whileArriving stands for those that arrive. It returns false if one of them
-// settled or left meanwhile, so that nobody would tidy up after it.
-func (l *pins) mark(held func(gen uint64) bool) bool {
-	for p := l.head.Load(); p != nil; p = p.next {
+	for {
 		s := p.state.Load()
-		if s == 0 || s&pinKept != 0 {
-			continue
+		if s&pinCounted != 0 {
+			break
 		}
-		gen := s >> pinShift
-		if s&pinArriving != 0 {
-			gen = whileArriving
-		}
-		if held(gen) && !p.state.CompareAndSwap(s, s|pinKept) {
-			return false
+		if p.state.CompareAndSwap(s, 0) {
+			return s&pinKept != 0
 		}
 	}
+	for {
+		p.left = l.left.Load()
+		if l.left.CompareAndSwap(p.left, p) {
+			return true
+		}
+	}
+}
+
+// look calls settled with the generation of each pin that it counts. It returns
+// the lowest generation at which one of the marked pins that still arrive may
+// settle, and at how many pins it has looked.
+//
+// With all it is for who has published a generation that supersedes something.
+// A pin that it misses settles at that generation or a newer one: it arrived
+// after the look at its state, and reads published after that. Therefore the
+// others need not look at pins that are neither counted nor marked.
+func (l *pins) look(all bool, settled func(gen uint64)) (arriving uint64, looked int) {
+	arriving = whileArriving
+	var last *pin // the last one that stays in the list
+	spare := 0
+	for p := l.head.Load(); p != nil; p = p.next.Load() {
+		looked++
+		s, counted := p.meet(all, spare < sparePins)
+		switch {
+		case counted:
+			l.count(p)
+			settled(s >> pinShift)
+		case s == 0:
+			spare++
+		case s&pinArriving != 0 && s&pinKept != 0:
+			arriving = min(arriving, s>>pinShift)
+		}
+		if s&pinCounted == 0 || !l.unlink(last, p) {
+			last = p
+		}
+	}
+	return arriving, looked
+}
+
+// unlink takes a pin off the list. It returns false for the first one if it was
+// no longer the first: then it goes the next time.
+func (l *pins) unlink(before, p *pin) bool {
+	next := p.next.Load()
+	if before == nil {
+		return l.head.CompareAndSwap(p, next)
+	}
+	before.next.Store(next)
 	return true
 }
 
-// pinnedGens is what the writer knows of the pins after it has published.
-type pinnedGens struct {
-	// settled holds the generations in rising order.
-	settled []uint64
-	// arriving is the lowest generation at which an arriving pin may settle.
-	arriving uint64
+// count adds a pin to those that are counted.
+func (l *pins) count(p *pin) {
+	first := l.counted.Load()
+	p.older.Store(first)
+	if first != nil {
+		first.newer = p
+	}
+	l.counted.Store(p)
+}
+
+// discount takes off one of the counted pins that were left, and returns its
+// generation; ok is false if there is none.
+func (l *pins) discount() (gen uint64, ok bool) {
+	p := l.leaving
+	if p == nil {
+		if l.left.Load() == nil {
+			return 0, false
+		}
+		p = l.left.Swap(nil)
+	}
+	l.leaving, p.left = p.left, nil
+	older := p.older.Load()
+	if older != nil {
+		older.newer = p.newer
+	}
+	if p.newer != nil {
+		p.newer.older.Store(older)
+		p.newer = nil
+	} else {
+		l.counted.Store(older)
+	}
+	return p.state.Load() >> pinShift, true
+}
+
+// oldest returns when the oldest snapshot was taken that is still open, or 0.
+func (l *pins) oldest() (since int64) {
+	look := func(p *pin) {
+		if at := p.since.Load(); at != 0 && (since == 0 || at < since) {
+			since = at
+		}
+	}
+	// A pin goes from the list to the counted ones, not back.
+	for p := l.head.Load(); p != nil; p = p.next.Load() {
+		look(p)
+	}
+	for p := l.counted.Load(); p != nil; p = p.older.Load() {
+		look(p)
+	}
+	return since
 }
 
 // whileArriving stands for the generation of an arriving pin.
 const whileArriving = math.MaxUint64
-
-// within returns a pinned generation g with from <= g < to, the lowest one.
-func (g pinnedGens) within(from, to uint64) (uint64, bool) {
-	i, _ := slices.BinarySearch(g.settled, from)
-	if i < len(g.settled) && g.settled[i] < to {
-		return g.settled[i], true
-	}
-	if g.arriving < to {
-		return whileArriving, true
-	}
-	return 0, false
-}
-
-// nobody tells that there is no pin.
-func (g pinnedGens) nobody() bool { return len(g.settled) == 0 && g.arriving == whileArriving }
-
-func (g pinnedGens) has(gen uint64) bool {
-	_, ok := slices.BinarySearch(g.settled, gen)
-	return ok
-}

@@ -122,19 +122,19 @@ func (r *record) end() {
 }
 
 // retire lets go of the version that the last change has superseded, unless a
-// pinned generation needs it: then holder is one of those.
-func (r *record) retire(pinned pinnedGens) (p *past, holder uint64, kept bool) {
+// holder needs it.
+func (r *record) retire(l *limbo) (p *past, h *holder) {
 	if p = r.undo.Load(); p == nil {
-		return nil, 0, false
+		return nil, nil
 	}
-	if holder, kept = pinned.within(p.gen, r.gen.Load()); !kept {
+	if h = l.needs(p.gen, r.gen.Load()); h == nil {
 		r.undo.Store(p.prev.Load())
 	}
-	return p, holder, kept
+	return p, h
 }
 
 // cut is retire for any superseded version.
-func (r *record) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) {
+func (r *record) cut(from uint64, l *limbo) *holder {
 	link, upTo := &r.undo, r.gen.Load()
 	p := link.Load()
 	for p != nil && p.gen != from {
@@ -142,10 +142,11 @@ func (r *record) cut(from uint64, pinned pinnedGens) (holder uint64, kept bool) 
 		p = link.Load()
 	}
 	if p == nil {
-		return 0, false
+		return nil
 	}
-	if holder, kept = pinned.within(from, upTo); !kept {
+	h := l.needs(from, upTo)
+	if h == nil {
 		link.Store(p.prev.Load())
 	}
-	return holder, kept
+	return h
 }

@@ -166,7 +166,7 @@ func (x *machine) stepwise(t *rapid.T, old *modelState, ops []Op) {
 func TestArrivingPinKeepsEverything(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{count: 1, value: "v"})
-	p := table.pins.arrive(table.core.Load().published.Load())
+	p, _ := table.pins.arrive(table.core.Load().published.Load())
 	v := table.glance()
 	v.pinned = true
 	del(table, "k")

@@ -32,6 +32,14 @@ type hold struct {
 	users atomic.Int64
 }
 
+// leave is for the last user. It lets go of the pin, too: a snapshot that is
+// closed and still held keeps no other pins in memory.
+func (h *hold) leave() {
+	h.table.opened.Add(-1)
+	h.table.leave(h.pin)
+	h.pin = nil
+}
+
 const holdOpen = 1 << 32
 
 // Snapshot returns the newest state.
@@ -43,10 +51,14 @@ func (t *Table) Snapshot() *Snapshot {
 
 // open is Snapshot without the safety net, for callers that surely close it.
 func (t *Table) open() *Snapshot {
-	p := t.pins.arrive(t.core.Load().published.Load())
+	p, passed := t.pins.arrive(t.core.Load().published.Load())
+	t.opened.Add(1)
+	p.since.Store(time.Now().UnixNano())
 	v, m := t.glanceMeta()
 	p.settle(v.gen)
-	p.since.Store(time.Now().UnixNano())
+	if passed > manyPins {
+		t.tryCount()
+	}
 	h := &hold{table: t, pin: p}
 	h.users.Store(holdOpen)
 	return &Snapshot{view: v, meta: m, hold: h}
@@ -80,7 +92,7 @@ func (h *hold) close() (first bool) {
 		}
 		if h.users.CompareAndSwap(n, n-holdOpen) {
 			if n == holdOpen {
-				h.table.leave(h.pin)
+				h.leave()
 			}
 			return true
 		}
@@ -109,7 +121,7 @@ func (h *hold) use() bool {
 
 func (h *hold) unuse() {
 	if h.users.Add(-1) == 0 {
-		h.table.leave(h.pin)
+		h.leave()
 	}
 }
 
@@ -128,16 +140,9 @@ type SnapshotStats struct {
 
 // Snapshots returns the figures of this moment. Any goroutine.
 func (t *Table) Snapshots() SnapshotStats {
-	s := SnapshotStats{Forgotten: t.forgotten.Load(), Kept: int(t.kept.Load())}
-	for p := t.pins.head.Load(); p != nil; p = p.next {
-		since := p.since.Load()
-		if since == 0 {
-			continue
-		}
-		s.Open++
-		if at := time.Unix(0, since); s.Oldest.IsZero() || at.Before(s.Oldest) {
-			s.Oldest = at
-		}
+	s := SnapshotStats{Open: int(t.opened.Load()), Forgotten: t.forgotten.Load(), Kept: int(t.kept.Load())}
+	if since := t.pins.oldest(); since != 0 {
+		s.Oldest = time.Unix(0, since)
 	}
 	return s
 }

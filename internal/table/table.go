@@ -79,23 +79,23 @@ type Stamp = func(current string) (next string)
 // Table is an indexed set of objects: one writer at a time, readers that never
 // wait. See the package documentation for the guarantees. Create it with New.
 type Table struct {
-	core atomic.Pointer[core]
+	core    atomic.Pointer[core]
+	seed    maphash.Seed
+	options Options
+	_       [56]byte // of the above readers load the core, of what follows all store
+
 	pins pins
 
-	// kept counts the versions in limbo, forgotten the lost snapshots. janitor
-	// is set while a goroutine is about to tidy.
+	// opened counts the open snapshots, kept the versions in limbo, forgotten the
+	// lost snapshots. janitor is set while a goroutine is about to tidy.
+	opened    atomic.Int64
 	kept      atomic.Int64
 	forgotten atomic.Uint64
 	janitor   atomic.Bool
 
-	seed    maphash.Seed
-	options Options
-
 	w struct {
 		sync.Mutex
-		// frozen are former bodies in which versions are still kept.
-		frozen []*core
-		gens   []uint64
+		limbo limbo
 		// unchecked counts the writes since the last check.
 		unchecked int
 		singles   []string
@@ -233,13 +233,8 @@ func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) 
 	return b.failures, nil
 }
 
-// swap publishes a new body. What the old one keeps for pins stays on record.
-func (t *Table) swap(c *core) {
-	if old := t.core.Load(); old.limbo.n > 0 {
-		t.w.frozen = append(t.w.frozen, old)
-	}
-	t.core.Store(c)
-}
+// swap publishes a new body. What the old one keeps for pins stays in limbo.
+func (t *Table) swap(c *core) { t.core.Store(c) }
 
 // AddIndexers adds indexes and files all objects in them: all the indexers, or
 // none and an ErrIndexExists. Readers see the table without them until the

@@ -32,7 +32,7 @@ func (t *Table) glance() view {
 // The pin is announced first: a writer that publishes after that keeps what it
 // supersedes until the pin has settled.
 func (t *Table) pin() (view, *pin) {
-	p := t.pins.arrive(t.core.Load().published.Load())
+	p, _ := t.pins.arrive(t.core.Load().published.Load())
 	v := t.glance()
 	v.pinned = true
 	p.settle(v.gen)
