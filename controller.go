@@ -87,7 +87,8 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 	c.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext runs until ctx ends, or the error policy stops the reflector. It must be called once.
+// RunWithContext runs until ctx ends, or until what came before the error policy stopped the reflector is processed. It must be
+// called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if c.refused(ctx) {
@@ -101,11 +102,20 @@ func (c *controller) RunWithContext(ctx context.Context) {
 		<-ctx.Done()
 		c.config.Queue.Close()
 	})
+	stopped := make(chan struct{})
 	group.StartWithContext(ctx, func(ctx context.Context) {
-		defer cancel()
+		defer c.config.Queue.Close()
+		defer close(stopped)
 		r.run(ctx)
 	})
-	wait.UntilWithContext(ctx, c.processLoop, time.Second)
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		c.processLoop(ctx)
+		select {
+		case <-stopped:
+			cancel()
+		default:
+		}
+	}, time.Second)
 	group.Wait() // not deferred: a panic on its way out must not wait for ctx
 }
 
