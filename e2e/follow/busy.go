@@ -52,7 +52,7 @@ func (t throttled) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.Refuse != nil {
 		if seconds := t.Refuse(r); seconds > 0 {
 			t.Own.Add(1)
-			return refusal(r, seconds)
+			return refusal(r, apierrors.NewTooManyRequests("busy, as a test wants it", seconds))
 		}
 	}
 	response, err := t.next.RoundTrip(r)
@@ -62,15 +62,16 @@ func (t throttled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func refusal(r *http.Request, seconds int) (*http.Response, error) {
-	status := apierrors.NewTooManyRequests("busy, as a test wants it", seconds).ErrStatus
+// refusal is an answer of the server that says why.
+func refusal(r *http.Request, why *apierrors.StatusError) (*http.Response, error) {
+	status := why.ErrStatus
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(status)
 	if err != nil {
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}},
+		StatusCode: int(status.Code), Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}},
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}, nil

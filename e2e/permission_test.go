@@ -1,0 +1,121 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/factory"
+)
+
+// stopOnAnything is the hastiest of all policies.
+func stopOnAnything(context.Context, error, int) cache.ErrorDecision { return cache.ErrorDecision{Stop: true} }
+
+// podInformers makes an informer of pods by each factory, with those options and a backoff of an instant, and runs them.
+func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options ...cache.Option) map[string]cache.SharedIndexInformer {
+	t.Helper()
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	with := factory.WithInformerOptions(append(options, cache.WithBackoff(wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}))...)
+	typed, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	unstructured, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	partial, err := metadata.NewForConfig(config)
+	require.NoError(t, err)
+
+	ctx, stop := context.WithCancel(ctx)
+	wrapped, dyn, meta := factory.Wrap(informers.NewSharedInformerFactory(typed, 0), with), factory.Dynamic(unstructured, 0, with), factory.Metadata(partial, 0, with)
+	all := map[string]cache.SharedIndexInformer{
+		"typed": wrapped.Core().V1().Pods().Informer(), "dynamic": dyn.ForResource(pods).Informer(), "metadata": meta.ForResource(pods).Informer(),
+	}
+	wrapped.StartWithContext(ctx)
+	dyn.StartWithContext(ctx)
+	meta.StartWithContext(ctx)
+	t.Cleanup(func() {
+		stop()
+		wrapped.Shutdown()
+		dyn.Shutdown()
+		meta.Shutdown()
+	})
+	return all
+}
+
+// TestPermissionsLapse: the informers of factories live through a time without permissions, whatever their policy, and have
+// then what was written meanwhile.
+func TestPermissionsLapse(t *testing.T) {
+	t.Parallel()
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	r := resourceOf(t, srv, "pods-protobuf")
+	_, err := r.Create(ctx, "before", "1")
+	require.NoError(t, err)
+	for name, policy := range map[string]cache.ErrorPolicy{
+		"stop-on-forbidden": cache.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": cache.WaitForResource(time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var permission follow.Permission
+			config := srv.ProtobufConfig()
+			config.Wrap(permission.Wrap)
+			all := podInformers(t, ctx, config, cache.WithErrorPolicy(policy),
+				cache.WithStopHandler(func(_ context.Context, err error) { t.Error(err) }))
+			for _, informer := range all {
+				require.NoError(t, cache.WaitForSync(ctx, informer.GetController()))
+			}
+			permission.Withdraw()
+			for kind, informer := range all {
+				require.NoError(t, until(ctx, func() bool { return forbidden(t, informer) }), kind)
+			}
+			_, err := r.Create(ctx, "meanwhile-"+name, "1")
+			require.NoError(t, err)
+			want, err := r.Listed(ctx)
+			require.NoError(t, err)
+			permission.Restore()
+			for kind, informer := range all {
+				require.NoError(t, awaitVersions(ctx, informer, want), kind)
+				assert.False(t, informer.IsStopped(), kind)
+			}
+		})
+	}
+}
+
+func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
+	status, err := cache.StatusOf(informer)
+	require.NoError(t, err)
+	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
+}
+
+// TestPermissionsMissing: without permissions from the start, StopOnForbidden ends the informers of factories at once, and who
+// waits, and the program, are told why.
+func TestPermissionsMissing(t *testing.T) {
+	t.Parallel()
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	var permission follow.Permission
+	permission.Withdraw()
+	config := srv.ProtobufConfig()
+	config.Wrap(permission.Wrap)
+	told := make(chan error, 3)
+	all := podInformers(t, ctx, config, cache.WithErrorPolicy(cache.StopOnForbidden),
+		cache.WithStopHandler(func(_ context.Context, err error) { told <- err }))
+	for kind, informer := range all {
+		assert.True(t, apierrors.IsForbidden(cache.WaitForSync(ctx, informer.GetController())), kind)
+		assert.True(t, apierrors.IsForbidden(<-told))
+		require.NoError(t, until(ctx, informer.IsStopped), kind)
+	}
+}
