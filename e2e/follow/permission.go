@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Permission is below the REST clients of a test, and is what the server has to say about their user: it may read, or each
-// request is answered with 403, as while somebody writes the rules anew. Its methods may be called concurrently.
+// Permission is below the REST clients of a test, and is what the server has to say about their user: it may list and watch
+// pods, or each such request is answered with 403, as while somebody writes the rules anew. Its methods may be called
+// concurrently.
 type Permission struct {
 	Denied atomic.Int64 // requests that were answered with 403
 
@@ -65,7 +67,7 @@ func (p *Permission) follow(body io.ReadCloser) io.ReadCloser {
 
 func (p *Permission) deny(r *http.Request) (*http.Response, error) {
 	p.Denied.Add(1)
-	return refusal(r, apierrors.NewForbidden(corev1.Resource("any"), "", errors.New("as a test wants it")))
+	return refusal(r, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("as a test wants it")))
 }
 
 type permitted struct {
@@ -78,6 +80,9 @@ func (p permitted) WrappedRoundTripper() http.RoundTripper { return p.next }
 
 // RoundTrip implements http.RoundTripper.
 func (p permitted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods") {
+		return p.next.RoundTrip(r)
+	}
 	p.mu.Lock()
 	withdrawn := p.mu.withdrawn
 	p.mu.Unlock()

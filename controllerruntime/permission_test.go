@@ -1,0 +1,79 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+)
+
+// permittedManager makes a manager whose reads need the permission, and whose informers stop when they may not read.
+func permittedManager(t *testing.T, s stage, permission *follow.Permission, onStop func(error), setUp func(ctrl.Manager)) ctrl.Manager {
+	t.Helper()
+	config := rest.CopyConfig(s.Config())
+	config.Wrap(permission.Wrap)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Cache: ctrlcache.Options{NewInformer: cache.InformerFunc(
+			cache.WithErrorPolicy(cache.StopOnForbidden),
+			cache.WithStopHandler(func(_ context.Context, err error) { onStop(err) }),
+			cache.WithBackoff(wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}),
+		)},
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	require.NoError(t, err)
+	setUp(mgr)
+	return mgr
+}
+
+// TestStopHandlerEndsAManager: a manager that may not read from the start ends as soon as the server has said so, with the
+// reason, and not after controller-runtime's two minutes.
+func TestStopHandlerEndsAManager(t *testing.T) {
+	ctx, stop := context.WithCancelCause(patientContext(t))
+	defer stop(nil)
+	s := newStage(t, ctx)
+	var permission follow.Permission
+	mgr := permittedManager(t, s, &permission, stop, withReconciler(t, make(chan string, 10)))
+	permission.Withdraw()
+	assert.NoError(t, mgr.Start(ctx))
+	assert.True(t, apierrors.IsForbidden(context.Cause(ctx)), "%v", context.Cause(ctx))
+}
+
+// TestManagerOutlivesALapse: permissions that are gone for a while cost a running manager nothing: its reconciler has what
+// came meanwhile when they are back.
+func TestManagerOutlivesALapse(t *testing.T) {
+	ctx := patientContext(t)
+	s := newStage(t, ctx)
+	s.createPods(t, ctx, "default", 1)
+	seen := make(chan string, 10)
+	var permission follow.Permission
+	mgr := permittedManager(t, s, &permission, func(err error) { t.Error(err) }, withReconciler(t, seen))
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	assert.Equal(t, "pod-0", receive(t, ctx, seen))
+
+	permission.Withdraw()
+	denied := permission.Denied.Load()
+	require.NoError(t, wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
+		return permission.Denied.Load() > denied, nil
+	}))
+	require.NoError(t, s.Create(ctx, podIn("default", "meanwhile", "node-0")))
+	permission.Restore()
+	assert.Equal(t, "meanwhile", receive(t, ctx, seen))
+	stop()
+	assert.NoError(t, <-ended)
+}
