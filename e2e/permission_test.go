@@ -25,7 +25,9 @@ import (
 )
 
 // stopOnAnything is the hastiest of all policies.
-func stopOnAnything(context.Context, error, int) cache.ErrorDecision { return cache.ErrorDecision{Stop: true} }
+func stopOnAnything(context.Context, error, int) cache.ErrorDecision {
+	return cache.ErrorDecision{Stop: true}
+}
 
 // podInformers makes an informer of pods by each factory, with those options and a backoff of an instant, and runs them.
 func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options ...cache.Option) map[string]cache.SharedIndexInformer {
