@@ -33,7 +33,7 @@ func forgetful(obj any) (any, error) {
 // same changes and resyncs as one that takes every object for transformed.
 func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		options := queueOptions{logger: klog.Background(), objectType: &corev1.Pod{}}
+		options := queueOptions{logger: klog.Background()}
 		options.coalesced, options.keepCached = rapid.Bool().Draw(t, "coalesced"), rapid.Bool().Draw(t, "keepCached")
 		if rapid.IntRange(0, 3).Draw(t, "transforms") > 0 {
 			options.transform = forgetful

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,7 +55,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
 	queue := newInformerFIFO(queueOptions{
 		logger:     ptr.Deref(options.Logger, klog.Background()),
-		objectType: options.ObjectType,
+		resource:   resourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
 		store:      state,
 		transform:  options.Transform,
 		identifier: options.Identifier,
@@ -100,7 +99,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 // queueOptions are what an informer's queue needs to know of the informer.
 type queueOptions struct {
 	logger     klog.Logger
-	objectType runtime.Object
+	resource   string // what the queue is called, if the identifier has no name
 	store      *store // where what comes out of the queue goes; its keys are used again. May be nil
 	transform  TransformFunc
 	identifier InformerNameAndResource
@@ -121,7 +120,7 @@ type informerQueue interface {
 // newInformerQueue returns the queue of our own informers, a Replace as one: changes in order of arrival, or coalesced.
 func newInformerQueue(o queueOptions) informerQueue {
 	if o.coalesced {
-		queue := newCoalescedFIFO(o.logger, fmt.Sprintf("CoalescedFIFO %T", o.objectType), o.identifier, o.metrics)
+		queue := newCoalescedFIFO(o.logger, "CoalescedFIFO "+o.resource, o.identifier, o.metrics)
 		o.applyTo(queue.core())
 		return queue
 	}
@@ -132,7 +131,7 @@ func newInformerQueue(o queueOptions) informerQueue {
 func newInformerFIFO(o queueOptions) *RealFIFO {
 	queue := NewRealFIFOWithOptions(RealFIFOOptions{
 		Logger:                &o.logger,
-		Name:                  fmt.Sprintf("RealFIFO %T", o.objectType),
+		Name:                  "RealFIFO " + o.resource,
 		KeyFunction:           MetaNamespaceKeyFunc,
 		Identifier:            o.identifier,
 		MetricsProvider:       o.metrics,

@@ -132,7 +132,7 @@ func describeType(example any) string {
 	return reflect.TypeOf(example).String()
 }
 
-// resourceName is how the reflector of an informer calls what it reflects: resource.version.group where the informer was told,
+// resourceName is how an informer, its queue and its reflector call what they hold: resource.version.group where it was told,
 // else what its objects are.
 func resourceName(gvr schema.GroupVersionResource, description string, example any) string {
 	if gvr.Resource == "" {

@@ -42,14 +42,16 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 }
 
 func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, config informerConfig) *sharedIndexInformer {
+	resource := resourceName(config.Identifier.GroupVersionResource(), config.ObjectDescription, exampleObject)
 	s := &sharedIndexInformer{
+		resource: resource,
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, config.Indexers,
 			WithStoreMetrics(config.Identifier, config.InformerMetricsProvider)),
 		listerWatcher:    lw,
 		objectType:       exampleObject,
 		config:           config,
 		clock:            clock.RealClock{},
-		mutationDetector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
+		mutationDetector: NewCacheMutationDetector(resource),
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
 		report:           newReflectorReport(),
@@ -69,6 +71,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 //
 // Lock order: life, then delivery, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
+	resource         string // what logs and errors call it
 	store            *store
 	applier          *applier
 	processor        *sharedProcessor
@@ -152,7 +155,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	}
 	queue := newInformerQueue(queueOptions{
 		logger:      klog.FromContext(ctx),
-		objectType:  s.objectType,
+		resource:    s.resource,
 		store:       s.store,
 		transform:   s.life.transform,
 		identifier:  s.config.Identifier,
@@ -268,18 +271,16 @@ func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecke
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker {
-	return informerSynced{s.objectType, s.synced}
+	return informerSynced{s.resource, s.synced}
 }
 
 // informerSynced is the DoneChecker of an informer, which it does not keep alive.
 type informerSynced struct {
-	objectType runtime.Object
-	synced     <-chan struct{}
+	resource string
+	synced   <-chan struct{}
 }
 
-func (c informerSynced) Name() string {
-	return fmt.Sprintf("SharedIndexInformer %T", c.objectType)
-}
+func (c informerSynced) Name() string { return "SharedIndexInformer " + c.resource }
 
 func (c informerSynced) Done() <-chan struct{} { return c.synced }
 

@@ -350,6 +350,23 @@ func TestResourceFactories(t *testing.T) {
 	}
 }
 
+// TestInformersAreCalledByTheirResource: so that logs and errors of those that hold unstructured objects can be told apart.
+func TestInformersAreCalledByTheirResource(t *testing.T) {
+	typed, err := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).ForResource(podsResource)
+	require.NoError(t, err)
+	made := map[string]informers.GenericInformer{"typed": typed}
+	for name, f := range resourceFactories(t) {
+		made[name] = f.ForResource(podsResource)
+	}
+	for name, generic := range made {
+		informer := generic.Informer()
+		assert.Equal(t, "SharedIndexInformer pods.v1", informer.HasSyncedChecker().Name(), name)
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		require.NoError(t, err)
+		assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer pods.v1 + event handler", name)
+	}
+}
+
 func TestStopOfOneResource(t *testing.T) {
 	for name, f := range resourceFactories(t) {
 		t.Run(name, func(t *testing.T) {

@@ -100,8 +100,11 @@ func syncedUnstarted(t *testing.T, s *stage) {
 type named struct{ recorder }
 
 func syncedNames(t *testing.T, s *stage) {
-	informer := s.shared(cache.SharedIndexInformerOptions{ObjectDescription: "does not matter"})
-	assert.Equal(t, "SharedIndexInformer *v1.Pod", informer.HasSyncedChecker().Name())
+	byType := s.shared(cache.SharedIndexInformerOptions{})
+	assert.Equal(t, "SharedIndexInformer *v1.Pod", byType.HasSyncedChecker().Name())
+	informer := s.shared(cache.SharedIndexInformerOptions{ObjectDescription: "my pods"})
+	upstream := differs(t, s.impl, "a description or a resource names the informer", "SharedIndexInformer *v1.Pod", "SharedIndexInformer my pods")
+	assert.Equal(t, upstream, informer.HasSyncedChecker().Name())
 	for want, handler := range map[string]cache.ResourceEventHandler{
 		"suite.named":       &named{},
 		"suite.syncedNames": cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}, DeleteFunc: func(any) {}},
@@ -111,7 +114,7 @@ func syncedNames(t *testing.T, s *stage) {
 		handle, err := informer.AddEventHandler(handler)
 		require.NoError(t, err)
 		name := handle.HasSyncedChecker().Name()
-		assert.True(t, strings.HasPrefix(name, "SharedIndexInformer *v1.Pod + event handler "), name)
+		assert.True(t, strings.HasPrefix(name, upstream+" + event handler "), name)
 		assert.True(t, strings.HasSuffix(name, want), "%s: %s", want, name)
 	}
 }
