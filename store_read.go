@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -145,11 +148,14 @@ func ListInto(s Store, dst []interface{}) []interface{} {
 	return append(dst, s.List()...)
 }
 
-// TypedAll is All for objects of type T. An object of another type is left out.
-func TypedAll[T any](s Store) iter.Seq2[string, T] { return typed[T](All(s)) }
+// TypedAll is All for objects of type T, the type that is stored: a pointer, as in TypedAll[*corev1.Pod]. An object of another
+// type is left out. The types of the API themselves are not comparable, so that a forgotten asterisk does not compile;
+// where T is another type, and pointers to it are stored, that is reported to
+// k8s.io/apimachinery/pkg/util/runtime.HandleError, once a loop.
+func TypedAll[T comparable](s Store) iter.Seq2[string, T] { return typed[T](All(s)) }
 
-// TypedByIndexSeq is ByIndexSeq for objects of type T. An object of another type is left out.
-func TypedByIndexSeq[T any](s Indexer, index, value string) (iter.Seq2[string, T], error) {
+// TypedByIndexSeq is ByIndexSeq for objects of type T, as TypedAll has them.
+func TypedByIndexSeq[T comparable](s Indexer, index, value string) (iter.Seq2[string, T], error) {
 	members, err := ByIndexSeq(s, index, value)
 	if err != nil {
 		return nil, err
@@ -157,22 +163,41 @@ func TypedByIndexSeq[T any](s Indexer, index, value string) (iter.Seq2[string, T
 	return typed[T](members), nil
 }
 
-// TypedGet returns the object of type T under key. ok is false if there is none, or it is of another type.
-func TypedGet[T any](s KeyGetter, key string) (obj T, ok bool) {
+// TypedGet returns the object of type T under key, T being as for TypedAll. ok is false if there is none, or it is of another
+// type.
+func TypedGet[T comparable](s KeyGetter, key string) (obj T, ok bool) {
 	stored, exists, err := s.GetByKey(key)
 	if err != nil || !exists {
 		return obj, false
 	}
-	obj, ok = stored.(T)
+	if obj, ok = stored.(T); !ok {
+		reportPointer[T](stored)
+	}
 	return obj, ok
 }
 
 func typed[T any](objects iter.Seq2[string, any]) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
+		reported := false
 		for key, obj := range objects {
-			if t, ok := obj.(T); ok && !yield(key, t) {
+			t, ok := obj.(T)
+			if !ok {
+				reported = reported || reportPointer[T](obj)
+				continue
+			}
+			if !yield(key, t) {
 				return
 			}
 		}
 	}
+}
+
+// reportPointer reports a typed read of T where obj, a pointer to one, was found. It returns false if obj is none.
+func reportPointer[T any](obj any) bool {
+	_, ok := obj.(*T)
+	if ok {
+		t := reflect.TypeFor[T]()
+		utilruntime.HandleError(fmt.Errorf("a typed read finds no %v: the store has pointers to it, ask for [*%v]", t, t))
+	}
+	return ok
 }

@@ -72,6 +72,41 @@ func TestTypedReads(t *testing.T) {
 	}
 }
 
+// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers; for the others each
+// read says once why it finds nothing.
+func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
+	itemPointerKey := func(obj any) (string, error) { return obj.(*item).key, nil }
+	byAll := Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
+	for name, s := range map[string]Indexer{"ours": NewIndexer(itemPointerKey, byAll), "client-go's": clientgo.NewIndexer(itemPointerKey, byAll)} {
+		require.NoError(t, s.Replace([]any{&item{"a", 1}, &item{"b", 2}}, "7"))
+		reported, heard := reports(t), 0
+		said := func() {
+			t.Helper()
+			texts := reported()
+			if heard++; assert.Len(t, texts, heard, name) {
+				assert.Contains(t, texts[heard-1], "[*cache.item]", name)
+			}
+		}
+		for range TypedAll[item](s) {
+			t.Error("there is none of this type")
+		}
+		said()
+		members, err := TypedByIndexSeq[item](s, "all", "")
+		require.NoError(t, err)
+		assert.Empty(t, maps.Collect(members), name)
+		said()
+		_, ok := TypedGet[item](s, "a")
+		assert.False(t, ok, name)
+		said()
+
+		assert.Len(t, maps.Collect(TypedAll[*item](s)), 2, name)
+		assert.Empty(t, maps.Collect(TypedAll[string](s)), name)
+		_, ok = TypedGet[item](s, "none")
+		assert.False(t, ok, name)
+		assert.Len(t, reported(), heard, "a store may hold objects of other types")
+	}
+}
+
 func TestSnapshotKeepsItsState(t *testing.T) {
 	stores := bothStores(t)
 	_, err := SnapshotOf(stores["client-go's"])
