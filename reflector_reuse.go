@@ -18,7 +18,8 @@ import (
 //
 // An object that says of itself, by UID and resourceVersion, that it is unchanged is still compared: a server that was
 // upgraded may send other content under the same version. Handlers hear the same either way, but for an update that says
-// nothing new the old and the new object are one.
+// nothing new the old and the new object are one. Two ways to write one resource.Quantity, as "100m" and "+100m", count as
+// identical.
 //
 // Comparing reads the cached objects, in a goroutine of the informer. Programs that write to cached objects, which nobody
 // may, get away with it less often.

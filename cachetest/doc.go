@@ -63,6 +63,27 @@
 //	the server's backup is restored      Rewind
 //	garbage                              Inject(Garbage(obj)...)
 //
+// # Where it is not an API server
+//
+// Its answers to lists and watches are held to those of a real one by a test,
+// request by request (the nested module e2e, package kit), with the watch cache
+// and without. What it does otherwise makes tests short or repeatable:
+//
+//   - Writers pay no attention to the resourceVersion of what they are given, so
+//     there are no conflicts; they take a UID that the test gives, also in place
+//     of another one; and they make no names from generateName.
+//   - Deletions are at once: finalizers and grace periods do nothing. Neither
+//     generation nor managedFields are kept, nothing gets defaults, and an
+//     object needs nothing but a name.
+//   - UIDs follow from versions, so a test sees the same ones each time.
+//   - A list from a version that is yet to come is refused at once; a server
+//     waits for it for three seconds.
+//   - Streams end, and bookmarks come, when a script says so, and not with time.
+//     With Options.HonourTimeout the former is the server's way.
+//   - The past is forgotten by Compact and Options.Window only.
+//   - All objects of a source are in one list, whatever their namespaces: to see
+//     one only, select by metadata.namespace.
+//
 // # Time
 //
 // Nothing polls and nothing sleeps: waits are for channels, or for a delay that

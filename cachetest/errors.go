@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 	"time"
@@ -91,8 +92,25 @@ func Garbage(example runtime.Object) []watch.Event {
 	return events
 }
 
-func expired(rv, compacted uint64) error {
+func expired(rv, compacted uint64) *apierrors.StatusError {
 	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d was compacted, the oldest held is %d", rv, compacted))
+}
+
+// unversioned is what an API server makes of a watch from a version that is no
+// number: an error that it did not expect.
+func unversioned(cause error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Message: cause.Error(),
+	}}
+}
+
+// nameless is the refusal of an object without a name.
+func nameless(obj runtime.Object) error {
+	return apierrors.NewInvalid(obj.GetObjectKind().GroupVersionKind().GroupKind(), "", field.ErrorList{
+		field.Required(field.NewPath("metadata", "name"), "the source makes no names from generateName"),
+	})
 }
 
 func invalidOptions(errs field.ErrorList) error {

@@ -6,10 +6,10 @@ package cachetest
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,7 +35,8 @@ func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 //   - N else: the current state;
 //   - N greater than the counter: 504 with the cause ResourceVersionTooLarge.
 //
-// Selectors are recorded with the request, and have no effect.
+// Selectors are for labels, and for metadata.name, metadata.namespace and
+// Options.Fields.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	fault := s.begin(VerbList, options)
 	if _, err := s.hold(ctx, fault); err != nil {
@@ -56,6 +57,8 @@ type query struct {
 	after string
 	// limit is the greatest number of objects, 0 for all.
 	limit int64
+	// selected are those to show.
+	selected selection
 }
 
 // page is the answer to a query. Its objects are the stored ones.
@@ -63,11 +66,15 @@ type page struct {
 	rv        uint64
 	objects   []runtime.Object
 	next      string
-	remaining int64
+	remaining *int64 // nil: not told
 	example   runtime.Object
 }
 
 func (s *Source) page(options metav1.ListOptions) (page, error) {
+	selected, err := s.selectionOf(options)
+	if err != nil {
+		return page{}, err
+	}
 	if err := validate(options, false, true); err != nil {
 		return page{}, err
 	}
@@ -77,6 +84,7 @@ func (s *Source) page(options metav1.ListOptions) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	q.selected = selected
 	return s.pageLocked(q), nil
 }
 
@@ -90,8 +98,12 @@ func (s *Source) queryLocked(options metav1.ListOptions) (query, error) {
 		if asked != 0 {
 			return query{}, apierrors.NewBadRequest("resourceVersion cannot be given together with continue")
 		}
-		if q.rv, q.after, err = decodeContinue(options.Continue); err != nil {
+		var from uint64
+		if from, q.after, err = decodeContinue(options.Continue); err != nil {
 			return query{}, err
+		}
+		if from != 0 {
+			q.rv = from
 		}
 	case options.ResourceVersion == "0" && !s.opts.NoWatchCache:
 		q.limit = 0
@@ -100,11 +112,25 @@ func (s *Source) queryLocked(options metav1.ListOptions) (query, error) {
 	}
 	switch {
 	case max(asked, q.rv) > s.mu.rv:
-		return query{}, TooLargeResourceVersion(max(asked, q.rv), s.mu.rv)
+		return query{}, s.tooLargeLocked(max(asked, q.rv))
 	case !s.mu.log.replayable(q.rv):
-		return query{}, expired(q.rv, s.mu.log.compacted)
+		err := expired(q.rv, s.mu.log.compacted)
+		if options.Continue != "" {
+			err.ErrStatus.ListMeta.Continue = encodeContinue(0, q.after)
+		}
+		return query{}, err
 	}
 	return q, nil
+}
+
+// tooLargeLocked is TooLargeResourceVersion as this server says it: who has no
+// cache does not ask to come back.
+func (s *Source) tooLargeLocked(asked uint64) error {
+	err := TooLargeResourceVersion(asked, s.mu.rv)
+	if status, ok := err.(*apierrors.StatusError); ok && s.opts.NoWatchCache {
+		status.ErrStatus.Details.RetryAfterSeconds = 0
+	}
+	return err
 }
 
 // isExact reports whether options ask for the state as of the resourceVersion
@@ -117,28 +143,40 @@ func isExact(options metav1.ListOptions, asked uint64) bool {
 	return match == metav1.ResourceVersionMatchExact || match == "" && options.Limit > 0
 }
 
+// pageLocked answers a query. As with an API server, a page that is full says
+// that there is more as long as there are keys, selected or not.
 func (s *Source) pageLocked(q query) page {
 	keys, then := s.keysAtLocked(q.rv)
 	first, found := slices.BinarySearch(keys, q.after)
 	if found {
 		first++
 	}
-	keys = keys[first:]
-	p := page{rv: q.rv, example: s.mu.example}
-	if q.limit > 0 && int64(len(keys)) > q.limit {
-		p.remaining = int64(len(keys)) - q.limit
-		keys = keys[:q.limit]
-		p.next = encodeContinue(q.rv, keys[len(keys)-1])
-	}
-	p.objects = make([]runtime.Object, 0, len(keys))
-	for _, key := range keys {
+	keys = q.selected.named(keys[first:])
+	p := page{rv: q.rv, example: s.mu.example, objects: make([]runtime.Object, 0, len(keys))}
+	for i, key := range keys {
+		if q.limit > 0 && int64(len(p.objects)) == q.limit {
+			p.next, p.remaining = encodeContinue(q.rv, keys[i-1]), q.remaining(len(keys)-i)
+			return p
+		}
 		obj, differs := then[key]
 		if !differs {
 			obj = s.mu.state[key].obj
 		}
-		p.objects = append(p.objects, obj)
+		if q.selected.has(obj) {
+			p.objects = append(p.objects, obj)
+		}
 	}
 	return p
+}
+
+// remaining is what a page tells of the n keys behind it: nothing if the answer
+// is selected, because the server has not looked at them.
+func (q query) remaining(n int) *int64 {
+	if !q.selected.all() {
+		return nil
+	}
+	count := int64(n)
+	return &count
 }
 
 // keysAtLocked returns the keys that existed at rv in order, and the objects of
@@ -185,7 +223,7 @@ func (s *Source) listOf(p page) (runtime.Object, error) {
 	m.SetResourceVersion(formatRV(p.rv))
 	if p.next != "" {
 		m.SetContinue(p.next)
-		m.SetRemainingItemCount(&p.remaining)
+		m.SetRemainingItemCount(p.remaining)
 	}
 	return list, nil
 }
@@ -217,19 +255,29 @@ func parseRV(rv string) (uint64, error) {
 	return n, nil
 }
 
+// continuation is what a continue token says: the list goes on behind the key
+// From as of the version RV, or as of now if that is 0.
+type continuation struct {
+	RV   uint64 `json:"rv"`
+	From string `json:"from"`
+}
+
 func encodeContinue(rv uint64, lastKey string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(formatRV(rv) + " " + lastKey))
+	text, err := json.Marshal(continuation{RV: rv, From: lastKey})
+	if err != nil {
+		panic(err) // a number and a text
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func decodeContinue(token string) (rv uint64, lastKey string, err error) {
+	var c continuation
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err == nil {
-		number, key, _ := strings.Cut(string(text), " ")
-		rv, err = strconv.ParseUint(number, 10, 64)
-		lastKey = key
+		err = json.Unmarshal(text, &c)
 	}
 	if err != nil {
 		return 0, "", apierrors.NewBadRequest(fmt.Sprintf("continue token %q is not one of this server", token))
 	}
-	return rv, lastKey, nil
+	return c.RV, c.From, nil
 }

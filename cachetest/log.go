@@ -41,11 +41,14 @@ type entry struct {
 
 	// event is what a change or an injected entry delivers.
 	event watch.Event
-	// key and prev belong to changes: prev is the object that the change
-	// replaced or removed, nil when there was none.
+	// key and prev belong to changes, and to what is sent again of them: prev is
+	// the object that the change replaced or removed, nil when there was none.
 	key  string
 	prev runtime.Object
 }
+
+// isWrite reports whether the entry is a write, or one that is sent again.
+func (e *entry) isWrite() bool { return e.key != "" }
 
 // eventLog holds the entries in order. It has no lock and no goroutine: Source
 // guards it.

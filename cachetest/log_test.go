@@ -44,7 +44,7 @@ func TestLogAgainstHistory(t *testing.T) {
 				if s.Get("", name) != nil && rapid.Bool().Draw(t, "delete") {
 					s.Delete("", name)
 				} else {
-					s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+					s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: int64(s.mu.rv)}})
 				}
 				past[s.mu.rv] = stateOf(s)
 			},
@@ -103,8 +103,8 @@ func TestLogKeepsWhatOpenStreamsNeed(t *testing.T) {
 func TestWindowBoundsTheLog(t *testing.T) {
 	s := NewSource(Options{Window: 10})
 	longest := 0
-	for range 200 {
-		s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	for i := range 200 {
+		s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: int64(i)}})
 		longest = max(longest, len(s.mu.log.entries))
 	}
 	require.LessOrEqual(t, longest, 20)

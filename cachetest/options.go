@@ -52,6 +52,11 @@ type Options struct {
 	// and compacts what is older. 0 holds everything.
 	Window int
 
+	// Fields are what field selectors can name besides metadata.name and
+	// metadata.namespace, such as "spec.nodeName", each with what returns its
+	// value in an object. It must not use the source.
+	Fields map[string]func(obj runtime.Object) string
+
 	// WatchList says how a request for initial events is answered.
 	WatchList WatchListMode
 	// NoWatchCache makes lists at resourceVersion "0" honour their limit, as
@@ -68,8 +73,9 @@ type Options struct {
 
 	// Share delivers the stored objects themselves, and stores the objects
 	// written without copying them: for benchmarks. The writer gives up the
-	// object, and nobody may change it. Otherwise the source copies what it
-	// takes in and what it gives out.
+	// object, and nobody may change it. Each update counts as a change, whether
+	// it is one or not. Otherwise the source copies what it takes in and what it
+	// gives out.
 	Share bool
 	// Buffer is the capacity of each stream's channel.
 	Buffer int

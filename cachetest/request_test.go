@@ -20,7 +20,7 @@ func TestRequestsAreRecordedInOrder(t *testing.T) {
 		src := cachetest.New(pod("a"))
 		src.FailNext(cachetest.VerbWatch, cachetest.Expired())
 		start, seconds := time.Now(), int64(300)
-		_, err := src.List(metav1.ListOptions{Limit: 2, ResourceVersion: "0", LabelSelector: "a=b", FieldSelector: "c=d"})
+		_, err := src.List(metav1.ListOptions{Limit: 2, ResourceVersion: "0", LabelSelector: "a=b", FieldSelector: "metadata.name=d"})
 		require.NoError(t, err)
 		<-time.After(time.Second)
 		_, err = src.Watch(metav1.ListOptions{ResourceVersion: "2", TimeoutSeconds: &seconds})
@@ -28,7 +28,7 @@ func TestRequestsAreRecordedInOrder(t *testing.T) {
 		open(t, src, watchListFrom(""))
 
 		require.Equal(t, []string{
-			`list rv="0" limit=2 labels="a=b" fields="c=d"`,
+			`list rv="0" limit=2 labels="a=b" fields="metadata.name=d"`,
 			`watch rv="2"`,
 			`watch-list rv="" match=NotOlderThan bookmarks`,
 		}, requests(src))

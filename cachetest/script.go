@@ -13,8 +13,8 @@ import (
 
 // Inject sends events on every open stream, after all that was written before
 // and ahead of all that is written later. They are not in the log: no watch
-// replays them, and the state does not change. Objects are delivered as they
-// are (copied, unless Options.Share), nil included.
+// replays them, no selector keeps them out, and the state does not change.
+// Objects are delivered as they are (copied, unless Options.Share), nil included.
 func (s *Source) Inject(events ...watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *Source) Resend(rvs ...uint64) {
 		if e == nil {
 			panic(fmt.Errorf("cachetest: no write with resourceVersion %d in the log", rv))
 		}
-		s.appendLocked(entry{kind: injected, event: e.event})
+		s.appendLocked(entry{kind: injected, event: e.event, key: e.key, prev: e.prev})
 	}
 }
 

@@ -5,12 +5,13 @@ package cachetest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -36,7 +37,7 @@ type Source struct {
 	opts Options
 
 	// mu is the only lock. It is never held while something is waited for, and
-	// of the user's code only Options.Version runs under it.
+	// of the user's code only Options.Version and Options.Fields run under it.
 	mu struct {
 		sync.Mutex
 		rv    uint64
@@ -104,14 +105,16 @@ func NewSource(opts Options) *Source {
 	return s
 }
 
-// Create stores a new object, with a UID if it has none, and panics if it
-// exists.
+// Create stores a new object, with a UID and a creationTimestamp if it has none,
+// and panics if it exists.
 func (s *Source) Create(obj runtime.Object) runtime.Object {
 	return s.out(must(s.put(obj, ifAbsent)))
 }
 
 // Update replaces an object, whatever resourceVersion the new one carries, and
-// panics if there is none. The UID is kept unless the new object has one.
+// panics if there is none. UID and creationTimestamp are kept, unless the new
+// object has another UID. An update that changes nothing is no write: it gets
+// no version, and no stream delivers it. So it is with Put and Patch.
 func (s *Source) Update(obj runtime.Object) runtime.Object {
 	return s.out(must(s.put(obj, ifPresent)))
 }
@@ -225,7 +228,7 @@ func (s *Source) put(obj runtime.Object, allowed precondition) (runtime.Object, 
 	m := accessor(obj)
 	key := keyOf(m)
 	if m.GetName() == "" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T has no name", obj))
+		return nil, nameless(obj)
 	}
 	if !s.opts.Share {
 		obj = obj.DeepCopyObject()
@@ -237,9 +240,44 @@ func (s *Source) put(obj runtime.Object, allowed precondition) (runtime.Object, 
 		return nil, err
 	}
 	if exists {
-		return s.commitLocked(watch.Modified, key, obj), nil
+		return s.updateLocked(key, obj), nil
 	}
 	return s.commitLocked(watch.Added, key, obj), nil
+}
+
+// updateLocked puts obj, which the source owns, in the place of the object at
+// key, and returns what is stored then.
+func (s *Source) updateLocked(key string, obj runtime.Object) runtime.Object {
+	was := s.mu.state[key].obj
+	before, after := accessor(was), accessor(obj)
+	after.SetResourceVersion(before.GetResourceVersion())
+	keepIdentity(before, after)
+	if !s.opts.Share && equality.Semantic.DeepEqual(was, obj) {
+		return was
+	}
+	return s.commitLocked(watch.Modified, key, obj)
+}
+
+// keepIdentity gives an update what only a creation gives. One that has a UID of
+// its own is another object in the same place, and may have its own time.
+func keepIdentity(before, after metav1.Object) {
+	if after.GetUID() == "" {
+		after.SetUID(before.GetUID())
+	}
+	if created := after.GetCreationTimestamp(); created.IsZero() || after.GetUID() == before.GetUID() {
+		after.SetCreationTimestamp(before.GetCreationTimestamp())
+	}
+}
+
+// giveIdentity gives a new object a UID that rv determines, and the time, in the
+// seconds that a server stores, unless it has them.
+func giveIdentity(m metav1.Object, rv uint64) {
+	if m.GetUID() == "" {
+		m.SetUID(types.UID("uid-" + formatRV(rv)))
+	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(metav1.Now().Rfc3339Copy())
+	}
 }
 
 // remove takes an object out, and returns what its DELETED event carries.
@@ -260,7 +298,7 @@ func (s *Source) swap(key string, was, obj runtime.Object) (runtime.Object, bool
 	if s.mu.state[key].obj != was {
 		return nil, false
 	}
-	return s.commitLocked(watch.Modified, key, obj), true
+	return s.updateLocked(key, obj), true
 }
 
 // commitLocked gives obj, which the source owns, the next resourceVersion, and
@@ -270,8 +308,8 @@ func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Objec
 	was := s.mu.state[key].obj
 	m := accessor(obj)
 	m.SetResourceVersion(formatRV(s.mu.rv))
-	if m.GetUID() == "" {
-		m.SetUID(uidAfter(was, s.mu.rv))
+	if typ == watch.Added {
+		giveIdentity(m, s.mu.rv)
 	}
 	if s.mu.example == nil {
 		s.mu.example = obj
@@ -283,14 +321,6 @@ func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Objec
 	}
 	s.appendLocked(entry{kind: change, event: watch.Event{Type: typ, Object: obj}, key: key, prev: was})
 	return obj
-}
-
-// uidAfter is the UID of the object before, or a new one that rv determines.
-func uidAfter(was runtime.Object, rv uint64) types.UID {
-	if was != nil {
-		return accessor(was).GetUID()
-	}
-	return types.UID("uid-" + formatRV(rv))
 }
 
 // storeLocked makes obj the state of key, or takes key out when obj is nil.

@@ -6,11 +6,14 @@ package cachetest_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/cachetest"
 )
@@ -20,10 +23,15 @@ func TestWritersReturnWhatIsStored(t *testing.T) {
 	created := src.Create(pod("a")).(*corev1.Pod)
 	require.Equal(t, "2", created.ResourceVersion)
 	require.EqualValues(t, "uid-2", created.UID)
+	require.WithinDuration(t, time.Now(), created.CreationTimestamp.Time, time.Minute)
+	require.Zero(t, created.CreationTimestamp.Nanosecond(), "as it is stored")
 
-	updated := src.Update(pod("a")).(*corev1.Pod)
+	changed := pod("a")
+	changed.Generation = 1
+	updated := src.Update(changed).(*corev1.Pod)
 	require.Equal(t, "3", updated.ResourceVersion)
 	require.Equal(t, created.UID, updated.UID)
+	require.Equal(t, created.CreationTimestamp, updated.CreationTimestamp)
 
 	patched := cachetest.PatchAs(src, "default", "a", label("x"))
 	require.Equal(t, "4", patched.ResourceVersion)
@@ -39,6 +47,49 @@ func TestWritersReturnWhatIsStored(t *testing.T) {
 	again := src.Put(pod("a")).(*corev1.Pod)
 	require.NotEqual(t, created.UID, again.UID)
 	require.EqualValues(t, 6, src.ResourceVersion())
+}
+
+func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		w := open(t, src, bookmarksFrom("2"))
+		stored := src.Get("default", "a")
+		older := pod("a")
+		older.ResourceVersion = "1"
+		for name, write := range map[string]func() runtime.Object{
+			"Update":       func() runtime.Object { return src.Update(pod("a")) },
+			"of an answer": func() runtime.Object { return src.Update(stored) },
+			"at a version": func() runtime.Object { return src.Update(older) },
+			"Put":          func() runtime.Object { return src.Put(pod("a")) },
+			"Patch":        func() runtime.Object { return src.Patch("default", "a", func(runtime.Object) {}) },
+		} {
+			require.Equal(t, stored, write(), name)
+		}
+		require.EqualValues(t, 2, src.ResourceVersion())
+		requireSilent(t, w)
+		relabel(src, "a", "1")
+		require.Equal(t, []string{"MODIFIED a 3"}, take(t, w, 1))
+
+		src = cachetest.NewSource(cachetest.Options{Share: true, Objects: pods("a")})
+		require.Equal(t, "3", src.Update(pod("a")).(*corev1.Pod).ResourceVersion, "who shares is believed")
+	})
+}
+
+// TestWhatIsGivenStays: a UID and a time that the test gives go before the source's.
+func TestWhatIsGivenStays(t *testing.T) {
+	given := pod("a")
+	given.UID, given.CreationTimestamp = "mine", metav1.Unix(1e9, 0)
+	src := cachetest.New(given)
+	stored := src.Get("default", "a").(*corev1.Pod)
+	require.Equal(t, given.ObjectMeta.UID, stored.UID)
+	require.Equal(t, given.CreationTimestamp, stored.CreationTimestamp)
+	given.CreationTimestamp = metav1.Unix(2e9, 0)
+	given.Generation = 1
+	require.Equal(t, stored.CreationTimestamp, src.Update(given).(*corev1.Pod).CreationTimestamp)
+	given.UID = "another"
+	replaced := src.Update(given).(*corev1.Pod)
+	require.EqualValues(t, "another", replaced.UID)
+	require.Equal(t, given.CreationTimestamp, replaced.CreationTimestamp)
 }
 
 func TestObjectsWithoutNamespace(t *testing.T) {
@@ -62,7 +113,7 @@ func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
 	refused(apierrors.IsNotFound, func() { src.Update(pod("b")) })
 	refused(apierrors.IsNotFound, func() { relabel(src, "b", "1") })
 	refused(apierrors.IsNotFound, func() { src.Delete("default", "b") })
-	refused(apierrors.IsBadRequest, func() { src.Create(pod("")) })
+	refused(apierrors.IsInvalid, func() { src.Create(pod("")) })
 	require.EqualValues(t, 2, src.ResourceVersion())
 }
 

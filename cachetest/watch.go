@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -28,13 +29,18 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // WatchWithContext opens a stream as an API server does, which ends with ctx.
 //
 //   - resourceVersion "" or "0": an ADDED event for each object, in the order
-//     of their keys, then what is written from now on;
+//     of their keys, the bookmark that ends them if bookmarks are allowed and
+//     watch-lists are served, then what is written from now on;
 //   - N: what was written after N, then what is written from now on; 410 if
 //     that was compacted. From a version that is yet to come the stream is
 //     silent until the counter has passed it;
 //   - SendInitialEvents true: an ADDED event for each object, the bookmark that
 //     ends them if bookmarks are allowed, then what is written from now on; 504
 //     if N is yet to come. False: no initial events from "" and "0" either.
+//
+// With a selector (see ListWithContext) it delivers what happens to the selected
+// objects: one that an update brings into the selection is ADDED, and one that
+// an update takes out is DELETED.
 //
 // The stream has one goroutine, which has ended when Stop returns.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -50,12 +56,16 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 	if s.opts.WatchList == WatchListIgnored {
 		options.SendInitialEvents, options.ResourceVersionMatch = nil, ""
 	}
+	selected, err := s.selectionOf(options)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.admitLocked(options); err != nil {
 		return nil, err
 	}
-	begin, err := s.beginningLocked(options)
+	begin, err := s.beginningLocked(s.defaulted(options), selected)
 	if err != nil && s.opts.FailAtStart {
 		return nil, err
 	}
@@ -67,7 +77,7 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 		begin.end = nil
 	}
 	w := s.newStream(ctx, options)
-	w.beginning, w.script, w.born = begin, script, s.mu.log.next
+	w.beginning, w.script, w.born, w.selected = begin, script, s.mu.log.next, selected
 	s.mu.streams[w] = struct{}{}
 	s.notifyLocked()
 	go w.run()
@@ -84,8 +94,22 @@ func (s *Source) admitLocked(options metav1.ListOptions) error {
 		return invalidOptions(field.ErrorList{field.Forbidden(field.NewPath("sendInitialEvents"),
 			"the source knows no type for its bookmark: set Options.Example or Options.NewList")})
 	}
-	_, err := parseRV(options.ResourceVersion)
-	return err
+	if _, err := parseRV(options.ResourceVersion); err != nil {
+		return unversioned(err)
+	}
+	return nil
+}
+
+// defaulted returns options with the API server's own defaults: a watch from ""
+// or "0" asks for its initial events.
+func (s *Source) defaulted(options metav1.ListOptions) metav1.ListOptions {
+	full := internalversion.ListOptions{
+		Watch: true, ResourceVersion: options.ResourceVersion,
+		ResourceVersionMatch: options.ResourceVersionMatch, SendInitialEvents: options.SendInitialEvents,
+	}
+	internalversion.SetListOptionsDefaults(&full, s.opts.WatchList == WatchListServed)
+	options.SendInitialEvents = full.SendInitialEvents
+	return options
 }
 
 // beginning is where a stream starts.
@@ -102,7 +126,7 @@ type beginning struct {
 	floor uint64
 }
 
-func (s *Source) beginningLocked(options metav1.ListOptions) (beginning, error) {
+func (s *Source) beginningLocked(options metav1.ListOptions, selected selection) (beginning, error) {
 	rv, err := parseRV(options.ResourceVersion)
 	if err != nil {
 		return beginning{}, err
@@ -110,13 +134,13 @@ func (s *Source) beginningLocked(options metav1.ListOptions) (beginning, error) 
 	send := options.SendInitialEvents
 	switch {
 	case send != nil && *send && rv > s.mu.rv:
-		return beginning{}, TooLargeResourceVersion(rv, s.mu.rv)
-	case send != nil && *send && options.AllowWatchBookmarks:
-		b := s.stateLocked()
+		return beginning{}, s.tooLargeLocked(rv)
+	case send != nil && *send && options.AllowWatchBookmarks && s.mu.example != nil:
+		b := s.stateLocked(selected)
 		b.end = newBookmark(s.mu.example, s.mu.rv, true)
 		return b, nil
 	case send != nil && *send, send == nil && rv == 0:
-		return s.stateLocked(), nil
+		return s.stateLocked(selected), nil
 	case rv == 0:
 		return s.fromNowLocked(), nil
 	case !s.mu.log.replayable(rv):
@@ -129,9 +153,9 @@ func (s *Source) beginningLocked(options metav1.ListOptions) (beginning, error) 
 func (s *Source) fromNowLocked() beginning { return beginning{next: s.mu.log.next} }
 
 // stateLocked is the beginning with the current state.
-func (s *Source) stateLocked() beginning {
+func (s *Source) stateLocked(selected selection) beginning {
 	b := s.fromNowLocked()
-	b.initial = s.pageLocked(query{rv: s.mu.rv}).objects
+	b.initial = s.pageLocked(query{rv: s.mu.rv, selected: selected}).objects
 	return b
 }
 
@@ -148,7 +172,8 @@ type stream struct {
 	// The rest belongs to the goroutine of run, but next, which Source reads:
 	// it is written under the source's lock.
 	beginning
-	script StreamScript
+	script   StreamScript
+	selected selection
 	// born is the log's end when the stream was opened: of the entries before,
 	// it delivers changes only.
 	born uint64
@@ -283,14 +308,13 @@ func (w *stream) seekLocked() bool {
 }
 
 func (w *stream) delivers(e *entry) bool {
-	switch e.kind {
-	case change:
-		return e.rv > w.floor
-	case bookmark:
-		return e.seq >= w.born && w.bookmarks
-	default:
-		return e.seq >= w.born
+	switch {
+	case e.kind == change && e.rv <= w.floor, e.kind != change && e.seq < w.born:
+		return false
+	case e.kind == bookmark:
+		return w.bookmarks
 	}
+	return !e.isWrite() || w.selected.typeOf(e) != ""
 }
 
 // takeLocked takes what seekLocked has found.
@@ -316,6 +340,9 @@ func (w *stream) takeLocked() step {
 		return step{over: true}
 	case bookmark:
 		return step{event: watch.Event{Type: watch.Bookmark, Object: newBookmark(w.src.mu.example, e.rv, false)}}
+	}
+	if e.isWrite() && !w.selected.all() {
+		return step{event: w.selected.eventOf(e)}
 	}
 	return step{event: e.event}
 }

@@ -5,6 +5,8 @@ package cachetest_test
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,11 +46,11 @@ func TestWatchBeginsWithTheState(t *testing.T) {
 		options metav1.ListOptions
 		events  []string
 	}{
-		{"most recent", metav1.ListOptions{AllowWatchBookmarks: true}, state},
+		{"most recent", metav1.ListOptions{AllowWatchBookmarks: true}, append(slices.Clone(state), end)},
 		{"any", metav1.ListOptions{ResourceVersion: "0"}, state},
 		{"exact", metav1.ListOptions{ResourceVersion: "7"}, nil},
-		{"initial events", watchListFrom(""), append(state, end)},
-		{"initial events since", watchListFrom("3"), append(state, end)},
+		{"initial events", watchListFrom(""), append(slices.Clone(state), end)},
+		{"initial events since", watchListFrom("3"), append(slices.Clone(state), end)},
 		{"initial events without bookmarks", metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: matched}, state},
 		{"no initial events", metav1.ListOptions{SendInitialEvents: &no, ResourceVersionMatch: matched}, nil},
 	} {
@@ -112,7 +114,21 @@ func TestWatchRefusesOptions(t *testing.T) {
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
 	}
 	_, err := cachetest.New(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
-	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+	require.ErrorContains(t, err, `resourceVersion "x" is not a number`)
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	require.EqualValues(t, http.StatusInternalServerError, status.Status().Code, "as the server says it")
+}
+
+// TestWatchOfNothingYet: a plain watch needs no type for its bookmark.
+func TestWatchOfNothingYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New()
+		w := open(t, src, metav1.ListOptions{AllowWatchBookmarks: true})
+		requireSilent(t, w)
+		src.Create(pod("a"))
+		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
+	})
 }
 
 func TestCompactionLeavesOpenStreamsAlone(t *testing.T) {

@@ -8,8 +8,10 @@
 //
 // It compares what the users of an object can see, and is strict: a nil slice
 // or map is not an empty one, a time is not the same moment in another
-// location. Of a resource.Quantity, the text that its String method leaves in
-// it does not count. What it cannot compare for sure it calls different:
+// location. One exception is the text of a resource.Quantity: its String method
+// writes that into the quantity, perhaps at this moment, so it is not read, and
+// two ways to write one amount in one format, such as "100m" and "+100m", are
+// identical. What it cannot compare for sure it calls different:
 // functions, channels, cycles, values of package sync, and what contains them
 // (messages of protobuf's second API).
 //

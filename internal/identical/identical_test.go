@@ -90,6 +90,7 @@ func TestObjects(t *testing.T) {
 		{"other arrays", [3]string{"a", "b"}, [3]string{"a", "c"}, false},
 		{"quantities", resource.MustParse("1500m"), resource.MustParse("1500m"), true},
 		{"a quantity that was printed", shown, resource.MustParse("1500m"), true},
+		{"two ways to write a quantity", resource.MustParse("100m"), resource.MustParse("+100m"), true},
 		{"other quantities", resource.MustParse("1500m"), resource.MustParse("1501m"), false},
 		{"other formats", resource.MustParse("1Ki"), resource.MustParse("1024"), false},
 		{"large quantities", resource.MustParse("123456789012345678901234567890"), resource.MustParse("123456789012345678901234567890"), true},

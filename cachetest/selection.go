@@ -1,0 +1,124 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// The field labels that every API server can select by.
+const (
+	nameField      = "metadata.name"
+	namespaceField = "metadata.namespace"
+)
+
+// selection is what the selectors of a request let through. The zero value lets
+// everything through.
+type selection struct {
+	labels labels.Selector
+	fields fields.Selector
+	// extra are Options.Fields.
+	extra map[string]func(runtime.Object) string
+}
+
+// selectionOf parses the selectors. Its error is a 400.
+func (s *Source) selectionOf(options metav1.ListOptions) (selection, error) {
+	if options.LabelSelector == "" && options.FieldSelector == "" {
+		return selection{}, nil
+	}
+	byLabels, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest(fmt.Sprintf("label selector %q: %v", options.LabelSelector, err))
+	}
+	byFields, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest(fmt.Sprintf("field selector %q: %v", options.FieldSelector, err))
+	}
+	for _, r := range byFields.Requirements() {
+		if _, known := s.opts.Fields[r.Field]; !known && r.Field != nameField && r.Field != namespaceField {
+			return selection{}, apierrors.NewBadRequest(fmt.Sprintf("the source cannot select by the field %q, but by %s, %s%s: "+
+				"for others set Options.Fields", r.Field, nameField, namespaceField, s.namesOfFields()))
+		}
+	}
+	return selection{labels: byLabels, fields: byFields, extra: s.opts.Fields}, nil
+}
+
+func (s *Source) namesOfFields() (text string) {
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Fields)) {
+		text += ", " + name
+	}
+	return text
+}
+
+// all reports whether nothing is selected out.
+func (sel selection) all() bool {
+	return sel.labels == nil || sel.labels.Empty() && sel.fields.Empty()
+}
+
+// named returns the keys of those objects that can be selected by their name:
+// all, unless the selector says it.
+func (sel selection) named(keys []string) []string {
+	if sel.all() {
+		return keys
+	}
+	name, exact := sel.fields.RequiresExactMatch(nameField)
+	if !exact {
+		return keys
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key[strings.LastIndexByte(key, '/')+1:] != name })
+}
+
+// has reports whether obj is selected. nil never is.
+func (sel selection) has(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	if sel.all() {
+		return true
+	}
+	m := accessor(obj)
+	set := fields.Set{nameField: m.GetName(), namespaceField: m.GetNamespace()}
+	for name, value := range sel.extra {
+		set[name] = value(obj)
+	}
+	return sel.labels.Matches(labels.Set(m.GetLabels())) && sel.fields.Matches(set)
+}
+
+// seen are the event types of a write, by whether the object was selected
+// before it and whether it is after it.
+var seen = map[[2]bool]watch.EventType{
+	{false, true}: watch.Added,
+	{true, true}:  watch.Modified,
+	{true, false}: watch.Deleted,
+}
+
+// typeOf returns the type of the event that a write is to who sees the
+// selection only, "" for none.
+func (sel selection) typeOf(e *entry) watch.EventType {
+	if e.event.Type == watch.Deleted {
+		return seen[[2]bool{sel.has(e.prev), false}]
+	}
+	return seen[[2]bool{sel.has(e.prev), sel.has(e.event.Object)}]
+}
+
+// eventOf returns that event. What leaves the selection is deleted as it was
+// before, at the version of the write.
+func (sel selection) eventOf(e *entry) watch.Event {
+	event := watch.Event{Type: sel.typeOf(e), Object: e.event.Object}
+	if event.Type == watch.Deleted && e.event.Type != watch.Deleted {
+		event.Object = e.prev.DeepCopyObject()
+		accessor(event.Object).SetResourceVersion(accessor(e.event.Object).GetResourceVersion())
+	}
+	return event
+}

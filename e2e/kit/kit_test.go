@@ -1,0 +1,319 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kit_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/e2e/apiserver"
+)
+
+// patience bounds every wait: far longer than any takes.
+const patience = 2 * time.Minute
+
+// pod is one of the history's. round is "" for none.
+func pod(name, app, round string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": app}},
+		Spec:       corev1.PodSpec{NodeName: "node-" + name, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	if round != "" {
+		p.Labels["round"] = round
+	}
+	return p
+}
+
+func create(name, app string) func(*side) error {
+	return func(s *side) error { _, err := s.create(pod(name, app, "")); return err }
+}
+
+func update(name, app, round string) func(*side) error {
+	return func(s *side) error { _, err := s.update(pod(name, app, round)); return err }
+}
+
+func remove(name string) func(*side) error {
+	return func(s *side) error { return s.remove(name) }
+}
+
+// past is what has happened when the checks begin: v1 to v8.
+var past = []func(*side) error{
+	create("a", "x"), create("b", "y"), update("a", "y", ""), remove("b"),
+	create("c", "x"), update("a", "y", ""), update("a", "x", ""), create("d", "x"),
+}
+
+// future is what happens while the watches are open, v9 and on. It ends with a write that each watch hears of.
+var future = []func(*side) error{
+	create("e", "x"), update("e", "y", ""), update("e", "y", ""), remove("e"), update("a", "x", "last"), update("c", "y", "last"),
+}
+
+// lastStep is the number of the last step about an object.
+func lastStep(name string) int {
+	return len(past) + len(future) - map[string]int{"a": 1}[name]
+}
+
+// check is one request to either side.
+type check struct {
+	name    string
+	options metav1.ListOptions
+	last    string // the object by which a watch is over, "" if it hears of none
+}
+
+// silent reports whether a watch delivers nothing.
+func (c check) silent() bool {
+	return c.last == "" && (c.options.SendInitialEvents == nil || !c.options.AllowWatchBookmarks)
+}
+
+// different is what a Source does otherwise on purpose. Package cachetest lists it.
+var different = map[string]string{
+	"write: create at a version":         "writers pay no attention to the version of what they are given",
+	"write: update at an old version":    "writers pay no attention to the version of what they are given",
+	"write: create from generateName":    "names are the test's",
+	"write: update with another UID":     "a UID of the test's own is taken: so an object is replaced behind a client's back",
+	"write: remove what has a finalizer": "deletions are at once",
+}
+
+// both asks both sides, each all requests at the same time, and fails for what is not the same.
+type both struct {
+	real, kit *side
+	same      int
+}
+
+func (b *both) compare(t *testing.T, name string, real, kit []string) {
+	t.Helper()
+	switch same, reason := slices.Equal(real, kit), different[name]; {
+	case same && reason != "":
+		t.Errorf("%s: no difference any more: %s", name, real)
+		return
+	case same:
+		b.same++
+		return
+	case reason != "":
+		t.Logf("differs: %s: %s", name, reason)
+		return
+	}
+	t.Errorf("%s\n real %s\n kit  %s", name, strings.Join(real, "\n      "), strings.Join(kit, "\n      "))
+}
+
+// ask runs f for both sides and each check.
+func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T) {
+	answers := make([][]T, 2)
+	var group sync.WaitGroup
+	for i, s := range []*side{b.real, b.kit} {
+		answers[i] = make([]T, len(checks))
+		for j, c := range checks {
+			group.Go(func() { answers[i][j] = f(s, c) })
+		}
+	}
+	group.Wait()
+	return answers[0], answers[1]
+}
+
+// start starts both, with that past.
+func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*both, *apiserver.Server, *cachetest.Source) {
+	t.Helper()
+	options.Log = os.Stderr
+	srv, err := apiserver.StartChild(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	src := newSource(kit)
+	b := &both{kit: kitSide(src)}
+	b.real, err = realSide(t.Context(), srv)
+	require.NoError(t, err)
+	for _, s := range []*side{b.real, b.kit} {
+		s.note(t)
+		s.do(t, past...)
+	}
+	return b, srv, src
+}
+
+// TestKitAnswersAsTheServer asks the server and a Source the same.
+func TestKitAnswersAsTheServer(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b, srv, src := start(t, apiserver.Options{}, cachetest.Options{})
+	compareWatches := b.watches(t, ctx)
+	b.lists(t, ctx)
+	b.pages(t, ctx)
+	compareWatches()
+	b.ahead(t, ctx)
+	b.expired(t, ctx, func(s *side) {
+		if s == b.kit {
+			src.Compact(src.ResourceVersion())
+			src.Tick() // etcd counts a compaction by the server as a write
+			return
+		}
+		_, err := srv.Compact(ctx)
+		require.NoError(t, err)
+		require.NoError(t, srv.Restart(ctx))
+	})
+	b.writes(t)
+	t.Logf("%d requests answered alike", b.same)
+}
+
+// TestKitAnswersAsTheServerWithoutItsCache is the same for servers that read etcd for each request.
+func TestKitAnswersAsTheServerWithoutItsCache(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b, srv, src := start(t, apiserver.Options{DisableWatchCache: true}, cachetest.Options{NoWatchCache: true})
+	b.lists(t, ctx)
+	b.pages(t, ctx)
+	b.expired(t, ctx, func(s *side) {
+		if s == b.kit {
+			src.Compact(src.ResourceVersion())
+			src.Tick() // etcd counts a compaction by the server as a write
+			return
+		}
+		_, err := srv.Compact(ctx)
+		require.NoError(t, err)
+	})
+	t.Logf("%d requests answered alike", b.same)
+}
+
+// lists are asked in all combinations.
+func (b *both) lists(t *testing.T, ctx context.Context) {
+	checks := slices.Concat(listGrid(), selections(metav1.ListOptions{}), selections(metav1.ListOptions{ResourceVersion: "0"}),
+		selections(metav1.ListOptions{ResourceVersion: "v3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}),
+		selections(metav1.ListOptions{Limit: 1}))
+	real, kit := ask(b, checks, func(s *side, c check) []string {
+		line, _ := s.listed(ctx, c.options)
+		return []string{line}
+	})
+	for i, c := range checks {
+		b.compare(t, "list "+c.name, real[i], kit[i])
+	}
+}
+
+func listGrid() (checks []check) {
+	for _, rv := range []string{"", "0", "v0", "v3", "v5", "v8", "future", "x", "-1"} {
+		for _, match := range []metav1.ResourceVersionMatch{"", metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan, "Other"} {
+			for _, limit := range []int64{0, 1, 2, 100, -1} {
+				o := metav1.ListOptions{ResourceVersion: rv, ResourceVersionMatch: match, Limit: limit}
+				checks = append(checks, check{name: describe(o), options: o})
+			}
+		}
+	}
+	yes := true
+	for _, o := range []metav1.ListOptions{
+		{SendInitialEvents: &yes}, {AllowWatchBookmarks: true}, {Continue: "x"}, {Continue: "x", ResourceVersion: "v3"},
+		{Continue: "x", ResourceVersion: "0"}, {Continue: "x", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+	} {
+		checks = append(checks, check{name: describe(o), options: o})
+	}
+	return checks
+}
+
+// selections are what can be selected, and what cannot, on top of the options.
+func selections(base metav1.ListOptions) (checks []check) {
+	for _, s := range []struct{ labels, fields, last string }{
+		{labels: "app=x", last: "c"}, {labels: "app!=x", last: "c"}, {labels: "app in (y,z)", last: "c"}, {labels: "!round", last: "c"},
+		{labels: "none"}, {labels: "=="}, {labels: "app in x"},
+		{fields: "metadata.name=a", last: "a"}, {fields: "metadata.name!=a", last: "c"}, {fields: "metadata.namespace=kit", last: "c"},
+		{fields: "metadata.namespace=other"}, {fields: "spec.nodeName=node-c", last: "c"}, {fields: "status.phase=Running"},
+		{fields: "metadata.name"}, {fields: "spec.other=x"}, {labels: "app=x", fields: "metadata.name=a", last: "a"},
+	} {
+		o := base
+		o.LabelSelector, o.FieldSelector = s.labels, s.fields
+		checks = append(checks, check{name: describe(o), options: o, last: s.last})
+	}
+	return checks
+}
+
+// pages are those of a list in which things change meanwhile.
+func (b *both) pages(t *testing.T, ctx context.Context) {
+	for _, base := range []metav1.ListOptions{
+		{Limit: 1}, {Limit: 2}, {Limit: 1, ResourceVersion: "v3"}, {Limit: 1, LabelSelector: "app=x"},
+		{Limit: 1, ResourceVersion: "v8", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+	} {
+		follow := func(s *side) (lines []string) {
+			line, token := s.listed(ctx, base)
+			for lines = append(lines, line); token != "" && len(lines) < 10; lines = append(lines, line) {
+				next := base
+				next.Continue, next.ResourceVersion, next.ResourceVersionMatch = token, "", ""
+				for _, wrong := range []metav1.ListOptions{
+					{Continue: token, ResourceVersion: "v8"}, {Continue: token, ResourceVersion: "0"},
+					{Continue: token, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, {Continue: token + "x"},
+				} {
+					refused, _ := s.listed(ctx, wrong)
+					lines = append(lines, refused)
+				}
+				whole, _ := s.listed(ctx, metav1.ListOptions{Continue: token})
+				lines = append(lines, whole)
+				line, token = s.listed(ctx, next)
+			}
+			return lines
+		}
+		b.compare(t, "pages of "+describe(base), follow(b.real), follow(b.kit))
+	}
+}
+
+// watches are opened in all combinations. What is returned has things happen, and compares what the watches tell.
+func (b *both) watches(t *testing.T, ctx context.Context) (compare func()) {
+	checks := slices.Concat(watchGrid(), selections(metav1.ListOptions{}), selections(metav1.ListOptions{ResourceVersion: "v0"}),
+		selections(metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}))
+	real, kit := ask(b, checks, func(s *side, c check) *stream { return s.opened(ctx, c.options) })
+	return func() {
+		for _, s := range []*side{b.real, b.kit} {
+			s.do(t, future...)
+		}
+		for i, c := range checks {
+			if !c.silent() {
+				b.compare(t, "watch "+c.name, b.real.read(ctx, real[i], c.last), b.kit.read(ctx, kit[i], c.last))
+			}
+		}
+		for i, c := range checks {
+			if c.silent() {
+				b.compare(t, "watch "+c.name, b.real.heard(real[i]), b.kit.heard(kit[i]))
+			}
+		}
+	}
+}
+
+func watchGrid() (checks []check) {
+	yes, no := true, false
+	for _, rv := range []string{"", "0", "v0", "v3", "v5", "v8", "x"} {
+		for _, send := range []*bool{nil, &yes, &no} {
+			for _, match := range []metav1.ResourceVersionMatch{"", metav1.ResourceVersionMatchNotOlderThan, metav1.ResourceVersionMatchExact} {
+				for _, bookmarks := range []bool{false, true} {
+					o := metav1.ListOptions{ResourceVersion: rv, SendInitialEvents: send, ResourceVersionMatch: match, AllowWatchBookmarks: bookmarks}
+					checks = append(checks, check{name: describe(o), options: o, last: "c"})
+				}
+			}
+		}
+	}
+	ahead := metav1.ListOptions{ResourceVersion: "future", SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	return append(checks, check{name: describe(ahead), options: ahead, last: "c"}) // it ends by itself
+}
+
+func describe(o metav1.ListOptions) string {
+	text := fmt.Sprintf("rv=%q", o.ResourceVersion)
+	for name, value := range map[string]string{"match": string(o.ResourceVersionMatch), "labels": o.LabelSelector, "fields": o.FieldSelector, "continue": o.Continue} {
+		if value != "" {
+			text += " " + name + "=" + value
+		}
+	}
+	if o.Limit != 0 {
+		text += fmt.Sprint(" limit=", o.Limit)
+	}
+	if o.SendInitialEvents != nil {
+		text += fmt.Sprint(" initial=", *o.SendInitialEvents)
+	}
+	if o.AllowWatchBookmarks {
+		text += " bookmarks"
+	}
+	return text
+}
