@@ -92,7 +92,8 @@ func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], 
 
 // All yields every key and object of a store, in no particular order. With a store of this package that is the state at
 // the beginning of the loop, without copying; the body may do anything, also write to the store. A store of another package
-// is asked for its keys and then for each object, so that what changes meanwhile may or may not be seen.
+// is asked for its keys and then for each object, so that what changes meanwhile may or may not be seen. The loop holds the
+// state as an open Snapshot does: who pulls with iter.Pull calls its stop function.
 func All(s Store) iter.Seq2[string, interface{}] {
 	if own, ok := s.(*store); ok {
 		return own.Table.All()

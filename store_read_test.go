@@ -184,6 +184,28 @@ func TestIndexPanicsByOption(t *testing.T) {
 	assert.ElementsMatch(t, []any{item{"b", 8}, item{"c", 1}}, s.List())
 }
 
+// TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and holds it until it is stopped.
+func TestPulledLoopsHoldTheirState(t *testing.T) {
+	s := NewIndexer(itemKey, Indexers{"value": byValue})
+	require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
+	members, err := ByIndexSeq(s, "value", "3:1")
+	require.NoError(t, err)
+	for name, loop := range map[string]iter.Seq2[string, any]{"All": All(s), "ByIndexSeq": members} {
+		next, stop := iter.Pull2(loop)
+		first, _, _ := next()
+		require.NoError(t, s.Replace(nil, ""))
+		second, _, ok := next()
+		assert.True(t, ok, name)
+		assert.ElementsMatch(t, []string{"a", "b"}, []string{first, second}, name)
+		stats, _ := SnapshotStatsOf(s)
+		assert.Equal(t, 1, stats.Open, name)
+		stop()
+		stats, _ = SnapshotStatsOf(s)
+		assert.Zero(t, stats.Open, name)
+		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
+	}
+}
+
 // BenchmarkSnapshot: the cost of taking and closing a snapshot does not grow with the store.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, size := range []int{100, 100_000} {

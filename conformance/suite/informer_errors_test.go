@@ -38,6 +38,8 @@ func TestWatchErrors(t *testing.T) {
 		{name: "the last handler counts", run: errorsLastHandler},
 		{name: "an expired LIST is repeated at once without a version", run: errorsListExpired, only: byList},
 		{name: "an expired stream starts over without a version", run: errorsStreamExpired, only: byStream},
+		{name: "a stream that is refused without a version", run: errorsStreamNewestRefused, only: byStream},
+		{name: "an event of an unknown type", run: errorsUnknownEvent},
 		{name: "objects of another type are reported and left out", run: errorsForeign},
 		{name: "cancelling ends a backoff", run: errorsCancelBackoff},
 		{name: "cancelling does not wait for a LIST", run: errorsCancelList, only: byList},
@@ -407,4 +409,38 @@ func errorsCancelWatchStart(t *testing.T, s *stage) {
 	<-r.done
 	settle()
 	assert.Zero(t, s.source.open(), "a watch that comes too late is stopped")
+}
+
+func errorsStreamNewestRefused(t *testing.T, s *stage) {
+	for _, refusal := range []error{
+		apierrors.NewResourceExpired("too old"),
+		&apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 504, Reason: metav1.StatusReasonTimeout,
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}},
+	} {
+		refused := 0
+		s.source.onWatch(func(_ context.Context, opts metav1.ListOptions) error {
+			if opts.SendInitialEvents == nil || refused == 5 {
+				return nil
+			}
+			refused++
+			return refusal
+		})
+		informer := s.shared(cache.SharedIndexInformerOptions{})
+		running := s.start(informer)
+		want := []string{"stream@", "stream@", "stream@", "stream@", "stream@", "stream@"}
+		assert.Equal(t, differs(t, s.impl, "a stream that is refused without a version is followed by a LIST; client-go asks again at once, for ever",
+			want, []string{"stream@", "list@", "watch@10"}), verbs(s.source.takeRequests()))
+		running.stop()
+		s.source.onWatch(nil)
+	}
+}
+
+func errorsUnknownEvent(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	s.start(informer)
+	s.source.send(watch.Event{Type: "UNHEARD-OF", Object: pod("a", "20")})
+	settle()
+	assert.NotEmpty(t, reported.errors())
+	assert.Empty(t, informer.GetStore().List())
+	assert.Equal(t, differs(t, s.impl, "an event of an unknown type does not move the version", "20", "10"), informer.LastSyncResourceVersion())
 }

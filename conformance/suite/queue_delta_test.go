@@ -25,6 +25,7 @@ func TestDeltaFIFO(t *testing.T) {
 		{"Resync does not resurrect", deltaResyncDeleted},
 		{"transforms all but tombstones and syncs", deltaTransforms},
 		{"a failing transform drops the item", deltaTransformError},
+		{"a Replace that is refused in the middle", deltaReplaceRefused},
 		{"a Delete without a key is no first write", deltaKeylessDelete},
 		{"what nobody knows is not deleted, also if it cannot be transformed", deltaRefusedUnknownDelete},
 		{"KeyOf", deltaKeyOf},
@@ -208,6 +209,16 @@ func deltaTransformError(t *testing.T, impl implementation) {
 	assert.ErrorIs(t, q.Delete(pod("bad", "3")), errRefused)
 	assert.Error(t, q.Replace([]any{pod("bad", "4")}, "4"))
 	assert.Empty(t, drain(t, q))
+}
+
+func deltaReplaceRefused(t *testing.T, impl implementation) {
+	for name, refused := range map[string]any{"no key": "junk", "no transform": pod("bad", "2")} {
+		q := makeDelta(true)(impl, queueParts{transform: refuse})
+		assert.Error(t, q.Replace([]any{pod("a", "1"), refused, pod("b", "3")}, "3"), name)
+		assert.False(t, q.HasSynced())
+		assert.Equal(t, differs(t, impl, "a Replace that is refused queues nothing; client-go queues what comes before",
+			[]string{"[Replaced a@1]"}, []string{}), drain(t, q), name)
+	}
 }
 
 func deltaKeylessDelete(t *testing.T, impl implementation) {

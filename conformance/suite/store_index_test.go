@@ -29,6 +29,7 @@ func TestIndex(t *testing.T) {
 		{"GetIndexers", indexGetIndexers},
 		{"GetIndexers while indexers are added", indexGetIndexersRace},
 		{"a failing function in a query is its error", indexQueryError},
+		{"a panicking function in a query", indexQueryPanic},
 		{"a failing function in a write", indexWriteError},
 		{"a panicking function in a write", indexWritePanic},
 		{"a failing function in AddIndexers", indexAddError},
@@ -224,6 +225,19 @@ func indexQueryError(t *testing.T, impl implementation) {
 	indexer := newIndexer(impl)
 	_, err := indexer.Index("app", labelled("a", "1", "app", "error"))
 	assert.ErrorIs(t, err, errIndex)
+}
+
+func indexQueryPanic(t *testing.T, impl implementation) {
+	indexer := newIndexer(impl)
+	query := func() error {
+		_, err := indexer.Index("app", labelled("a", "1", "app", "panic"))
+		return err
+	}
+	if differs(t, impl, "Index returns a panic of the function as its error; client-go lets it through", true, false) {
+		assert.PanicsWithValue(t, "cannot even fail", func() { _ = query() })
+		return
+	}
+	assert.ErrorContains(t, query(), "cannot even fail")
 }
 
 // consistent asserts that the indexer still works and that its index names nothing that is not stored.
