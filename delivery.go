@@ -168,10 +168,10 @@ func wrapsDelivery(handler ResourceEventHandler) bool {
 
 // warnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant: so it is called.
 func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
-	switch v := reflect.ValueOf(handler); v.Kind() {
+	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
 		if v.IsNil() {
-			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that", "type", fmt.Sprintf("%T", handler))
+			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that", "type", v.Type().String())
 		}
 	}
 }

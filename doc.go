@@ -83,8 +83,8 @@
 //
 // All of them are optional. What client-go has is documented where it stands; these are ours alone:
 //
-//   - Slow handlers: [Deliver] with a [Delivery], whose [Overflow] is [Lossless], [Block], [Coalesce] or [Disconnect]
-//     ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
+//   - Slow handlers: [Deliver], or [DeliverTyped], with a [Delivery], whose [Overflow] is [Lossless], [Block], [Coalesce] or
+//     [Disconnect] ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
 //     and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
 //   - Reads of any store: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - Consistent reads of several queries: [SnapshotOf] returns a [Snapshot] ([ErrSnapshotClosed], [ErrForeignStore]);

@@ -243,16 +243,3 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 		assert.Len(t, slow.take(), n-1)
 	})
 }
-
-func TestNameForHandler(t *testing.T) {
-	one, other := func(any) {}, func(_, _ any) {}
-	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(&journal{}))
-	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler", nameForHandler(ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: other}))
-	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler", nameForHandler(&ResourceEventHandlerFuncs{DeleteFunc: one}))
-	assert.Equal(t, "github.com/kinformer/cache.TestNameForHandler.func1+github.com/kinformer/cache.namedUpdate",
-		nameForHandler(ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: namedUpdate}))
-	assert.Equal(t, "cache.ResourceEventHandlerFuncs", nameForHandler(ResourceEventHandlerFuncs{}))
-	assert.Equal(t, "k8s.io/client-go/tools/cache.FilteringResourceEventHandler", nameForHandler(FilteringResourceEventHandler{}))
-}
-
-func namedUpdate(_, _ any) {}

@@ -28,7 +28,7 @@ var ErrNotComparable = errors.New("resourceVersion is not comparable")
 // Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions turn out to be;
 // ErrNotSupported for informers of other packages and for controllers with a queue and store of the user's; the cause of
 // the end of ctx, or of the informer, joined with the informer's last error, in a text that tells its status.
-func WaitForVersion(ctx context.Context, informer Controller, rv string) error {
+func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() DoneChecker }, rv string) error {
 	own := inspect(informer)
 	if own == nil || own.fresh == nil {
 		return ErrNotSupported
@@ -46,21 +46,18 @@ func WaitForVersion(ctx context.Context, informer Controller, rv string) error {
 		select {
 		case <-changed:
 		case <-own.report.ended:
-			return own.notReached(informer, rv, errNotReached)
+			return own.notReached(rv, errNotReached)
 		case <-ctx.Done():
-			return own.notReached(informer, rv, context.Cause(ctx))
+			return own.notReached(rv, context.Cause(ctx))
 		}
 	}
 }
 
 var errNotReached = errors.New("the informer has stopped")
 
-func (i *inspection) notReached(informer Controller, rv string, cause error) error {
-	status, err := StatusOf(informer)
-	if err == nil {
-		err = i.report.cause()
-	}
-	return fmt.Errorf("waiting for version %s of %s, which is %v: %w", rv, informer.HasSyncedChecker().Name(), status, errors.Join(cause, err))
+func (i *inspection) notReached(rv string, cause error) error {
+	return fmt.Errorf("waiting for version %s of %s, which is %v: %w",
+		rv, i.HasSyncedChecker().Name(), i.status(), errors.Join(cause, i.report.cause()))
 }
 
 // freshness tells which version the server vouches for has arrived in an informer's store. The consumer of the queue

@@ -60,8 +60,8 @@ func (m *threadSafeMap) indexFailed(f table.IndexFailure) {
 // IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false
 // for stores of other packages.
 func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
-	own, ok := s.(*store)
-	if !ok {
+	own := storeOf(s)
+	if own == nil {
 		return nil, false
 	}
 	return own.Table.IndexFailures(), true

@@ -31,10 +31,10 @@ type QueueStats struct {
 }
 
 // QueueStatsOf returns the statistics of a RealFIFO, a DeltaFIFO, a Controller of New or NewInformer*, or a shared informer
-// of this package, at any time and from any goroutine. It reports false for anything else, for a controller whose Queue is
-// foreign, and for an informer that was not started.
+// of this package, however it is handed out (see StatusOf), at any time and from any goroutine. It reports false for anything
+// else, for a controller whose Queue is foreign, and for an informer that was not started.
 func QueueStatsOf(queueOrController any) (QueueStats, bool) {
-	if counted, ok := queueOrController.(interface{ queueStats() (QueueStats, bool) }); ok {
+	if counted, ok := unwrapped(queueOrController).(interface{ queueStats() (QueueStats, bool) }); ok {
 		return counted.queueStats()
 	}
 	return QueueStats{}, false
@@ -87,5 +87,3 @@ func (s *sharedIndexInformer) transformer() *transformer {
 	}
 	return nil
 }
-
-func (v controllerView) queueStats() (QueueStats, bool) { return v.informer.queueStats() }

@@ -67,27 +67,21 @@ const (
 // ErrNotSupported tells that an informer is not one of this package, so that what was asked of it is not known.
 var ErrNotSupported = errors.New("not supported: not an informer of this package")
 
-// StatusOf returns the status of an informer or controller of this package, a wrapper included that passes GetController
-// on to it. The error is ErrNotSupported for others. It may be called at any time, and holds up nobody.
-func StatusOf(informer Controller) (Status, error) {
+// StatusOf returns the status of an informer or controller of this package, however it is handed out: as a typed informer
+// of a generated factory, as an informer of controller-runtime's cache (but not of one for several namespaces, which has
+// several), or in a wrapper that passes GetController on. The error is ErrNotSupported for others. It may be called at any
+// time, and holds up nobody.
+func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, error) {
 	own := inspect(informer)
 	if own == nil {
 		return Status{}, ErrNotSupported
 	}
-	status := own.report.status()
-	status.ResourceVersion = informer.LastSyncResourceVersion()
-	status.Synced = informer.HasSynced()
-	if own.store != nil {
-		status.Objects = own.store.Len()
-	}
-	if n := own.transform.untransformed(); n > 0 {
-		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
-	}
-	return status, nil
+	return own.status(), nil
 }
 
 // inspection is how the functions that report about informers see one.
 type inspection struct {
+	Controller
 	report *reflectorReport
 	store  *store     // nil if it is not ours
 	fresh  *freshness // nil if store is
@@ -95,21 +89,51 @@ type inspection struct {
 	transform *transformer // nil before the start, and with a foreign queue
 }
 
+func (i *inspection) status() Status {
+	status := i.report.status()
+	status.ResourceVersion = i.LastSyncResourceVersion()
+	status.Synced = i.HasSynced()
+	if i.store != nil {
+		status.Objects = i.store.Len()
+	}
+	if n := i.transform.untransformed(); n > 0 {
+		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
+	}
+	return status
+}
+
 // inspect returns nil for what is not of this package.
 func inspect(informer any) *inspection {
-	switch own := informer.(type) {
+	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
-	case controllerView:
-		return inspect(own.informer)
+		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	case *controller:
-		return &inspection{report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
-	case interface{ GetController() Controller }:
-		return inspect(own.GetController())
+		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	default:
 		return nil
 	}
 }
+
+// unwrapped returns the informer or controller of this package that is in wrappers which pass GetController on, as the typed
+// informers of client-go do. It returns nil, or the last that it could unwrap, if there is none.
+func unwrapped(informer any) any {
+	for range maxWrappers {
+		switch own := informer.(type) {
+		case *sharedIndexInformer, *controller:
+			return own
+		case controllerView:
+			return own.informer
+		case interface{ GetController() Controller }:
+			informer = own.GetController()
+		default:
+			return informer
+		}
+	}
+	return nil
+}
+
+// maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
+const maxWrappers = 16
 
 // status fills what the reflector knows.
 func (p *reflectorReport) status() Status {

@@ -56,20 +56,22 @@ var (
 	ErrSnapshotClosed = table.ErrClosed
 )
 
-// SnapshotOf returns the present state of a store. The caller closes it. The error is ErrForeignStore for a store of
-// another package.
-func SnapshotOf(s Store) (Snapshot, error) {
-	own, ok := s.(*store)
-	if !ok {
-		return nil, fmt.Errorf("snapshot of a %T: %w", s, ErrForeignStore)
+// SnapshotOf returns the present state of a store, or of the store of an informer, however these are handed out: as a typed
+// indexer, a typed informer, an informer of controller-runtime's cache (see StatusOf). The caller closes it. The error is
+// ErrForeignStore for a store, or an informer, of another package.
+func SnapshotOf(storeOrInformer any) (Snapshot, error) {
+	own := storeBehind(storeOrInformer)
+	if own == nil {
+		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, ErrForeignStore)
 	}
 	return storeSnapshot{own.Table.Snapshot()}, nil
 }
 
-// SnapshotStatsOf tells about the snapshots of a store. ok is false for a store of another package.
-func SnapshotStatsOf(s Store) (stats SnapshotStats, ok bool) {
-	own, ok := s.(*store)
-	if !ok {
+// SnapshotStatsOf tells about the snapshots of what SnapshotOf takes. ok is false for a store, or an informer, of another
+// package.
+func SnapshotStatsOf(storeOrInformer any) (stats SnapshotStats, ok bool) {
+	own := storeBehind(storeOrInformer)
+	if own == nil {
 		return SnapshotStats{}, false
 	}
 	return SnapshotStats(own.Snapshots()), true
@@ -95,7 +97,7 @@ func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], 
 // is asked for its keys and then for each object, so that what changes meanwhile may or may not be seen. The loop holds the
 // state as an open Snapshot does: who pulls with iter.Pull calls its stop function.
 func All(s Store) iter.Seq2[string, interface{}] {
-	if own, ok := s.(*store); ok {
+	if own := storeOf(s); own != nil {
 		return own.Table.All()
 	}
 	return func(yield func(string, any) bool) { yieldKeys(s, s.ListKeys(), yield) }
@@ -103,7 +105,7 @@ func All(s Store) iter.Seq2[string, interface{}] {
 
 // ByIndexSeq yields the key and object of each member of s.ByIndex(index, value), as All does.
 func ByIndexSeq(s Indexer, index, value string) (iter.Seq2[string, interface{}], error) {
-	if own, ok := s.(*store); ok {
+	if own := storeOf(s); own != nil {
 		members, err := own.Table.ByIndexSeq(index, value)
 		return members, indexError(index, err)
 	}
@@ -124,7 +126,7 @@ func yieldKeys(s Store, keys []string, yield func(string, any) bool) {
 
 // Len returns the number of objects in a store, at once with a store of this package and by its list of keys with others.
 func Len(s Store) int {
-	if own, ok := s.(*store); ok {
+	if own := storeOf(s); own != nil {
 		return own.Table.Len()
 	}
 	return len(s.ListKeys())
@@ -133,7 +135,7 @@ func Len(s Store) int {
 // Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if the store is of this
 // package.
 func Count(s Indexer, index, value string) (int, error) {
-	if own, ok := s.(*store); ok {
+	if own := storeOf(s); own != nil {
 		n, err := own.Table.Count(index, value)
 		return n, indexError(index, err)
 	}
@@ -143,7 +145,7 @@ func Count(s Indexer, index, value string) (int, error) {
 
 // ListInto appends all objects of a store to dst, whose memory it uses if it suffices.
 func ListInto(s Store, dst []interface{}) []interface{} {
-	if own, ok := s.(*store); ok {
+	if own := storeOf(s); own != nil {
 		return own.Table.ListInto(dst)
 	}
 	return append(dst, s.List()...)

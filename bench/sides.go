@@ -51,6 +51,6 @@ func ours(index int) side {
 			return kinformer.NewIndexer(key, indexers)
 		},
 		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
-		snapshot:               kinformer.SnapshotOf,
+		snapshot:               func(s clientgo.Store) (kinformer.Snapshot, error) { return kinformer.SnapshotOf(s) },
 	}
 }

@@ -15,6 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kinformer/cache"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -116,4 +118,28 @@ func TestRemovalOfAnInformer(t *testing.T) {
 	var pods corev1.PodList
 	require.NoError(t, mgr.GetCache().List(ctx, &pods))
 	assert.Len(t, pods.Items, 2)
+}
+
+// TestWhatTheCacheHandsOut: status, queue and a snapshot are to be had of it as it is.
+func TestWhatTheCacheHandsOut(t *testing.T) {
+	ctx := patientContext(t)
+	s := newStage(t, ctx)
+	s.createPods(t, ctx, "default", 2)
+	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, nil)
+	informer, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
+	require.NoError(t, err)
+	require.NoError(t, cache.WaitForSync(ctx, informer))
+
+	status, err := cache.StatusOf(informer)
+	require.NoError(t, err)
+	assert.Equal(t, 2, status.Objects)
+	assert.NoError(t, cache.WaitForVersion(ctx, informer, status.ResourceVersion))
+	_, ok := cache.QueueStatsOf(informer)
+	assert.True(t, ok)
+	snapshot, err := cache.SnapshotOf(informer)
+	require.NoError(t, err)
+	defer snapshot.Close()
+	assert.Equal(t, 2, snapshot.Len())
+	_, ok = cache.SnapshotStatsOf(informer)
+	assert.True(t, ok)
 }

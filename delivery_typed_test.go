@@ -1,0 +1,194 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// typedJournal is journal for typed handlers.
+type typedJournal struct{ journal }
+
+func (j *typedJournal) OnAdd(pod *corev1.Pod, initial bool) { j.journal.OnAdd(pod, initial) }
+func (j *typedJournal) OnUpdate(old, current *corev1.Pod)   { j.journal.OnUpdate(old, current) }
+
+func (j *typedJournal) OnDelete(deleted DeletedObject[*corev1.Pod]) {
+	j.note("delete %s %s, unknown %t", deleted.GetKey(), describeOptional(deleted.OptionalObj), deleted.FinalStateUnknown != nil)
+}
+
+func describeOptional(p *corev1.Pod) string {
+	if p == nil {
+		return "nothing"
+	}
+	return describe(p)
+}
+
+// TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
+func TestDeliverTyped(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		e.source.put(pod("b", "1"))
+		synctest.Wait()
+		release := make(chan struct{})
+		handler := &typedJournal{}
+		handler.on = func(string) { <-release }
+		informer := NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
+		registration, err := informer.AddEventHandler(DeliverTyped(handler, Delivery{Name: "typed", Overflow: Coalesce}))
+		require.NoError(e, err)
+		for range 3 {
+			e.change("a", 3)
+		}
+		e.source.remove("b")
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		statistics := registration.(MeasuredRegistration).Statistics()
+		assert.Equal(e, "typed", statistics.Name)
+		assert.NotZero(e, statistics.Coalesced)
+		lines := handler.take()
+		assert.Less(e, len(lines), 5)
+		handler.take()
+		e.source.remove("a")
+		synctest.Wait()
+		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.take())
+	})
+}
+
+// TestDeliverTypedOfTombstones: what is known of a deleted object is told, as client-go's own adapter does.
+func TestDeliverTypedOfTombstones(t *testing.T) {
+	handler := &typedJournal{}
+	untyped := DeliverTyped(handler, Delivery{})
+	theirs := asClientGoAdaptsIt(t, handler)
+	for _, obj := range []any{pod("a", "1"), DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", "1")}, DeletedFinalStateUnknown{Key: "ns/a"}} {
+		untyped.OnDelete(obj)
+		ours := handler.take()
+		theirs.OnDelete(obj)
+		assert.Equal(t, handler.take(), ours)
+		assert.Len(t, ours, 1)
+	}
+	untyped.OnUpdate(pod("a", "1"), pod("a", "2"))
+	assert.Equal(t, []string{"update a1 a2"}, handler.take())
+	assert.Panics(t, func() { untyped.OnAdd(&corev1.Node{}, false) })
+	assert.Panics(t, func() { theirs.OnAdd(&corev1.Node{}, false) })
+}
+
+// TestDeliverTypedIsChecked: as Deliver is.
+func TestDeliverTypedIsChecked(t *testing.T) {
+	informer := NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
+	_, err := informer.AddEventHandler(DeliverTyped[*corev1.Pod](nil, Delivery{}))
+	assert.ErrorIs(t, err, errNilHandler)
+	_, err = informer.AddEventHandler(DeliverTyped(&typedJournal{}, Delivery{Parallel: -1}))
+	assert.ErrorIs(t, err, errBadDelivery)
+	_, err = informer.AddEventHandler(Deliver(DeliverTyped(&typedJournal{}, Delivery{}), Delivery{}))
+	assert.ErrorIs(t, err, errBadDelivery)
+	assert.Zero(t, informer.(*sharedIndexInformer).EventHandlerCount())
+}
+
+// generatedPods are the pod informers of a generated factory that makes ours.
+func generatedPods(source ListerWatcher) coreinformers.PodInformer {
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	factory.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) SharedIndexInformer {
+		return NewSharedIndexInformer(source, &corev1.Pod{}, 0, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	})
+	return factory.Core().V1().Pods()
+}
+
+// handedOut is what controller-runtime's caches hand out an informer as, more or less.
+type handedOut interface {
+	HasSynced() bool
+	HasSyncedChecker() DoneChecker
+	IsStopped() bool
+}
+
+// TestEverythingIsKnownOfWhatFactoriesHandOut: without a type assertion of the user.
+func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		pods := generatedPods(e.source)
+		go pods.Informer().RunWithContext(e.Context())
+		require.NoError(e, WaitForSync(e.Context(), pods.Informer()))
+		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
+		own := pods.Informer()
+		for name, informer := range map[string]handedOut{
+			"generated": own, "generated, typed": typed, "typed again": coreinformers.ToPodIndexInformer(own),
+			"typed twice": NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ SharedIndexInformer }{typed},
+		} {
+			status, err := StatusOf(informer)
+			require.NoError(e, err, name)
+			assert.True(e, status.Synced, name)
+			assert.Equal(e, 1, status.Objects, name)
+			_, ok := QueueStatsOf(informer)
+			assert.True(e, ok, name)
+			assertSnapshot(e, informer)
+			assert.NoError(e, WaitForVersion(e.Context(), informer, "1"), name)
+		}
+		for _, indexer := range []Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
+			assertSnapshot(e, indexer)
+			assert.NotNil(e, storeOf(indexer), "All, Len and their kin do not copy")
+			_, ok := IndexFailures(indexer)
+			assert.True(e, ok)
+		}
+	})
+}
+
+func assertSnapshot(e *exact, storeOrInformer any) {
+	name := fmt.Sprintf("%T", storeOrInformer)
+	snapshot, err := SnapshotOf(storeOrInformer)
+	require.NoError(e, err, name)
+	assert.Equal(e, 1, snapshot.Len(), name)
+	stats, ok := SnapshotStatsOf(storeOrInformer)
+	assert.True(e, ok, name)
+	assert.Equal(e, 1, stats.Open, name)
+	snapshot.Close()
+}
+
+// filtered is an indexer that shows only some of another one.
+type filtered struct{ Indexer }
+
+func (filtered) ListKeys() []string { return []string{"ns/a"} }
+
+// wrapsItself is an informer that is not ours and passes itself on.
+type wrapsItself struct{ SharedIndexInformer }
+
+func (w wrapsItself) GetController() Controller { return w }
+
+// TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than what is inside.
+func TestWhatIsNotOursIsNotSupported(t *testing.T) {
+	foreign := clientgo.NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
+	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
+	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
+		_, err := StatusOf(informer)
+		assert.ErrorIs(t, err, ErrNotSupported)
+		_, ok := QueueStatsOf(informer)
+		assert.False(t, ok)
+		assert.ErrorIs(t, WaitForVersion(t.Context(), informer, "1"), ErrNotSupported)
+	}
+	partial := filtered{NewIndexer(MetaNamespaceKeyFunc, Indexers{})}
+	require.NoError(t, partial.Add(pod("a", "1")))
+	require.NoError(t, partial.Add(pod("b", "1")))
+	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
+		_, err := SnapshotOf(store)
+		assert.ErrorIs(t, err, ErrForeignStore)
+		_, ok := SnapshotStatsOf(store)
+		assert.False(t, ok)
+	}
+	assert.Equal(t, 1, Len(partial))
+	next, stop := iter.Pull2(TypedAll[*corev1.Pod](partial))
+	defer stop()
+	key, _, _ := next()
+	assert.Equal(t, "ns/a", key)
+	_, _, more := next()
+	assert.False(t, more)
+	assert.Nil(t, storeOf(nil))
+}
