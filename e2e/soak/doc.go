@@ -20,6 +20,7 @@
 //	mixed     a read shows states of different moments, or an index has what does not belong there
 //	version   a state has not what was acknowledged up to its resourceVersion, or has what is newer
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
+//	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
 //	ledger    an acknowledged write is not in the quorum LIST
 //	stop      an informer does not stop, or calls a handler after its end
 //	leak      goroutines, sockets or memory are left at the end

@@ -213,9 +213,7 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 			continue
 		}
 		// The call that made them equal may still be running.
-		if !cache.WaitFor(ctx, "", h.registration.HasSyncedChecker()) {
-			f.report.violation("differs", h.name, "the registration has not synced: %v", context.Cause(ctx))
-		}
+		h.awaitSynced(ctx)
 		if unheard := h.coverage.settle(); len(unheard) > 0 && h.kind.lossless {
 			f.report.violation("unheard", h.name, "acknowledged, skipped by no list: %v", unheard[:min(len(unheard), 20)])
 		}

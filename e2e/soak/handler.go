@@ -4,7 +4,9 @@
 package soak
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,10 +55,12 @@ type handler struct {
 	behaviour    atomic.Pointer[behaviour]
 	calls        atomic.Int64
 	panics       atomic.Int64
+	lost         chan struct{} // closed when a call of the initial list is about to panic
+	lose         sync.Once
 }
 
 func newHandler(kind handlerKind, name string, r *report) *handler {
-	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r}
+	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r, lost: make(chan struct{})}
 	h.replica = follow.NewReplica(func(fault string) { r.violation("handler", h.name, "%s", fault) })
 	h.replica.Unordered = kind.unordered
 	return h
@@ -64,21 +68,21 @@ func newHandler(kind handlerKind, name string, r *report) *handler {
 
 // OnAdd implements ResourceEventHandler.
 func (h *handler) OnAdd(obj any, isInInitialList bool) {
-	h.call(obj, func() { h.replica.OnAdd(obj, isInInitialList) })
+	h.call(obj, isInInitialList, func() { h.replica.OnAdd(obj, isInInitialList) })
 }
 
 // OnUpdate implements ResourceEventHandler.
 func (h *handler) OnUpdate(old, obj any) {
-	h.call(obj, func() { h.replica.OnUpdate(old, obj) })
+	h.call(obj, false, func() { h.replica.OnUpdate(old, obj) })
 }
 
 // OnDelete implements ResourceEventHandler.
 func (h *handler) OnDelete(obj any) {
-	h.call(nil, func() { h.replica.OnDelete(obj) })
+	h.call(nil, false, func() { h.replica.OnDelete(obj) })
 }
 
 // call notes what is told; obj is the new state, nil for a deletion.
-func (h *handler) call(obj any, note func()) {
+func (h *handler) call(obj any, initial bool, note func()) {
 	b := h.behaviour.Load()
 	if b == nil {
 		b = &behaviour{}
@@ -97,7 +101,35 @@ func (h *handler) call(obj any, note func()) {
 	}
 	if n := h.calls.Add(1); b.panicEvery > 0 && n%b.panicEvery == 0 {
 		h.panics.Add(1)
+		if initial {
+			h.lose.Do(func() { close(h.lost); h.report.count("registrations that never sync", 1) })
+		}
 		panic("soak: a handler panics, as it was told to")
+	}
+}
+
+// awaitSynced waits until the registration counts as synced. If a call of its initial list has panicked it never may, and what
+// a registration of ours says of itself gives the reason.
+func (h *handler) awaitSynced(ctx context.Context) {
+	checker := h.registration.HasSyncedChecker()
+	select {
+	case <-checker.Done():
+	case <-h.lost:
+	case <-ctx.Done():
+	}
+	synced := cache.IsDone(checker)
+	select {
+	case <-h.lost:
+		measured, ours := h.registration.(cache.MeasuredRegistration)
+		if synced {
+			h.report.violation("synced", h.name, "the registration has synced, although a call of its initial list panicked")
+		} else if ours && (cache.WaitForSync(ctx, h.registration) == nil || measured.Statistics().SyncError == nil) {
+			h.report.violation("synced", h.name, "the registration will never sync, and does not say so")
+		}
+	default:
+		if !synced {
+			h.report.violation("synced", h.name, "the registration has not synced: %v", context.Cause(ctx))
+		}
 	}
 }
 
