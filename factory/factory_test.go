@@ -350,6 +350,25 @@ func TestResourceFactories(t *testing.T) {
 	}
 }
 
+// TestTransformThatComesTooLateIsReported: a constructor may return an informer that runs already.
+func TestTransformThatComesTooLateIsReported(t *testing.T) {
+	ctx, cancel := context.WithCancel(boundedContext(t))
+	ended := make(chan struct{})
+	f := resourceFactories(t, factory.WithTransform(func(obj any) (any, error) { return obj, nil }),
+		factory.WithConstructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+			informer := cache.NewSharedIndexInformer(lw, example, resync, indexers)
+			go func() { defer close(ended); informer.RunWithContext(ctx) }()
+			assert.True(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker()))
+			return informer
+		}))["dynamic"]
+	said := processLog.about("setting the transform", func() { f.ForResource(podsResource) })
+	cancel()
+	<-ended
+	require.Len(t, said, 1)
+	assert.Contains(t, said[0], "already started")
+	assert.Contains(t, said[0], "Resource=pods")
+}
+
 // TestInformersAreCalledByTheirResource: so that logs and errors of those that hold unstructured objects can be told apart.
 func TestInformersAreCalledByTheirResource(t *testing.T) {
 	typed, err := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).ForResource(podsResource)

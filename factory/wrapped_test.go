@@ -85,15 +85,25 @@ func TestTweakOfTheWrappedFactoryIsSaid(t *testing.T) {
 // opaque is a factory of somebody else, whose accessors are not client-go's.
 type opaque struct {
 	informers.SharedInformerFactory
+	group core.Interface
 }
 
-func (o opaque) Core() core.Interface { return opaqueGroup{o.SharedInformerFactory.Core()} }
-
-type opaqueGroup struct{ core.Interface }
+func (o opaque) Core() core.Interface { return o.group }
 
 func TestWrapOfAFactoryThatCannotBeReadSaysSo(t *testing.T) {
+	type otherFields struct {
+		core.Interface
+		namespace, tweakListOptions int
+	}
+	type noFields struct{ core.Interface }
+	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "none": nil} {
+		t.Run(name, func(t *testing.T) { testUnreadable(t, group) })
+	}
+}
+
+func testUnreadable(t *testing.T, group core.Interface) {
 	foreign := func() informers.SharedInformerFactory {
-		return opaque{informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns"))}
+		return opaque{informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns")), group}
 	}
 	keys, logged := wrappedPods(t, foreign())
 	assert.Len(t, keys, 3)

@@ -1,0 +1,208 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+)
+
+var someResources = []schema.GroupVersionResource{podsResource, nodesResource, corev1.SchemeGroupVersion.WithResource("services")}
+
+// modelStep is one call of a ResourceFactory's user.
+type modelStep struct {
+	op       string
+	resource schema.GroupVersionResource // of ForResource and Stop
+	which    int                         // start, counted back from the last, that ends
+}
+
+var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
+	return modelStep{
+		op:       rapid.SampledFrom([]string{"for", "for", "start", "start", "end", "stop", "wait", "wait", "shutdown"}).Draw(t, "op"),
+		resource: rapid.SampledFrom(someResources).Draw(t, "resource"),
+		which:    rapid.IntRange(0, 2).Draw(t, "which"),
+	}
+})
+
+// modelled is what the model knows of an informer.
+type modelled struct {
+	informer cache.SharedIndexInformer
+	start    int // which StartWithContext has started it; 0: none
+	stopped  bool
+}
+
+// model is a ResourceFactory beside what it should be like. Informers of pods never sync, because the server refuses them.
+type model struct {
+	*assert.Assertions
+	f        *factory.ResourceFactory
+	members  map[schema.GroupVersionResource]*modelled
+	starts   []context.CancelFunc // ends what one StartWithContext has started
+	shutdown bool
+}
+
+func (m *model) play(step modelStep) {
+	switch step.op {
+	case "for":
+		m.ask(step.resource)
+	case "start":
+		m.start()
+	case "end":
+		if n := len(m.starts) - step.which; n > 0 {
+			m.end(n)
+		}
+	case "stop":
+		m.stop(step.resource)
+	case "wait":
+		m.wait()
+	case "shutdown":
+		m.shutDown()
+	}
+	m.check()
+}
+
+// ask gets an informer, which is the same as before until Stop.
+func (m *model) ask(gvr schema.GroupVersionResource) {
+	informer := m.f.ForResource(gvr).Informer()
+	if known, ok := m.members[gvr]; ok {
+		m.Same(known.informer, informer)
+		return
+	}
+	m.members[gvr] = &modelled{informer: informer}
+}
+
+func (m *model) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	m.f.StartWithContext(ctx)
+	m.starts = append(m.starts, cancel)
+	for _, known := range m.members {
+		if known.start == 0 && !m.shutdown {
+			known.start = len(m.starts)
+		}
+	}
+}
+
+func (m *model) end(n int) {
+	m.starts[n-1]()
+	for _, known := range m.members {
+		known.stopped = known.stopped || known.start == n
+	}
+}
+
+func (m *model) stop(gvr schema.GroupVersionResource) {
+	known, ok := m.members[gvr]
+	m.Equal(ok, m.f.Stop(gvr))
+	if ok {
+		m.Equal(known.start != 0, known.informer.IsStopped(), "at once")
+		delete(m.members, gvr)
+	}
+}
+
+// wait has a context that has ended only if else it would wait for pods.
+func (m *model) wait() {
+	synctest.Wait()
+	want, complete, hopeful := map[schema.GroupVersionResource]bool{}, true, false
+	for gvr, known := range m.members {
+		if known.start == 0 {
+			continue
+		}
+		want[gvr] = known.informer.HasSynced()
+		m.True(want[gvr] == (gvr != podsResource) || known.stopped, "%v", gvr)
+		complete = complete && want[gvr]
+		hopeful = hopeful || !want[gvr] && !known.stopped
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if hopeful {
+		cancel()
+	}
+	got, err := m.f.WaitForCacheSyncWithContext(ctx)
+	m.Equal(want, got)
+	m.Equal(complete, err == nil, "%v", err)
+	m.Equal(hopeful, errors.Is(err, context.Canceled), "%v", err)
+	m.NotErrorIs(err, context.DeadlineExceeded)
+}
+
+func (m *model) shutDown() {
+	for n := range m.starts {
+		m.end(n + 1)
+	}
+	m.f.Shutdown()
+	m.shutdown = true
+}
+
+// check holds after every step.
+func (m *model) check() {
+	synctest.Wait()
+	for gvr, known := range m.members {
+		started := known.informer.(interface{ HasStarted() bool }).HasStarted()
+		m.Equal(known.start != 0, started, "%v", gvr)
+		m.Equal(known.stopped, known.informer.IsStopped(), "%v", gvr)
+	}
+}
+
+// faults takes what assertions say.
+type faults []string
+
+func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+// TestResourceFactoryAgainstModel makes random calls.
+func TestResourceFactoryAgainstModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(anyModelStep, 0, 20).Draw(r, "steps")
+		var found faults
+		synctest.Test(t, func(t *testing.T) {
+			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+			refusePods(client)
+			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modelled{}, nil, false}
+			for _, step := range steps {
+				m.play(step)
+			}
+			m.shutDown()
+		})
+		if len(found) > 0 {
+			r.Fatal(found)
+		}
+	})
+}
+
+// TestResourceFactoryConcurrently: all methods at once, for the race detector, and for deadlocks.
+func TestResourceFactoryConcurrently(t *testing.T) {
+	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
+	f := factory.Dynamic(client, 0)
+	ctx, cancel := context.WithCancel(boundedContext(t))
+	var callers sync.WaitGroup
+	const rounds = 50
+	for _, gvr := range someResources {
+		callers.Go(func() {
+			for range rounds {
+				f.ForResource(gvr)
+				f.StartWithContext(ctx)
+				synced, _ := f.WaitForCacheSyncWithContext(ctx) // an informer of another caller may have been stopped meanwhile
+				assert.NotEmpty(t, slices.Collect(maps.Keys(synced)))
+				assert.True(t, f.Stop(gvr))
+			}
+		})
+	}
+	callers.Wait()
+	assert.NoError(t, ctx.Err())
+	cancel()
+	f.Shutdown()
+}
