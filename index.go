@@ -50,7 +50,7 @@ func (m *threadSafeMap) indexFailed(f table.IndexFailure) {
 	case m.onFailure != nil:
 		m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
 	case !m.panics:
-		utilruntime.HandleError(err)
+		utilruntime.HandleError(discreet(err))
 	}
 	if m.panics {
 		panic(err)

@@ -29,10 +29,10 @@ type processFailures struct {
 func (f *processFailures) report(ctx context.Context, err error) {
 	f.mu.Lock()
 	f.mu.count++
-	f.mu.last = err
+	f.mu.last = kept(discreet(err))
 	f.mu.Unlock()
 	if f.hook == nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Failed to process changes popped from the queue")
+		utilruntime.HandleErrorWithContext(ctx, discreet(err), "Failed to process changes popped from the queue")
 		return
 	}
 	f.hook(ctx, err)

@@ -89,7 +89,7 @@ func (t *transformer) note(key string, err error) {
 	}
 	t.mu.behind[key] = struct{}{}
 	t.mu.failed++
-	t.mu.last = err
+	t.mu.last = kept(discreet(err))
 }
 
 // forget notes that an object is gone, or never came.
@@ -159,7 +159,7 @@ func (q *recordQueue) stage(objects []any) (*replacement, error) {
 		case err == nil:
 			r.keys, r.versions, r.objects = append(r.keys, rec.key), append(r.versions, rec.version), append(r.objects, rec.object)
 		case q.transform.keepCached:
-			utilruntime.HandleErrorWithLogger(q.logger, err, "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
 			r.kept = append(r.kept, rec.key)
 		default:
 			return nil, err

@@ -319,7 +319,7 @@ func (q *recordQueue) tombstone(key string) record {
 	obj, exists, err := q.known.GetByKey(key)
 	switch {
 	case err != nil:
-		utilruntime.HandleErrorWithLogger(q.logger, err, "No last state for a deleted object: lookup failed", "key", key)
+		utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "No last state for a deleted object: lookup failed", "key", key)
 		obj = nil
 	case !exists:
 		q.logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
@@ -344,7 +344,7 @@ func (r *record) lastState() any {
 func (q *recordQueue) syncOf(key string) (rec record, ok bool) {
 	obj, exists, err := q.known.GetByKey(key)
 	if err != nil {
-		utilruntime.HandleErrorWithLogger(q.logger, err, "Object left out of a resync: lookup failed", "key", key)
+		utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "Object left out of a resync: lookup failed", "key", key)
 		return record{}, false
 	}
 	if !exists {

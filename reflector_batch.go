@@ -132,6 +132,6 @@ func (m *machine) handOver(ctx context.Context) {
 // reportRefused reports a change that the store would not have.
 func (r *reflector) reportRefused(ctx context.Context, err error, event, obj any) {
 	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
-	utilruntime.HandleErrorWithContext(ctx, err, "Unable to write a watch event to the store", "reflector", r.name,
+	utilruntime.HandleErrorWithContext(ctx, discreet(err), "Unable to write a watch event to the store", "reflector", r.name,
 		"type", r.typeDescription, "event", event, "object", klog.KObj(accessor))
 }

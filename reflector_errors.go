@@ -79,30 +79,6 @@ func isInternalError(err error) bool {
 	return apierrors.IsInternalError(err)
 }
 
-// missingMark is where the text of apimachinery's error about an object without kind or version goes on with the object.
-const missingMark = " is missing in '"
-
-// discreetError is an error with a text that does not quote objects.
-type discreetError struct {
-	text  string
-	cause error
-}
-
-func (e *discreetError) Error() string { return e.text }
-func (e *discreetError) Unwrap() error { return e.cause }
-
-// discreet returns err with a text that may be logged: without the object, or the whole list, that could not be decoded.
-func discreet(err error) error {
-	if err == nil {
-		return nil
-	}
-	text, _, quotes := strings.Cut(err.Error(), missingMark)
-	if !quotes {
-		return err
-	}
-	return &discreetError{text: text + " is missing, in an object that is not shown", cause: err}
-}
-
 // errorOf makes an error of the object of an Error event. An object that is no Status is described by its type alone.
 func errorOf(obj runtime.Object) error {
 	if isNil(obj) {
@@ -113,7 +89,7 @@ func errorOf(obj runtime.Object) error {
 	if errors.As(err, &unexpected) {
 		return fmt.Errorf("watch error event with an object of type %T", obj)
 	}
-	return discreet(err)
+	return discreetAnswer(err)
 }
 
 // isNil tells whether v is nil or an interface around a nil pointer, which would pass for an object.

@@ -36,6 +36,6 @@ func TestErrorsDoNotQuoteWhatHasNoKind(t *testing.T) {
 		assert.True(t, apierrors.IsInternalError(watched), "what the error is stays")
 	}
 	other := errors.New("other")
-	assert.Same(t, other, discreet(other))
-	assert.NoError(t, discreet(nil))
+	assert.Same(t, other, discreetAnswer(other))
+	assert.NoError(t, discreetAnswer(nil))
 }

@@ -54,7 +54,7 @@ func (e expectation) admit(obj runtime.Object) error {
 	}
 	if e.gvk != nil {
 		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
-			return fmt.Errorf("object is of kind %v, not %v", got, *e.gvk)
+			return fmt.Errorf("object is of kind %v, not %v", shortened(got.String()), *e.gvk)
 		}
 	}
 	if e.usable {
@@ -88,7 +88,7 @@ func (e expectation) admitNamespace(obj metav1.Object) error {
 		return nil // without a look at the object, which may be far away in memory
 	}
 	if got := obj.GetNamespace(); got != "" && got != e.namespace {
-		return fmt.Errorf("object is of namespace %q, not %q", got, e.namespace)
+		return fmt.Errorf("object is of namespace %q, not %q", shortened(got), e.namespace)
 	}
 	return nil
 }

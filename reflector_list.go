@@ -154,7 +154,7 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 	if err == nil && isNil(page) {
 		return nil, errNoList
 	}
-	return page, discreet(err)
+	return page, discreetAnswer(err)
 }
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
@@ -182,9 +182,9 @@ func (r *reflector) stagePage(ctx context.Context, into *fetched, page runtime.O
 	r.reportForeign(ctx, foreign)
 	switch {
 	case refused != nil:
-		return nil, fmt.Errorf("unable to sync list result: %w", refused)
+		return nil, fmt.Errorf("unable to sync list result: %w", discreet(refused))
 	case err != nil:
-		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, err)
+		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, discreetAnswer(err))
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
 }
@@ -219,7 +219,7 @@ func (r *reflector) reportForeign(ctx context.Context, f foreignItems) {
 // publish makes the list the content of the store, and its version the position.
 func (r *reflector) publish(got fetched) error {
 	if err := got.stage.publish(got.version); err != nil {
-		return fmt.Errorf("unable to sync list result: %w", err)
+		return fmt.Errorf("unable to sync list result: %w", discreet(err))
 	}
 	r.position.advance(got.version)
 	return nil

@@ -72,6 +72,7 @@ func (p *reflectorReport) event(now time.Time) { p.heard.Store(now.UnixNano()) }
 // failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
 // after the watch-list that it replaces, is one failure.
 func (p *reflectorReport) failed(err error) {
+	err = kept(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.err, p.mu.errAt = err, p.mu.clock.Now()
@@ -125,6 +126,7 @@ func (p *reflectorReport) silent() {
 
 // giveUp notes that the error policy stopped the reflector because of err.
 func (p *reflectorReport) giveUp(err error) {
+	err = kept(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.err, p.mu.stopped, p.mu.phase = err, true, PhaseStopped

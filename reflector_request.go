@@ -146,7 +146,7 @@ func (m *machine) open(ctx context.Context, options metav1.ListOptions) (s *stre
 		m.r.report.watches.Add(1)
 		w, err := m.r.lists.WatchWithContext(ctx, options)
 		if err != nil {
-			return nil, err
+			return nil, discreetAnswer(err)
 		}
 		if isNil(w) {
 			return nil, errNoStream

@@ -47,7 +47,7 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 	if t.r.shouldResync == nil || t.r.shouldResync() {
 		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.r.name)
 		if err := t.r.store.Resync(); err != nil {
-			return &resyncError{cause: err}
+			return &resyncError{cause: discreet(err)}
 		}
 	}
 	t.arm()

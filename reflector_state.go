@@ -114,7 +114,7 @@ func (s *stateStage) transform() error {
 			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.key, rec.object, b.Former[i], rec.version
 			n++
 		case core.transform.keepCached:
-			utilruntime.HandleErrorWithLogger(core.logger, err, "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			utilruntime.HandleErrorWithLogger(core.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
 			s.kept = append(s.kept, rec.key)
 		default:
 			return err

@@ -44,7 +44,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	}
 	if err := staged.publish(version); err != nil {
 		m.dropStream()
-		return m.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", err))
+		return m.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", discreet(err)))
 	}
 	m.r.position.advance(version)
 	m.r.logSlow(ctx, "watch-list", started)
@@ -82,11 +82,11 @@ func (m *machine) collect(ctx context.Context, staged stage) (version string, er
 			err = staged.put(c.obj)
 		}
 		if _, foreign := staged.(*staging); !foreign && err != nil {
-			refused = fmt.Errorf("unable to sync watch-list result: %w", err)
+			refused = fmt.Errorf("unable to sync watch-list result: %w", discreet(err))
 			return true
 		}
 		if err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Unable to stage a watch-list event", "reflector", m.r.name,
+			utilruntime.HandleErrorWithContext(ctx, discreet(err), "Unable to stage a watch-list event", "reflector", m.r.name,
 				"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
 		}
 		return c.endsInitialEvents()

@@ -91,7 +91,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		p.KeyFunc = DeletionHandlingMetaNamespaceKeyFunc
 	}
 	if p.OnGiveUp == nil {
-		p.OnGiveUp = func(_ any, err error) { utilruntime.HandleError(err) }
+		p.OnGiveUp = func(_ any, err error) { utilruntime.HandleError(discreet(err)) }
 	}
 	if p.Stats == nil {
 		p.Stats = &RetryStats{}

@@ -23,7 +23,8 @@ type Status struct {
 	// Synced tells whether the first list is in the store.
 	Synced bool
 	// LastError is the last error of a request or a watch, nil if there was none. It stays when requests succeed again:
-	// Attempts tells. Errors that are part of a working connection, as the end of a watch, do not count.
+	// Attempts tells. Errors that are part of a working connection, as the end of a watch, do not count. It is the error
+	// as it was, but for parts that hold an object or are larger than 4 KiB: errors.Is and errors.As find the others.
 	LastError error
 	// LastErrorAt is when LastError came; zero if there was none.
 	LastErrorAt time.Time

@@ -75,39 +75,109 @@ func TestAContentLengthAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestContentsStayOutOfLogs: whatever is wrong with what a server sends, its contents are not logged up to verbosity 4.
-func TestContentsStayOutOfLogs(t *testing.T) {
-	const secret = "kinformer-secret-content"
-	object := func(kind string) string {
-		return fmt.Sprintf(`{%s"metadata":{"name":"b","namespace":"ns","resourceVersion":"901"},"data":{"password":%q}}`, kind, secret)
-	}
-	pod, other := object(`"kind":"Pod","apiVersion":"v1",`), object(`"kind":"Secret","apiVersion":"v1",`)
+const (
+	secret = "hunter2-hunter2" // is nowhere in what is right
+	digits = "31337.31337"
+)
+
+// secretPod is a pod with more fields in its metadata, and more beside them.
+func secretPod(inMeta, beside string) string {
+	return `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","resourceVersion":"901"` + inMeta + `}` + beside + `}`
+}
+
+// secretBodies are objects with secrets, right ones, and such as decoders stumble over where the secret is, or near it.
+func secretBodies() map[string]string {
 	bodies := map[string]string{
-		"right":            pod,
-		"another type":     other,
-		"unknown type":     object(`"kind":"X","apiVersion":"y/v1",`),
-		"no version":       object(`"kind":"Pod",`),
-		"no kind":          object(""),
-		"broken":           pod[:len(pod)-3],
-		"metadata of text": `{"kind":"Pod","apiVersion":"v1","metadata":"` + secret + `"}`,
-		"labels of text":   `{"kind":"Pod","apiVersion":"v1","metadata":{"labels":"` + secret + `"}}`,
+		"right":      secretPod("", `,"data":{"password":"SECRET"}`),
+		"other type": strings.Replace(secretPod("", `,"data":{"password":"SECRET"}`), "Pod", "Secret", 1),
+		"no version": strings.Replace(secretPod("", `,"data":{"password":"SECRET"}`), `"apiVersion":"v1",`, "", 1),
+		"no kind":    strings.Replace(secretPod("", `,"data":{"it's":"SECRET"}`), `"kind":"Pod",`, "", 1),
+		"no type":    `{"metadata":{"name":"b"},"data":{"password":"SECRET"}}`,
+		"no name":    `{"kind":"Pod","apiVersion":"v1","metadata":{"labels":{"a":"SECRET"}},"spec":{"nodeName":"SECRET"}}`,
+		"broken":     `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"SECRET`,
+		"no quotes":  `{"kind":"Pod","apiVersion":"v1","metadata":{"name":SECRET}}`,
+		"bad escape": `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"SECRET\x"}}`,
+		"bad UTF-8":  "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"SECRET\xff\x01\"}}",
+		"table":      `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":["SECRET"]}`,
+		"status":     `{"kind":"Status","apiVersion":"v1","metadata":{},"message":{"SECRET":1}}`,
+		"text":       `"SECRET"`, "number": "NUMBER", "array": `["SECRET"]`, "HTML": `<html>SECRET</html>`,
+		"YAML": "kind: Pod\napiVersion: v1\nmetadata:\n  name: SECRET\n  creationTimestamp: SECRET\n",
+	}
+	for _, field := range []string{
+		"creationTimestamp", "deletionTimestamp", "managedFields", "generation", "deletionGracePeriodSeconds", "labels", "annotations",
+		"ownerReferences", "finalizers", "name", "resourceVersion", "uid",
+	} {
+		for kind, value := range map[string]string{"text": `"SECRET"`, "number": "NUMBER", "object": `{"SECRET":"SECRET"}`, "array": `["SECRET"]`} {
+			bodies[field+" of "+kind] = secretPod(`,"`+field+`":`+value, "")
+		}
+	}
+	for _, field := range []string{
+		`"managedFields":[{"time":"SECRET"}]`, `"managedFields":[{"fieldsV1":"SECRET"}]`, `"labels":{"a":{"x":"SECRET"}}`, `"labels":{"SECRET":NUMBER}`,
+		`"ownerReferences":[{"controller":"SECRET"}]`,
+	} {
+		bodies["metadata "+field] = secretPod(","+field, "")
+	}
+	for _, field := range []string{
+		`"metadata":"SECRET"`, `"metadata":["SECRET"]`, `"spec":"SECRET"`, `"spec":{"containers":"SECRET"}`, `"spec":{"hostNetwork":"SECRET"}`,
+		`"spec":{"containers":[{"ports":[{"containerPort":"SECRET"}]}]}`, `"spec":{"containers":[{"resources":{"limits":{"cpu":"SECRET"}}}]}`,
+		`"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":NUMBER}}}]}`, `"status":{"startTime":"SECRET"}`, `"status":{"startTime":NUMBER}`,
+	} {
+		bodies[field] = secretPod("", ","+field)
 	}
 	for name, body := range bodies {
+		bodies[name] = strings.NewReplacer("SECRET", secret, "NUMBER", digits).Replace(body)
+	}
+	return bodies
+}
+
+// followQuietly fails if what is logged up to verbosity 4, or what the status says in the end, has a secret.
+func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
+	t.Helper()
+	var logs bytes.Buffer
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&logs), textlogger.Verbosity(4))))
+	defer klog.ClearLogger()
+	followWire(t, kind, w)
+	for _, text := range []string{logs.String(), w.status.String(), fmt.Sprint(w.status.LastError, w.status.Degraded)} {
+		if strings.Contains(text, secret) || strings.Contains(text, digits) {
+			t.Errorf("%s: %s: %s", kind.name, what, text)
+		}
+	}
+}
+
+// TestContentsStayOutOfLogs: whatever is wrong with what a server sends, its contents are not logged, and the status does
+// not quote them.
+func TestContentsStayOutOfLogs(t *testing.T) {
+	for name, body := range secretBodies() {
 		for _, kind := range wireKinds {
+			if strings.HasSuffix(kind.name, "protobuf") {
+				continue
+			}
 			for how, w := range map[string]*wire{
 				"watch":             {frames: []byte(`{"type":"ADDED","object":` + body + `}`)},
+				"error event":       {frames: []byte(`{"type":"ERROR","object":` + body + `}`)},
 				"list without kind": {list: []byte(`{"apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
 				"list":              {list: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
+				"object":            {list: []byte(body)},
 			} {
-				if strings.HasSuffix(kind.name, "protobuf") {
-					continue
-				}
-				var logs bytes.Buffer
-				klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&logs), textlogger.Verbosity(4))))
 				w.mu.watches = -1 // the frames are those of the watch after the list
-				followWire(t, kind, w)
-				klog.ClearLogger()
-				assert.NotContains(t, logs.String(), secret, "%s: %s of %s", kind.name, how, name)
+				followQuietly(t, kind, w, how+" of "+name)
+			}
+		}
+	}
+}
+
+// TestTextsStayOutOfLogs: nor is the text of an answer that is none of an API server.
+func TestTextsStayOutOfLogs(t *testing.T) {
+	for _, code := range []int{400, 403, 404, 406, 418, 429, 500, 503} {
+		for _, mime := range []string{"text/plain", "application/json", "broken/"} {
+			for _, body := range []string{`<p class="x">` + secret + `</p>`, `{"error":"` + secret + `"}`} {
+				for _, kind := range wireKinds {
+					what := fmt.Sprintf("%d, %s: %s", code, mime, body)
+					list, watch := &wire{code: code, mime: mime, list: []byte(body)}, &wire{code: code, mime: mime, frames: []byte(body)}
+					watch.mu.watches = -1
+					followQuietly(t, kind, list, "list: "+what)
+					followQuietly(t, kind, watch, "watch: "+what)
+				}
 			}
 		}
 	}

@@ -76,7 +76,10 @@ type wire struct {
 	kind         wireKind
 	list, frames []byte
 	claim        int64         // the Content-Length of these answers; 0: none
+	code         int           // the HTTP status of these answers; 0: 200
+	mime         string        // the Content-Type of these answers; "": the right one
 	settled      chan struct{} // closed when somebody watches the right state
+	status       cache.Status  // of the informer, in the end
 
 	mu struct {
 		sync.Mutex
@@ -95,7 +98,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer w.mu.Unlock()
 	if r.URL.Query().Get("watch") == "" {
 		if w.mu.lists++; w.mu.lists == 1 && w.list != nil {
-			return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.list))), nil
+			return w.given(r, w.list), nil
 		}
 		w.mu.right = w.frames == nil || w.mu.watches > 0
 		return w.encoded(r, http.StatusOK, w.final())
@@ -103,7 +106,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.watches++
 	switch {
 	case w.mu.watches == 1 && w.frames != nil:
-		return w.answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(w.frames))), nil
+		return w.given(r, w.frames), nil
 	case !w.mu.right || r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
 		status := apierrors.NewResourceExpired("too old").ErrStatus
 		return w.encoded(r, int(status.Code), &status)
@@ -115,6 +118,19 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return w.answer(r, http.StatusOK, silentBody{r.Context()}), nil
 	}
+}
+
+// given is one of the given answers.
+func (w *wire) given(r *http.Request, body []byte) *http.Response {
+	code := http.StatusOK
+	if w.code != 0 {
+		code = w.code
+	}
+	response := w.answer(r, code, io.NopCloser(bytes.NewReader(body)))
+	if w.mime != "" {
+		response.Header.Set("Content-Type", w.mime)
+	}
+	return response
 }
 
 func (w *wire) encoded(r *http.Request, code int, obj runtime.Object) (*http.Response, error) {
@@ -208,6 +224,8 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		case <-time.After(time.Hour):
 			t.Error("no watch of the right state within an hour")
 		}
+		w.status, err = cache.StatusOf(informer)
+		require.NoError(t, err)
 		cancel()
 		<-ended
 		checkFinal(t, informer.GetIndexer(), handler)
