@@ -118,8 +118,13 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 	return got, nil
 }
 
-// maxAnnounced bounds the memory that is made ready because a server says that so many items follow.
-const maxAnnounced = 1 << 20
+// These bound the memory that is made ready because a server says that so many items follow: 86 B each. What a page announces
+// is believed up to so many times its own length, so that one item makes room for 22 KB at most, and a page of 500, as it is asked
+// for, for 128,000 items; beyond that the room grows by doubling.
+const (
+	announcedPerItem = 256
+	maxAnnounced     = 1 << 20
+)
 
 // announcedItems is how many items a list has, as far as its first page tells: servers do not say what follows if the
 // request has a selector.
@@ -129,7 +134,7 @@ func announcedItems(page runtime.Object) int {
 	if err != nil || accessor.GetRemainingItemCount() == nil {
 		return n
 	}
-	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), maxAnnounced))
+	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), int64(n)*announcedPerItem, maxAnnounced))
 }
 
 // pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise lists at "" and "0"

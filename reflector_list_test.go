@@ -123,7 +123,8 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is believed up to a bound.
+// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is believed up to a bound,
+// which for a short page is a low one.
 func TestAnnouncedItems(t *testing.T) {
 	page := func(remaining *int64) apiruntime.Object {
 		list := podList("5", podAt("a", "1"), podAt("b", "1"))
@@ -131,10 +132,40 @@ func TestAnnouncedItems(t *testing.T) {
 		return list
 	}
 	assert.Equal(t, 2, announcedItems(page(nil)))
-	for remaining, want := range map[int64]int{0: 2, 40: 42, -7: 2, math.MaxInt64: 2 + maxAnnounced} {
+	for remaining, want := range map[int64]int{0: 2, 40: 42, -7: 2, 2 * announcedPerItem: 2 + 2*announcedPerItem, math.MaxInt64: 2 + 2*announcedPerItem} {
 		assert.Equal(t, want, announcedItems(page(&remaining)))
 	}
 	assert.Zero(t, announcedItems(podAt("no list", "1")))
+
+	long, remaining := &v1.PodList{Items: make([]v1.Pod, 500)}, int64(100_000)
+	long.RemainingItemCount = &remaining
+	assert.Equal(t, 100_500, announcedItems(long), "what servers with 100,000 objects say")
+	long, remaining = &v1.PodList{Items: make([]v1.Pod, 5000)}, math.MaxInt64
+	long.RemainingItemCount = &remaining
+	assert.Equal(t, 5000+maxAnnounced, announcedItems(long))
+}
+
+// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to nothing.
+func TestRoomForAShortPage(t *testing.T) {
+	reports(t)
+	var before, after runtime.MemStats
+	remaining, page := int64(math.MaxInt64), podList("5", podAt("a", "1"))
+	page.RemainingItemCount, page.Continue = &remaining, "next"
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+			if o.Continue != "" {
+				return nil, errForbidden
+			}
+			return page, nil
+		}}
+		runtime.ReadMemStats(&before)
+		stop := running(t, informerOf(server))
+		synctest.Wait()
+		stop()
+		runtime.ReadMemStats(&after)
+		assert.Len(t, server.asked(), 2)
+	})
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
 // TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.
