@@ -46,7 +46,8 @@ func (d ErrorDecision) stops(synced bool) bool { return d.StopEvenIfSynced || d.
 
 // StopOnForbidden is an ErrorPolicy that stops the informer when the server says 403 before the first list is there: for
 // programs that should rather fail at their start than wait for a permission. A 403 that comes later, as while somebody
-// rewrites the rules, is waited through, with the backoff.
+// rewrites the rules, is waited through, with the backoff. Who waits in WaitForSync is told at once; a framework that waits in
+// its own way, as controller-runtime does for two minutes, is to be ended by the handler of WithStopHandler.
 func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
 	return ErrorDecision{Stop: apierrors.IsForbidden(err)}
 }

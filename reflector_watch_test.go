@@ -306,3 +306,46 @@ func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
 		})
 	}
 }
+
+// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and so it is asked for in
+// pages, as client-go asks for it, also after a list that was not. Where whole states are streamed, it is streamed.
+func TestTheNewestStateComesInPages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		noStream bool
+		want     []string
+	}{
+		"listed": {true, []string{
+			"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "list rv= limit=500", "watch rv=9",
+		}},
+		"streamed, once streams work": {false, []string{
+			"stream rv=", "list rv=0 limit=500", "watch rv=5", "stream rv=5", "list rv=5 limit=0", "watch rv=5", "stream rv=",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &fakeServer{noStream: tc.noStream}
+				server.list = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					if o.ResourceVersion == "" {
+						return podList("9"), nil
+					}
+					return podList("5"), nil
+				}
+				server.watch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					switch {
+					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
+						return nil, errExpired
+					case o.SendInitialEvents != nil && n < 5:
+						return nil, errForbidden
+					case o.SendInitialEvents != nil:
+						return sent(endMark("9")).open(), nil
+					}
+					return watch.NewFake(), nil
+				}
+				stop := running(t, informerOf(server))
+				time.Sleep(time.Minute)
+				stop()
+				assert.Equal(t, tc.want, server.asked())
+			})
+		})
+	}
+}
