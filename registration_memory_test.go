@@ -29,6 +29,7 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kept, objects := runAndStop(t, keep)
 				alive := 0
+				synctest.Wait() // a goroutine that has nothing more to do may still have objects on its stack
 				runtime.GC()
 				for _, obj := range objects {
 					if obj.Value() != nil {

@@ -30,7 +30,8 @@ type Options struct {
 	Count int
 	// Dir is where the rewritten tests are written and left. Empty means a temporary directory that is removed.
 	Dir string
-	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 10 minutes and 1 minute.
+	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 30 minutes and 5
+	// minutes, so that a machine that is busy with something else gets there.
 	Timeout, TimeoutListed time.Duration
 	// Verbose prints the tests' output as it comes, and the helpers dropped.
 	Verbose bool
@@ -45,10 +46,10 @@ func (o Options) withDefaults() Options {
 		o.Target = Targets()[0]
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Minute
+		o.Timeout = 30 * time.Minute
 	}
 	if o.TimeoutListed == 0 {
-		o.TimeoutListed = time.Minute
+		o.TimeoutListed = 5 * time.Minute
 	}
 	o.Count = max(o.Count, 1)
 	return o

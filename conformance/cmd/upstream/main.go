@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	modes := flags.String("modes", "", "run only these modes (alias, rig), separated by commas")
 	flags.IntVar(&o.Count, "count", 1, "run the tests that are to pass `n` times")
 	flags.StringVar(&o.Dir, "keep", "", "write the rewritten tests into this empty `directory` and leave them there")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "bound of one suite (default 10m)")
+	flags.DurationVar(&o.Timeout, "timeout", 0, "bound of one suite (default 30m)")
 	flags.BoolVar(&o.Verbose, "v", false, "print the tests' output")
 	flags.BoolVar(&o.DropsOnly, "n", false, "only say which tests are kept and dropped")
 	if err := flags.Parse(args); err != nil {
