@@ -133,17 +133,13 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.refuse(c.unfit)
 	c.report.end()
 	c.config.Queue.Close()
-	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.typeDescription())
-	c.tuning.tellStopped(ctx, c.typeDescription(), c.unfit)
+	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
+	c.tuning.tellStopped(ctx, c.resourceName(), c.unfit)
 	return true
 }
 
-// typeDescription says in words what is followed.
-func (c *controller) typeDescription() string {
-	if c.config.ObjectDescription != "" {
-		return c.config.ObjectDescription
-	}
-	return describeType(c.config.ObjectType)
+func (c *controller) resourceName() string {
+	return resourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType)
 }
 
 func (c *controller) start(ctx context.Context) *reflector {
@@ -152,7 +148,7 @@ func (c *controller) start(ctx context.Context) *reflector {
 		listerWatcher:     c.config.ListerWatcher,
 		expectedType:      c.config.ObjectType,
 		typeDescription:   c.config.ObjectDescription,
-		resource:          resourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType),
+		resource:          c.resourceName(),
 		store:             c.config.Queue,
 		resyncPeriod:      c.config.FullResyncPeriod,
 		shouldResync:      c.config.ShouldResync,

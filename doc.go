@@ -40,8 +40,9 @@
 //
 // # When something is wrong
 //
-// StatusOf says what an informer does, since when it has not heard of the server, and what its last error was. WaitForSync
-// waits like WaitFor and returns the errors of the informers that have not synced. WaitForVersion waits until the store has
+// StatusOf says what an informer does and for how long, how its connection is and was, and what its last error was; it prints
+// as one line. A server that is out of reach for some seconds is a warning in the log, and so is a handler that has Run wait.
+// WaitForSync waits like WaitFor and says why informers have not synced. WaitForVersion waits until the store has
 // come to a version, as to that of an own write. An ErrorPolicy (WithErrorPolicy) decides which errors are worth a retry.
 //
 // # The way of an event

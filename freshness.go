@@ -55,10 +55,20 @@ func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() 
 
 var errNotReached = errors.New("the informer has stopped")
 
+// notReached is an error that is cause and the informer's own, whose text the status gives.
 func (i *inspection) notReached(rv string, cause error) error {
-	return fmt.Errorf("waiting for version %s of %s, which is %v: %w",
-		rv, i.HasSyncedChecker().Name(), i.status(), errors.Join(cause, i.report.cause()))
+	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, i.HasSyncedChecker().Name(), i.status(), cause)
+	return &toldError{text, errors.Join(cause, i.report.cause())}
 }
+
+// toldError is an error with a text of its own.
+type toldError struct {
+	text  string
+	cause error
+}
+
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.cause }
 
 // freshness tells which version the server vouches for has arrived in an informer's store. The consumer of the queue
 // notes what it has applied; while nobody waits that costs a look at each record's type.

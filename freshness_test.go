@@ -113,7 +113,8 @@ func TestWaitForVersionErrors(t *testing.T) {
 		err := WaitForVersion(ctx, informer, "7")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errForbidden)
-		assert.Contains(t, err.Error(), "backing off (list)")
+		assert.Contains(t, err.Error(), "backing off for 1ms (list)")
+		assert.NotContains(t, err.Error(), "\n", "one line of a log")
 
 		require.ErrorIs(t, WaitForVersion(t.Context(), informer, "7"), ErrNotComparable, "the server's versions are no numbers")
 	})

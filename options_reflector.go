@@ -40,6 +40,7 @@ type reflectorTuning struct {
 	reuse    ReuseMode
 	// namespace is that of all objects; "": any.
 	namespace string
+	outages   *outageLines // nil: those of the process
 }
 
 func (t *reflectorTuning) check(bad *faults) {

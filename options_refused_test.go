@@ -78,9 +78,8 @@ func doesNotRun(t *testing.T, informer Controller, why error) {
 	require.NoError(t, err)
 	assert.Equal(t, PhaseStopped, status.Phase)
 	require.ErrorIs(t, status.LastError, why)
-	if assert.Len(t, status.Degraded, 1) {
-		assert.Contains(t, status.Degraded[0], "it cannot run: ")
-	}
+	assert.Equal(t, []string{"it cannot run"}, status.Degraded)
+	assert.Contains(t, status.String(), why.Error())
 	assert.False(t, informer.HasSynced())
 	assert.ErrorIs(t, WaitForSync(t.Context(), informer), why)
 	if err := WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, ErrNotSupported) { // with a store of the user's

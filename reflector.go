@@ -173,6 +173,7 @@ func (r *reflector) run(ctx context.Context) {
 	if r.tuning.jitter > 0 {
 		m.phase = m.restAfterRound(rand.N(r.tuning.jitter))
 	}
+	defer m.outage.end()
 	defer m.close()
 	for m.phase != stopped {
 		m.stepOrCrash(ctx)
@@ -190,6 +191,7 @@ func (r *reflector) listAndWatch(ctx context.Context) error {
 		result = err
 		return stopped
 	}
+	defer m.outage.end()
 	defer m.close()
 	for m.phase != stopped {
 		m.step(ctx)

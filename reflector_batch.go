@@ -80,7 +80,7 @@ func (m *machine) receive(ctx context.Context, s *stream, event watch.Event, ope
 	s.received++
 	c, err := m.r.expects.vet(event)
 	if err != nil {
-		m.r.report.dropped(1)
+		m.r.report.dropped(1, err)
 		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", m.r.name, "type", m.r.typeDescription, "event", event.Type)
 		return false, nil
 	}

@@ -26,6 +26,8 @@ var (
 	errIdle = errors.New("watch is silent")
 	// errNoAnswer tells that a request ended its goroutine instead of returning.
 	errNoAnswer = errors.New("the ListerWatcher did not return")
+	// errNoConnection tells that client-go has opened a watch without a server: its connection broke, or took too long.
+	errNoConnection = errors.New("no connection for a watch, or not in time")
 	// errNoStream tells that a watch returned neither a stream nor an error.
 	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
 	// errNoList tells that a list returned neither a list nor an error.

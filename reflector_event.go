@@ -42,6 +42,8 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 			if err := m.resync.fire(ctx); err != nil {
 				return err
 			}
+		case <-m.outage.C():
+			m.outage.ring(ctx)
 		case <-quiet.C():
 			if freed != nil {
 				quiet.restart(s)

@@ -89,7 +89,9 @@ func TestAListWithForeignItems(t *testing.T) {
 			assert.Contains(t, reported()[0], tc.says)
 			assert.NotContains(t, reported()[0], "hush")
 			assert.EqualValues(t, 1, report.status().Dropped)
-			assert.Equal(t, []string{"1 objects of another type or namespace left out"}, report.status().Degraded)
+			require.Len(t, report.status().Degraded, 1)
+			assert.Contains(t, report.status().Degraded[0], "1 object of another type or namespace left out: ")
+			assert.Contains(t, report.status().Degraded[0], tc.says)
 		})
 	}
 }
@@ -132,7 +134,7 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		assert.EqualValues(t, 2, status().Dropped)
 		w.events <- watch.Event{Type: watch.Added, Object: other}
 		assert.EqualValues(t, 3, status().Dropped)
-		assert.Equal(t, []string{"3 objects of another type or namespace left out"}, status().Degraded)
+		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, status().Degraded)
 		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 
 		server.list = listOf(podList("8", podIn("ns", "a", "1")))

@@ -31,11 +31,12 @@ func (m *machine) list(ctx context.Context) reflectorPhase {
 		return stopped
 	}
 	if err == nil {
+		m.outage.over(ctx)
 		err = m.r.publish(got)
 	}
 	m.r.logSlow(ctx, "LIST", started)
 	if err != nil {
-		m.r.report.failed(err)
+		m.failed(ctx, err)
 		return m.endRound(ctx, err)
 	}
 	if got.version == before {
@@ -217,7 +218,7 @@ func (r *reflector) reportForeign(ctx context.Context, f foreignItems) {
 	if f.n == 0 {
 		return
 	}
-	r.report.dropped(f.n)
+	r.report.dropped(f.n, f.first)
 	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.name, "type", r.typeDescription, "items", f.n)
 }
 

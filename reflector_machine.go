@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -56,6 +57,7 @@ type machine struct {
 	roundOver func(ctx context.Context, err error) reflectorPhase
 
 	collected collected // what apply has taken and handOver will give
+	outage    outage
 
 	// What follows belongs to the round and is reset at its end.
 
@@ -74,7 +76,7 @@ type pause struct {
 }
 
 func newMachine(r *reflector) *machine {
-	return &machine{r: r, phase: r.begin(), resync: resyncTimer{r: r}}
+	return &machine{r: r, phase: r.begin(), resync: resyncTimer{r: r}, outage: outage{r: r}}
 }
 
 // step does the work of the present phase and goes to the next one. It returns at once when ctx ends.
@@ -106,9 +108,34 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 			m.phase = m.restAfterRound(m.r.delay())
 		}
 	}()
-	defer utilruntime.HandleCrashWithContext(ctx)
+	defer utilruntime.HandleCrashWithContext(ctx, m.panicked)
 	m.step(ctx)
 	returned = true
+}
+
+// panicked notes a panic in a step, of the ListerWatcher or another function of the user's.
+func (m *machine) panicked(_ context.Context, p any) {
+	err, ok := p.(error)
+	if !ok {
+		err = fmt.Errorf("%v", p)
+	}
+	m.r.report.failed(fmt.Errorf("panic while %s: %w", m.phase.exported(), err))
+}
+
+// failed notes a request, or the following of a watch, that ended with err.
+func (m *machine) failed(ctx context.Context, err error) {
+	m.r.report.failed(err)
+	m.outage.note(ctx, err)
+}
+
+// connected notes that a watch was opened, and reports whether a server did that.
+func (m *machine) connected(ctx context.Context, s *stream) bool {
+	if !isConnected(s.watch) {
+		m.failed(ctx, errNoConnection)
+		return false
+	}
+	m.outage.over(ctx)
+	return true
 }
 
 // endRound releases what the round held and asks roundOver what follows.

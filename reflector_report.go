@@ -21,21 +21,28 @@ type reflectorReport struct {
 
 	mu struct {
 		sync.Mutex
-		clock     clock.Clock
-		phase     Phase
-		mode      ListMode
-		err       error // the last one, kept when requests succeed again
-		errAt     time.Time
-		failures  int       // since the last success, those between two waits being one
-		counted   bool      // whether there was one since the last wait
-		refused   bool      // the server did not know the position
-		stopped   bool      // by the error policy
-		unfit     error     // why there is nothing to be run; nil: there is
-		over      bool      // ended is closed
+		clock    clock.Clock
+		phase    Phase
+		mode     ListMode
+		err      error // the last one, kept when requests succeed again
+		errAt    time.Time
+		failures int       // since the last success, those between two waits being one
+		counted  bool      // whether there was one since the last wait
+		refused  bool      // the server did not know the position
+		stopped  bool      // by the error policy
+		unfit    error     // why there is nothing to be run; nil: there is
+		over     bool      // ended is closed
+		since    time.Time // when phase began; zero: it was not run
+
+		// The server is, or was last, out of reach from outageAt on, until outageEnd, which is zero while it is.
+		outageAt, outageEnd time.Time
+		reconnects          int64
+
 		listUntil time.Time // until then LIST replaces watch-lists
 		silentAt  time.Time // when the idle watchdog last gave up a watch
 		left      int64     // list items and watch events that were left out, so far
 		leftNow   int64     // those of them since the whole state was last asked for
+		leftWhy   string    // the reason of the last of these
 	}
 }
 
@@ -55,7 +62,9 @@ func (p *reflectorReport) attach(c clock.Clock) {
 func (p *reflectorReport) enter(phase reflectorPhase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.phase = phase.exported()
+	if next := phase.exported(); next != p.mu.phase {
+		p.mu.phase, p.mu.since = next, p.mu.clock.Now()
+	}
 	switch phase {
 	case backingOff:
 		p.mu.counted = false
@@ -89,6 +98,23 @@ func (p *reflectorReport) succeeded() {
 	p.mu.failures, p.mu.counted = 0, false
 }
 
+// outOfReach notes that the server was found out of reach.
+func (p *reflectorReport) outOfReach(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.outageAt, p.mu.outageEnd = now, time.Time{}
+}
+
+// inReach notes the end of an outage, because the server has answered or nobody asks it any more, and returns how long it was.
+func (p *reflectorReport) inReach(now time.Time, answered bool) (outage time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.outageEnd = now; answered {
+		p.mu.reconnects++
+	}
+	return now.Sub(p.mu.outageAt)
+}
+
 // takesOver notes that the whole state is asked for.
 func (p *reflectorReport) takesOver() {
 	p.mu.Lock()
@@ -97,11 +123,12 @@ func (p *reflectorReport) takesOver() {
 }
 
 // dropped notes n list items or watch events that were left out.
-func (p *reflectorReport) dropped(n int64) {
+func (p *reflectorReport) dropped(n int64, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.left += n
 	p.mu.leftNow += n
+	p.mu.leftWhy = why.Error()
 }
 
 func (p *reflectorReport) refusal(refused bool) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// await waits for a value on ch and serves the resync timer meanwhile. It returns errStopped when ctx ended and a
+// await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It returns errStopped when ctx ended and a
 // *resyncError when a resync failed; what ch delivers later is then the business of its sender.
 func await[T any](ctx context.Context, m *machine, ch <-chan T) (T, error) {
 	var none T
@@ -28,6 +28,8 @@ func await[T any](ctx context.Context, m *machine, ch <-chan T) (T, error) {
 			if err := m.resync.fire(ctx); err != nil {
 				return none, err
 			}
+		case <-m.outage.C():
+			m.outage.ring(ctx)
 		case value := <-ch:
 			return value, nil
 		}

@@ -31,6 +31,7 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 		return m.streamFailed(ctx, asked, err)
 	}
 	m.stream = s
+	m.connected(ctx, s)
 	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	staged := m.r.newStreamStage(check)
 	version, err := m.collect(ctx, staged)
@@ -107,7 +108,7 @@ func (m *machine) streamFailed(ctx context.Context, asked string, err error) ref
 	if errors.Is(err, errStopped) {
 		return stopped
 	}
-	r.report.failed(err)
+	m.failed(ctx, err)
 	switch {
 	case isBusy(err):
 		logger.V(2).Info("Watch-list failed, backing off", "reflector", r.name, "type", r.typeDescription, "err", err)

@@ -23,7 +23,9 @@ func (m *machine) watch(ctx context.Context) reflectorPhase {
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		m.stream = s
-		m.r.succeeded()
+		if m.connected(ctx, s) {
+			m.r.succeeded()
+		}
 	}
 	quiet := m.r.idleWatchdog()
 	defer quiet.stop()
@@ -57,7 +59,7 @@ func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase 
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return m.interrupted(ctx, err)
 	}
-	m.r.report.failed(err)
+	m.failed(ctx, err)
 	if isExpired(err) {
 		m.expired()
 	}
@@ -86,7 +88,7 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 		m.r.report.silent()
 		return watching
 	}
-	m.r.report.failed(err)
+	m.failed(ctx, err)
 	switch {
 	case isExpired(err):
 		m.expired()

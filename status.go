@@ -13,8 +13,11 @@ import (
 
 // Status is what an informer is doing and how well it goes, at the moment of the call that returned it. It is a copy.
 type Status struct {
-	// Phase is what the informer's reflector does.
-	Phase Phase
+	// Phase is what the informer's reflector does, PhaseSince when it began to, and PhaseAge how long that was ago. Zero and 0
+	// for PhaseNew.
+	Phase      Phase
+	PhaseSince time.Time
+	PhaseAge   time.Duration
 	// Mode is how the state is, or was last, taken over: by LIST or by a watch-list stream. ListModeAuto before the first
 	// request.
 	Mode ListMode
@@ -31,6 +34,13 @@ type Status struct {
 	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last established. Requests that fail
 	// one right after the other, as a watch-list and the list that replaces it, count once.
 	Attempts int
+	// Reconnects counts how often the server was in reach again after it had been out of reach: there was no answer, or one
+	// that says that it serves nobody now (5xx, 429).
+	Reconnects int64
+	// LastOutageAt is when the server was last found out of reach, and LastOutage how long that lasted, or lasts so far; then
+	// Degraded says so. Zero and 0 if it never was.
+	LastOutageAt time.Time
+	LastOutage   time.Duration
 	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was ago. Zero and 0 before
 	// the first. Servers send a bookmark each minute or so, even if nothing changes.
 	LastEvent    time.Time
@@ -83,6 +93,7 @@ func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, err
 // inspection is how the functions that report about informers see one.
 type inspection struct {
 	Controller
+	what   string // it is about, if its name does not say that
 	report *reflectorReport
 	store  *store     // nil if it is not ours
 	fresh  *freshness // nil if store is
@@ -109,7 +120,7 @@ func inspect(informer any) *inspection {
 	case *sharedIndexInformer:
 		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	case *controller:
-		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
+		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	default:
 		return nil
 	}
@@ -146,6 +157,10 @@ func (p *reflectorReport) status() Status {
 		Lists: p.lists.Load(), Watches: p.watches.Load(), Dropped: p.mu.left,
 	}
 	now := p.mu.clock.Now()
+	if s.PhaseSince = p.mu.since; !s.PhaseSince.IsZero() {
+		s.PhaseAge = now.Sub(s.PhaseSince)
+	}
+	s.Reconnects, s.LastOutageAt, s.LastOutage = p.mu.reconnects, p.mu.outageAt, p.outageLocked()
 	if heard := p.heard.Load(); heard != 0 {
 		s.LastEvent = time.Unix(0, heard)
 		s.LastEventAge = now.Sub(s.LastEvent)
@@ -157,19 +172,22 @@ func (p *reflectorReport) status() Status {
 func (p *reflectorReport) degradedLocked(now time.Time) []string {
 	m, reasons := &p.mu, []string(nil)
 	if m.unfit != nil {
-		reasons = append(reasons, fmt.Sprintf("it cannot run: %v", m.unfit))
+		reasons = append(reasons, "it cannot run")
 	}
 	if m.stopped {
 		reasons = append(reasons, "stopped by its error policy")
 	}
+	if !m.outageAt.IsZero() && m.outageEnd.IsZero() {
+		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(p.outageLocked())))
+	}
 	if m.failures > 0 {
-		reasons = append(reasons, fmt.Sprintf("%d errors since the last success", m.failures))
+		reasons = append(reasons, counted(int64(m.failures), "error")+" since the last success")
 	}
 	if m.refused {
 		reasons = append(reasons, "the server does not know the last resourceVersion")
 	}
 	if m.leftNow > 0 {
-		reasons = append(reasons, fmt.Sprintf("%d objects of another type or namespace left out", m.leftNow))
+		reasons = append(reasons, counted(m.leftNow, "object")+" of another type or namespace left out: "+m.leftWhy)
 	}
 	if m.listUntil.After(now) {
 		reasons = append(reasons, "LIST instead of watch-list until "+m.listUntil.Format(time.RFC3339))
@@ -180,22 +198,72 @@ func (p *reflectorReport) degradedLocked(now time.Time) []string {
 	return slices.Clip(reasons)
 }
 
-// String returns the status in one line, without objects.
+// outageLocked returns how long the last outage was, or is so far.
+func (p *reflectorReport) outageLocked() time.Duration {
+	switch {
+	case p.mu.outageAt.IsZero():
+		return 0
+	case p.mu.outageEnd.IsZero():
+		return time.Since(p.mu.outageAt)
+	default:
+		return p.mu.outageEnd.Sub(p.mu.outageAt)
+	}
+}
+
+// String returns the status in one line for a log, without objects.
 func (s Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", s.Phase)
+	b.WriteString(s.phase())
 	if s.Mode != ListModeAuto {
 		fmt.Fprintf(&b, " (%s)", s.Mode)
 	}
-	fmt.Fprintf(&b, " at version %q, %d objects, %d lists, %d watches", s.ResourceVersion, s.Objects, s.Lists, s.Watches)
+	if s.ResourceVersion != "" {
+		fmt.Fprintf(&b, " at version %q", s.ResourceVersion)
+	}
+	fmt.Fprintf(&b, ", %s, %s, %s", counted(int64(s.Objects), "object"), counted(s.Lists, "list"), counted(s.Watches, "watch"))
+	if s.Reconnects > 0 {
+		fmt.Fprintf(&b, ", %s (last outage %v)", counted(s.Reconnects, "reconnect"), shortly(s.LastOutage))
+	}
 	if !s.LastEvent.IsZero() {
-		fmt.Fprintf(&b, ", last event %s ago", s.LastEventAge.Round(time.Millisecond))
+		fmt.Fprintf(&b, ", last event %v ago", shortly(s.LastEventAge))
 	}
 	if len(s.Degraded) > 0 {
 		fmt.Fprintf(&b, "; %s", strings.Join(s.Degraded, ", "))
 	}
-	if s.Attempts > 0 {
+	if s.LastError != nil && (s.Attempts > 0 || s.Phase == PhaseNew || s.Phase == PhaseStopped) {
 		fmt.Fprintf(&b, "; last error: %v", s.LastError)
 	}
-	return b.String()
+	return strings.ReplaceAll(b.String(), "\n", "; ")
+}
+
+// phase says what is done, and for how long.
+func (s Status) phase() string {
+	switch {
+	case s.Phase == PhaseNew || s.Phase == "":
+		return "never run"
+	case s.PhaseSince.IsZero():
+		return string(s.Phase)
+	default:
+		return fmt.Sprintf("%s for %v", s.Phase, shortly(s.PhaseAge))
+	}
+}
+
+// counted returns a number and a noun in its form for it.
+func counted(n int64, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// shortly rounds a duration to what is worth reading.
+func shortly(d time.Duration) time.Duration {
+	if d >= time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
 }

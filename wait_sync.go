@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -20,13 +22,16 @@ var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 // heard its initial list. It takes what has a HasSyncedChecker: informers and controllers, those of controller-runtime's
 // caches too, and the registrations of handlers. It does not poll.
 //
-// It returns nil, or, when ctx ends, one of the informers has stopped without having synced, or one of the registrations can
-// never count as synced, an error that joins the cause of that with, for each that has not synced, its name and what is
-// known of the reason: the informer's last error, as 403, 401, a missing resource, a refused connection; what a handler
-// does; the call in which it panicked. errors.Is, errors.As and so apierrors.IsForbidden and its kin look into all of
-// them. Of informers and registrations of other packages only the names are known. That an informer has synced says
-// nothing of its handlers.
+// It returns nil, or, when ctx ends, one of the informers has stopped without having synced or cannot run, or one of the
+// registrations can never count as synced, an error that joins the cause of that with, for each that has not synced, its name
+// and what is known of the reason: what the informer does and for how long, what is wrong with it, and its last error, as
+// 403, 401, a missing resource, a refused connection; what a handler does; the call in which it panicked. errors.Is,
+// errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers and registrations of other packages
+// only the names are known. That an informer has synced says nothing of its handlers.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ HasSyncedChecker() DoneChecker }) error {
+	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
+		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
+	}
 	waiting, stopWaiting := context.WithCancel(ctx)
 	defer stopWaiting()
 	results := make(chan error, len(informersAndRegistrations))
@@ -87,6 +92,7 @@ func neverSyncs(what any) (<-chan struct{}, error) {
 	return nil, nil
 }
 
+// whyUnsynced says what is known of what has not synced: for an informer what it does and for how long, and what is wrong.
 func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 	if registration, ok := what.(*processorListener); ok {
 		return registration.whyUnsynced()
@@ -96,11 +102,19 @@ func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
-	status := own.report.status()
-	if cause := own.report.cause(); cause != nil {
-		return fmt.Errorf("%s has not synced (%s): %w", name, status.Phase, cause)
+	status := own.status()
+	if !strings.Contains(name, own.what) {
+		name += " of " + own.what
 	}
-	return fmt.Errorf("%s has not synced (%s)", name, status.Phase)
+	reasons := append([]string{status.phase()}, status.Degraded...)
+	if status.Phase == PhaseWatching {
+		reasons = append(reasons, "its first list is not in the store yet")
+	}
+	unsynced := fmt.Sprintf("%s has not synced: %s", name, strings.Join(reasons, ", "))
+	if cause := own.report.cause(); cause != nil {
+		return fmt.Errorf("%s: %w", unsynced, cause)
+	}
+	return errors.New(unsynced)
 }
 
 // The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most tests sync at once, and

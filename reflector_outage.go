@@ -1,0 +1,186 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// outageWarning is the age from which an outage is worth a line in the log: a server that restarts, or that fails over to
+	// another one, is mostly back by then.
+	outageWarning = 5 * time.Second
+	// outagePace is the time between two lines about outages, for the whole process: a server that is out of reach is so for
+	// all reflectors.
+	outagePace = time.Second
+)
+
+// outage is the time in which a reflector cannot reach its server. One that lasts makes two lines in the log: that it lasts, and
+// that it is over. It belongs to the machine's goroutine.
+type outage struct {
+	r *reflector
+
+	since  time.Time     // when it was noticed; zero: there is none
+	err    error         // the last one
+	lasted time.Duration // the last one that is over
+	worth  bool          // it lasts for long enough
+
+	timer  *time.Timer // rings when there is something to say; nil: there is not
+	ticket uint64      // of a line that waits for its turn, else 0
+}
+
+// C delivers when it is time to call ring. It is nil for most of the time.
+func (o *outage) C() <-chan time.Time {
+	if o.timer == nil {
+		return nil
+	}
+	return o.timer.C
+}
+
+// note takes notice of an error: the server is out of reach, or has answered.
+func (o *outage) note(ctx context.Context, err error) {
+	if !isOutOfReach(err) {
+		o.over(ctx)
+		return
+	}
+	o.err = err
+	if o.since.IsZero() {
+		o.since = time.Now()
+		o.r.report.outOfReach(o.since)
+		o.arm(outageWarning)
+	}
+}
+
+// over takes notice of an answer.
+func (o *outage) over(ctx context.Context) {
+	if o.since.IsZero() {
+		return
+	}
+	o.lasted = o.r.report.inReach(time.Now(), true)
+	o.since, o.err = time.Time{}, nil
+	o.disarm()
+	if o.worth {
+		o.ring(ctx)
+	}
+	o.worth = false
+}
+
+// end forgets the outage, because the reflector ends.
+func (o *outage) end() {
+	o.disarm()
+	if !o.since.IsZero() {
+		o.r.report.inReach(time.Now(), false)
+		o.since = time.Time{}
+	}
+}
+
+func (o *outage) arm(after time.Duration) { o.timer = time.NewTimer(after) }
+
+func (o *outage) disarm() {
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+}
+
+// ring says what there is to say, when it is its turn.
+func (o *outage) ring(ctx context.Context) {
+	o.disarm()
+	o.worth = true
+	lines := o.r.tuning.outages
+	if lines == nil {
+		lines = &processOutages
+	}
+	if o.ticket == 0 {
+		o.ticket = lines.ask()
+	}
+	wait, others, mine := lines.turn(o.ticket, time.Now())
+	if wait > 0 {
+		o.arm(wait)
+		return
+	}
+	o.ticket = 0
+	if mine {
+		o.say(ctx, others)
+	}
+}
+
+func (o *outage) say(ctx context.Context, others uint64) {
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.r.name, "type", o.r.typeDescription, "linesOfOthers", others)
+	if o.since.IsZero() {
+		logger.Info("The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
+	} else {
+		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+	}
+}
+
+// outageLines gives the reflectors of a process their turns to write lines: one in a while. What is not written is counted by
+// a later line.
+type outageLines struct {
+	mu struct {
+		sync.Mutex
+		last    time.Time // when a line was written
+		asked   uint64    // tickets
+		settled uint64    // up to this ticket lines were written or counted
+	}
+}
+
+var processOutages outageLines
+
+// ask returns the ticket of a line.
+func (l *outageLines) ask() (ticket uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.asked++
+	return l.mu.asked
+}
+
+// turn returns after what time to come again, or 0; then, whether the line is to be written, or another one has counted it;
+// and how many others the line that is written counts.
+func (l *outageLines) turn(ticket uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ticket <= l.mu.settled {
+		return 0, 0, false
+	}
+	if since := now.Sub(l.mu.last); since >= 0 && since < outagePace {
+		return outagePace - since, 0, false
+	}
+	others = l.mu.asked - l.mu.settled - 1
+	l.mu.last, l.mu.settled = now, l.mu.asked
+	return 0, others, true
+}
+
+// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot serve anybody now. It does not
+// for answers about the request, such as 403, 404 or 410, nor for what cannot be understood.
+func isOutOfReach(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
+	}
+	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
+	var short *VeryShortWatchError
+	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, errNoConnection) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// emptyWatch is the type of what client-go returns where it got no connection, or not in time.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
+// isConnected reports whether a watch that was opened came from a server.
+func isConnected(w watch.Interface) bool { return reflect.TypeOf(w) != emptyWatch }

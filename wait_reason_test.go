@@ -1,0 +1,179 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole second rings.
+func waitedFor(t *testing.T, informer Controller) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := WaitForSync(ctx, informer)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, 10*time.Second+500*time.Millisecond, time.Since(began))
+	return err
+}
+
+var errLister = errors.New("cannot go on")
+
+// TestWaitForSyncSaysWhy: whatever the reason, the error has it.
+func TestWaitForSyncSaysWhy(t *testing.T) {
+	reports(t)
+	quietPanics(t)
+	hangs := func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	for name, tc := range map[string]struct {
+		server  *fakeServer
+		never   bool // it is not run
+		example runtime.Object
+		options []Option
+		says    []string
+		is      error
+	}{
+		"never run":       {server: &fakeServer{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
+		"hangs":           {server: &fakeServer{noStream: true, list: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+		"silent stream":   {server: &fakeServer{watch: watches()}, says: []string{"streaming for 10.5s"}},
+		"waits for slots": {server: &fakeServer{noStream: true}, options: []Option{slotless}, says: []string{"listing for 10.5s"}},
+		"refused": {server: &fakeServer{noStream: true, list: listsThen(nil, slices.Repeat([]error{errRefused}, 12)...)},
+			says: []string{"backing off for 500ms", "11 errors since the last success", "the server is out of reach for 10.5s", "connection refused"}, is: errRefused},
+		"panics": {server: &fakeServer{noStream: true, list: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
+			says: []string{"panic while listing: cannot go on"}, is: errLister},
+		"panics in the stream": {server: &fakeServer{watch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
+			says: []string{"panic while streaming: no"}},
+		"another type, listed": {server: &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches()}, example: &v1.Service{},
+			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
+		"another type, streamed": {server: &fakeServer{watch: streamsOf(added("a", "3"), endMark("5")), list: listOf(podList("5", podAt("a", "3")))}, example: &v1.Service{},
+			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
+		"described": {server: &fakeServer{}, never: true, options: []Option{WithObjectDescription("pods of the east")},
+			says: []string{"SharedIndexInformer pods of the east has not synced"}},
+		"identified": {server: &fakeServer{}, never: true, options: []Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
+			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				example := tc.example
+				if example == nil {
+					example = &v1.Pod{}
+				}
+				informer := InformerFunc(append([]Option{WithBackoff(*second())}, tc.options...)...)(tc.server, example, 0, nil)
+				if !tc.never {
+					defer running(t, informer)()
+				}
+				err := waitedFor(t, informer)
+				for _, says := range tc.says {
+					assert.ErrorContains(t, err, says)
+				}
+				if tc.is != nil {
+					assert.ErrorIs(t, err, tc.is)
+				}
+			})
+		})
+	}
+}
+
+// slotless is the option of slots that are never free.
+func slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{})})(c) }
+
+// streamsOf answers each watch with the events.
+func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return sent(events...).open(), nil
+	}
+}
+
+// identified is an identity with that resource, which nobody has reserved.
+func identified(gvr schema.GroupVersionResource) Option {
+	var nobody *InformerName
+	return WithIdentifier(nobody.WithResource(gvr), nil)
+}
+
+// TestWaitForSyncOfAControllerSaysOfWhat: its name is that of its queue.
+func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+		err := waitedFor(t, New(&Config{Queue: queue, ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}}))
+		assert.ErrorContains(t, err, "RealFIFO of *v1.Pod has not synced: never run")
+	})
+}
+
+// TestWaitForSyncOfNothing: an informer that was forgotten is told by its place.
+func TestWaitForSyncOfNothing(t *testing.T) {
+	require.NoError(t, WaitForSync(t.Context()))
+	err := WaitForSync(t.Context(), NewSharedIndexInformer(&fakeServer{}, &v1.Pod{}, 0, nil), nil)
+	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
+}
+
+// TestWaitForSyncOnTheWayToTheStore: a state that was listed and is not in the store yet is neither the server's fault nor
+// the reflector's.
+func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches()}
+		_, informer := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}, Handler: ResourceEventHandlerFuncs{
+			AddFunc: func(any) { <-release },
+		}})
+		stop := running(t, informer)
+		err := waitedFor(t, informer)
+		assert.ErrorContains(t, err, "watching for 10.5s, its first list is not in the store yet")
+		close(release)
+		require.NoError(t, WaitForSync(t.Context(), informer))
+		stop()
+	})
+}
+
+// TestPanicShowsInTheStatus, of a ListerWatcher and of what else the user gave; what is fine again does not count.
+func TestPanicShowsInTheStatus(t *testing.T) {
+	quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, watch: watches()}
+		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n <= 2 {
+				panic("out of order")
+			}
+			return podList("5"), nil
+		}
+		informer := informerOf(server)
+		defer running(t, informer)()
+		s := statusOf(t, informer)
+		assert.Equal(t, 1, s.Attempts)
+		assert.EqualError(t, s.LastError, "panic while listing: out of order")
+		assert.Equal(t, PhaseBackingOff, s.Phase)
+		assert.Contains(t, s.String(), "last error: panic while listing: out of order")
+		time.Sleep(time.Second)
+		assert.Equal(t, 2, statusOf(t, informer).Attempts)
+		time.Sleep(time.Second)
+		assert.Zero(t, statusOf(t, informer).Attempts)
+		assert.True(t, informer.HasSynced())
+	})
+}
+
+// TestPanickingErrorPolicyShowsInTheStatus: it is called in a step of the reflector, too.
+func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
+	reports(t)
+	quietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listsThen(nil, errForbidden, errForbidden), watch: watches()}
+		informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { panic(errLister) }))
+		defer running(t, informer)()
+		assert.ErrorIs(t, statusOf(t, informer).LastError, errLister)
+	})
+}
