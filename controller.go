@@ -26,6 +26,7 @@ type controller struct {
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
+	calls    string                  // which functions of the user's are called in the goroutines of Run
 	identity InformerNameAndResource // may be zero
 	tuning   reflectorTuning
 	unfit    error // why it cannot run, nil if it can
@@ -49,6 +50,7 @@ type controller struct {
 // if config.ListerWatcher is nil.
 func New(config *Config) Controller {
 	c := newController(*config, &processFailures{}, nil)
+	c.calls = "the process function, or a function of the queue's or the store's"
 	c.take = c.popSingle
 	if queue, ok := config.Queue.(QueueWithBatch); ok && config.ProcessBatch != nil {
 		c.take = func() error { return c.popBatch(queue) }
@@ -97,10 +99,13 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := c.start(ctx)
-	var group wait.Group
-	group.Start(func() {
+	working, workDone := context.WithCancel(context.Background())
+	defer workDone()
+	var group, closer wait.Group
+	closer.Start(func() {
 		<-ctx.Done()
 		c.config.Queue.Close()
+		c.nameSlowStop(ctx, working.Done())
 	})
 	stopped := make(chan struct{})
 	group.StartWithContext(ctx, func(ctx context.Context) {
@@ -117,6 +122,19 @@ func (c *controller) RunWithContext(ctx context.Context) {
 		}
 	}, time.Second)
 	group.Wait() // not deferred: a panic on its way out must not wait for ctx
+	workDone()
+	closer.Wait()
+}
+
+// nameSlowStop logs what has Run wait, if it takes long until all is done.
+func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
+	patience := time.NewTimer(stopPatience)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+		klog.FromContext(ctx).Info("Warning: the informer has stopped, and Run waits until a call returns", "type", c.resourceName(), "of", c.calls)
+	}
 }
 
 // errNoListerWatcher tells why a controller without a source does not run.

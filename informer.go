@@ -90,6 +90,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return queue.popUnique(deliver) })
 	c.store, c.fresh, c.identity = state, fresh, options.Identifier
+	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
 		c.report.refuse(c.unfit)
 	}

@@ -104,8 +104,18 @@ func (l *processorListener) courierSynced() {
 // courierEnded is called once for each courier of a removed listener. The caller holds the processor's lock.
 func (l *processorListener) courierEnded() {
 	if l.live--; l.live == 0 {
+		delete(l.processor.mu.leaving, l)
 		close(l.finished)
 	}
+}
+
+// longestCall returns how long the oldest of the running calls has lasted.
+func (l *processorListener) longestCall(now int64) (longest time.Duration) {
+	for _, c := range l.couriers {
+		lasts, _ := c.call(now)
+		longest = max(longest, lasts)
+	}
+	return longest
 }
 
 // refuse makes a listener that was never registered one that is removed.

@@ -176,7 +176,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.handle) })
 	c.report, c.tuning, c.store, c.identity = s.report, s.config.reflector, s.store, s.config.Identifier
-	c.unfit = s.unfit
+	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }

@@ -4,11 +4,13 @@
 package cache
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/kinformer/cache/internal/eventlog"
@@ -48,11 +50,12 @@ type sharedProcessor struct {
 		parked      []*courier
 		workers     workers
 		listeners   map[*processorListener]struct{}
-		tended      []*processorListener // those of listeners that are not Lossless
-		round       resyncRound          // the last look at who is due for a resync
-		couriers    uint64               // how many there were so far
-		looked      int64                // when it was looked for stuck handlers last
-		lastInitial int64                // the end when the last change of the initial list was written
+		leaving     map[*processorListener]struct{} // removed, with a call that has not returned
+		tended      []*processorListener            // those of listeners that are not Lossless
+		round       resyncRound                     // the last look at who is due for a resync
+		couriers    uint64                          // how many there were so far
+		looked      int64                           // when it was looked for stuck handlers last
+		lastInitial int64                           // the end when the last change of the initial list was written
 	}
 
 	workFunc func() // work, made once: a go statement with a method allocates
@@ -68,13 +71,17 @@ func newSharedProcessor(c clock.PassiveClock) *sharedProcessor {
 	p.syncedAt.Store(unknownPosition)
 	p.mu.log.Spare = &spareSegments
 	p.workFunc = p.work
-	p.mu.listeners = map[*processorListener]struct{}{}
+	p.mu.listeners, p.mu.leaving = map[*processorListener]struct{}{}, map[*processorListener]struct{}{}
 	return p
 }
 
 func (p *sharedProcessor) now() int64 { return int64(time.Since(p.epoch)) }
 
-// stop drops what the listeners had still to deliver and returns when their running calls have.
+// stopPatience is how long the end of an informer may wait for its user's functions until the log says for which.
+const stopPatience = 5 * time.Second
+
+// stop drops what the listeners had still to deliver and returns when their running calls have. It says for which of them it
+// waits for long.
 func (p *sharedProcessor) stop() {
 	p.mu.Lock()
 	for listener := range p.mu.listeners {
@@ -82,7 +89,26 @@ func (p *sharedProcessor) stop() {
 	}
 	p.mu.stopped = true
 	p.mu.Unlock()
+	said := make(chan struct{})
+	late := time.AfterFunc(stopPatience, func() { p.nameLeaving(); close(said) })
 	p.running.Wait()
+	if !late.Stop() {
+		<-said
+	}
+}
+
+// nameLeaving logs for which handlers, which are called no more, the end of the informer waits.
+func (p *sharedProcessor) nameLeaving() {
+	p.mu.Lock()
+	leaving, now := slices.Collect(maps.Keys(p.mu.leaving)), p.now()
+	p.mu.Unlock()
+	for _, listener := range leaving {
+		listener.logger.Info("Warning: the informer has stopped, and Run waits until a call of an event handler returns",
+			"handler", listener.delivery.Name, "call", listener.longestCall(now))
+	}
+	if len(leaving) == 0 {
+		klog.Background().Info("Warning: the informer has stopped, and Run waits until an OnDisconnect function returns")
+	}
 }
 
 // add registers a listener that first hears of the objects in known as its initial list. The caller keeps distribute from
@@ -146,6 +172,9 @@ func (p *sharedProcessor) removeLocked(listener *processorListener) {
 	}
 	if listener.unsynced.Load() > 0 {
 		listener.failSyncLocked(errRemovedUnsynced)
+	}
+	if listener.live > 0 {
+		p.mu.leaving[listener] = struct{}{}
 	}
 }
 
