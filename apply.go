@@ -33,17 +33,14 @@ func newApplier(s *store) *applier {
 	return &applier{store: s, received: receivedVersions{}}
 }
 
-// apply applies the batch to the store and returns the notifications for it, in order. Each run of single changes is one
-// transaction, so that readers see it at once. The notifications are the caller's until the next call of done.
+// apply applies the batch to the store and returns the notifications for it, in order. Each run of events of the watch is
+// one transaction, so that readers see it at once. The notifications are the caller's until the next call of done.
 func (a *applier) apply(batch []record, isInInitialList bool) []change {
-	if a.batchMemory = &a.own; len(batch) > ownBatch {
-		a.batchMemory = spareMemory.Get().(*batchMemory)
-	}
-	a.complete = false
+	a.begin(batch)
 	changes := a.changes[:0]
 	for len(batch) > 0 {
-		if n := keyedRun(batch); n > 0 {
-			changes = a.commit(changes, batch[:n], isInInitialList)
+		if n := eventRun(batch); n > 0 {
+			changes, _ = a.commit(changes, batch[:n], isInInitialList, true)
 			batch = batch[n:]
 			continue
 		}
@@ -52,13 +49,30 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 			changes = a.replaceAll(changes, rec, isInInitialList)
 		case SyncAll:
 			changes = a.syncAll(changes)
-		case Bookmark:
-			a.store.Bookmark(rec.version)
 		}
 		batch = batch[1:]
 	}
 	a.changes, a.complete = changes, true
 	return changes
+}
+
+// tryApply is apply for events of the watch, and for a caller who must not wait for other writers of the store. It returns
+// false, and has done nothing, where it would have to.
+func (a *applier) tryApply(batch []record, isInInitialList bool) (changes []change, ok bool) {
+	a.begin(batch)
+	changes = a.changes[:0]
+	if eventRun(batch) == len(batch) {
+		changes, ok = a.commit(changes, batch, isInInitialList, false)
+	}
+	a.changes, a.complete = changes, true
+	return changes, ok
+}
+
+func (a *applier) begin(batch []record) {
+	if a.batchMemory = &a.own; len(batch) > ownBatch {
+		a.batchMemory = spareMemory.Get().(*batchMemory)
+	}
+	a.complete = false
 }
 
 // done lets go of the last batch. It does nothing if there is none.
@@ -85,32 +99,60 @@ const ownBatch = 16
 // records at once, but more may wait in the queue.
 const keptBatch = 4 * drainLimit
 
-// keyedRun returns how many records at the front are about one object each.
-func keyedRun(batch []record) int {
+// eventRun returns how many records at the front are about one object each, or a bookmark.
+func eventRun(batch []record) int {
 	for i := range batch {
-		if !batch[i].keyed() {
+		if !batch[i].keyed() && batch[i].typ != Bookmark {
 			return i
 		}
 	}
 	return len(batch)
 }
 
-func (a *applier) commit(changes []change, run []record, isInInitialList bool) []change {
-	operations := slices.Grow(a.operations[:0], len(run))
-	for i := range run {
-		op := operation{Key: run[i].key, Object: run[i].object}
-		if run[i].typ == Deleted {
-			op.Object, op.Delete = nil, true
-		}
-		operations = append(operations, op)
+// commit makes one transaction of a run of events, and adds what it means to changes. If it may not wait and would have to,
+// it does nothing and returns false.
+func (a *applier) commit(changes []change, run []record, isInInitialList, mayWait bool) (_ []change, done bool) {
+	operations := operationsOf(a.operations, run)
+	advance := func(held string) string { return versionAfterRun(held, run) }
+	began := a.store.pace.start()
+	if done = true; mayWait {
+		a.store.commit(operations, advance)
+	} else {
+		done = a.store.tryCommit(operations, advance)
 	}
-	a.store.commit(operations, func(held string) string { return versionAfterRun(held, run) })
-	changes = slices.Grow(changes, len(run))
-	for i := range run {
-		changes = append(changes, a.changeFor(&run[i], operations[i].Old, isInInitialList))
+	if done {
+		a.store.pace.end(began, len(operations))
+		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)
 	a.operations = operations
+	return changes, done
+}
+
+// operationsOf makes an operation of each record about an object, in that memory.
+func operationsOf(memory []operation, run []record) []operation {
+	operations := slices.Grow(memory[:0], len(run))
+	for i := range run {
+		switch rec := &run[i]; rec.typ {
+		case Bookmark:
+		case Deleted:
+			operations = append(operations, operation{Key: rec.key, Delete: true})
+		default:
+			operations = append(operations, operation{Key: rec.key, Object: rec.object})
+		}
+	}
+	return operations
+}
+
+// addChanges says what the records mean for which the operations were made.
+func (a *applier) addChanges(changes []change, run []record, operations []operation, isInInitialList bool) []change {
+	changes = slices.Grow(changes, len(operations))
+	for i := range run {
+		if run[i].typ != Bookmark {
+			changes = append(changes, a.changeFor(&run[i], operations[0].Old, isInInitialList))
+			operations = operations[1:]
+		}
+	}
 	return changes
 }
 

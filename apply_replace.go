@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"time"
+
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -15,12 +17,20 @@ type nextState struct {
 
 	received receivedVersions // of the draft's objects
 
+	pace  *indexPace    // of the store
+	filed int           // objects whose index functions have run
+	took  time.Duration // with them
+
 	former [table.BlockLen]string // memory of file
 	isNews [table.BlockLen]bool   // the same
 }
 
 func newNextState(s *store, size int) *nextState {
-	return &nextState{draft: s.Draft(size), received: receivedVersions{}}
+	n := &nextState{draft: s.Draft(size), received: receivedVersions{}, pace: &s.pace}
+	if s.pace.is(paceSlow) {
+		n.draft.Postpone()
+	}
+	return n
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as received, and whether the
@@ -35,7 +45,7 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 		n.isNews[i] = b.Former[i] == nil || n.former[i] != versions[i]
 	}
 	clear(n.former[:b.N])
-	n.draft.Put(b)
+	n.put(b)
 	for i, place := range b.Places[:b.N] {
 		n.news.put(place, n.isNews[i])
 	}
@@ -44,6 +54,25 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 			n.received.note(b.Keys[i], versions[i], b.Objects[i])
 		}
 	}
+}
+
+// put has the draft run the index functions as long as they are quick. What is left is for complete.
+func (n *nextState) put(b *table.Block) {
+	began := n.pace.start()
+	if filed := n.draft.Put(b); !filed || began.IsZero() {
+		return
+	}
+	n.filed, n.took = n.filed+b.N, n.took+time.Since(began)
+	n.pace.note(n.took, time.Duration(n.filed)*slowIndexing+pauseOfOthers)
+	if n.pace.is(paceSlow) {
+		n.draft.Postpone()
+	}
+}
+
+// complete runs the index functions that put has left.
+func (n *nextState) complete() {
+	began := n.pace.start()
+	n.pace.end(began, n.draft.Complete())
 }
 
 // remove takes an object out again.
@@ -83,6 +112,7 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 		next = a.nextState(rec.list)
 	}
 	kept := a.keep(next, rec.list.kept)
+	next.complete()
 	current := next.draft.Current()
 	if !current {
 		next.draft.Renew()

@@ -29,7 +29,8 @@
 //     has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that readers of the store take.
 //     One that fails or panics is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a
-//     handler) and leaves everything else as it was.
+//     handler) and leaves everything else as it was. Of the index functions of a store never two run at a time, but for those
+//     that readers call by Index. Slow ones hold up stores and handlers, and not the reading of the watch.
 //  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It does not wait for the
 //     ListerWatcher: no call of List or Watch begins after Run has returned, but one that has begun may still go on, in a
 //     goroutine that ends with the call; what it brings is dropped, and a watch stopped. No other goroutine of the informer
@@ -113,9 +114,15 @@
 //
 //  1. sharedIndexInformer.life: the phases of an informer and what may be set before the start
 //  2. sharedIndexInformer.delivery: one batch goes into the store and on to the handlers, or one handler joins
-//  3. the one lock of internal/table, which the writers of a store take, and no reader
-//  4. sharedProcessor.mu, which guards the writer's end of the log and who is parked, then courier.mu of any one courier or
-//     resyncSchedule.mu. No user code runs under any of these, and nobody waits under them for a handler
+//  3. the lock of internal/table that the writers of a store take, and no reader. The goroutine that reads the watch only
+//     tries
+//  4. the lock of a store's index functions, held for 32 objects at most. Nothing is taken under it. Who prepares a whole
+//     state takes it without the others, and only tries
+//  5. sharedProcessor.mu, which guards the writer's end of the log and who is parked, then courier.mu of any one courier or
+//     resyncSchedule.mu
+//
+// Of the user's code index functions run under 4, and with it under 2 and 3 where a batch goes into the store, and the hook of
+// OnIndexFailure, or apimachinery's handlers, under 2. None runs under 5, and nobody waits for a handler under any of them.
 //
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
 // which our informers' queue is not, and together with none of them otherwise. keyReader.mu and transformer.mu of a queue,

@@ -4,8 +4,12 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -22,8 +26,9 @@ type Indices map[string]index
 type index struct{}
 
 // IndexFailure tells that an index function returned an error or panicked for an object. The object is stored all the
-// same, and is in that index under no value. Without OnIndexFailure it is reported to
-// k8s.io/apimachinery/pkg/util/runtime.HandleError, by key, not by content.
+// same, and is in that index under no value; Status.Degraded says how many there are. Without OnIndexFailure the failures of
+// an index in one write are reported together to k8s.io/apimachinery/pkg/util/runtime.HandleError, by the key of the first,
+// not by content.
 type IndexFailure struct {
 	Index  string      // the name of the index
 	Key    string      // the key of the object
@@ -43,18 +48,51 @@ func WithIndexPanics() StoreOption {
 	return func(s *store) { s.panics = true }
 }
 
-// indexFailed is called by the table for each failure.
-func (m *threadSafeMap) indexFailed(f table.IndexFailure) {
-	err := fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
+// indexFailed is called by the table for the failures of one write.
+func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
 	switch {
 	case m.onFailure != nil:
-		m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
+		for _, f := range failures {
+			m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
+		}
 	case !m.panics:
-		utilruntime.HandleError(discreet(err))
+		reportIndexFailures(failures)
 	}
 	if m.panics {
-		panic(err)
+		panic(indexFailureError(&failures[0]))
 	}
+}
+
+// reportIndexFailures reports those of each index together: apimachinery's handler takes a millisecond for each report.
+func reportIndexFailures(failures []table.IndexFailure) {
+	var first []*table.IndexFailure // of each index
+	count := map[string]int{}
+	for i := range failures {
+		f := &failures[i]
+		if count[f.Index]++; count[f.Index] == 1 {
+			first = append(first, f)
+		}
+	}
+	for _, f := range first {
+		details := []any{"index", f.Index, "objects", count[f.Index]}
+		if p := (*table.PanicError)(nil); errors.As(f.Err, &p) && p.Stack != nil {
+			details = append(details, "stack", string(p.Stack))
+		}
+		utilruntime.HandleErrorWithContext(context.Background(), discreet(indexFailureError(f)), "Index function failed", details...)
+	}
+}
+
+func indexFailureError(f *table.IndexFailure) error {
+	return fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
+}
+
+// degradedIndexes says of each index which objects it has not.
+func (m *threadSafeMap) degradedIndexes() (reasons []string) {
+	lacking := m.Lacking()
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", lacking[name], name))
+	}
+	return reasons
 }
 
 // IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false

@@ -23,6 +23,7 @@ type stateStage struct {
 	next   *nextState
 	kept   []string // keys of objects that cannot be transformed
 
+	chunk    int // how many objects fill the block
 	block    table.Block
 	versions [table.BlockLen]string // as received
 	names    [table.BlockLen]struct{ namespace, name string }
@@ -31,12 +32,17 @@ type stateStage struct {
 
 func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode) *stateStage {
 	reuses := target.Len() > 0 && reuse.wanted()
-	return &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size)}
+	s := &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size), chunk: stageChunk}
+	if target.pace.is(paceUnknown) {
+		s.chunk = 1 // one call of each index function, which may be slow
+	}
+	return s
 }
 
 func (s *stateStage) put(obj any) error {
 	s.block.Objects[s.block.N] = obj
-	if s.block.N++; s.block.N == stageChunk {
+	if s.block.N++; s.block.N == s.chunk {
+		s.chunk = stageChunk
 		return s.flush()
 	}
 	return nil

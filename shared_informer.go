@@ -185,31 +185,44 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
-	s.handleLocked(batch, isInInitialList)
+	s.handleLocked(batch, isInInitialList, true)
 	return nil
 }
 
 // handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch needs to wake nobody up. It
-// refuses where it would have to wait. A panic is reported like one of the controller's goroutine.
+// refuses where it would have to wait: for a handler that joins, for another writer of the store, or for slow index
+// functions. A panic is reported like one of the controller's goroutine.
 func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (done bool) {
-	if !s.delivery.TryLock() {
+	if !s.store.pace.allowsReader(len(batch)) || !s.delivery.TryLock() {
 		return false
 	}
 	defer utilruntime.HandleCrash()
 	defer s.delivery.Unlock()
-	done = true
-	s.handleLocked(batch, isInInitialList)
+	done = true // also after a panic: the batch is not tried again
+	done = s.handleLocked(batch, isInInitialList, false)
 	return done
 }
 
-func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList bool) {
-	defer s.processor.arrived(keyedRecords(batch))
+// handleLocked returns false, and has done nothing, if it may not wait for other writers and would have to.
+func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList, mayWait bool) (done bool) {
+	done = true
+	defer func() {
+		if done {
+			s.processor.arrived(keyedRecords(batch))
+		}
+	}()
 	defer s.failures.panickingBatch(batch)
 	defer s.applier.done()
-	changes := s.applier.apply(batch, isInInitialList)
+	var changes []change
+	if mayWait {
+		changes = s.applier.apply(batch, isInInitialList)
+	} else if changes, done = s.applier.tryApply(batch, isInInitialList); !done {
+		return false
+	}
 	s.fresh.note(batch)
 	s.watchForMutations(changes)
 	s.processor.distribute(changes)
+	return true
 }
 
 // keyedRecords counts the records that came from the watch.
@@ -301,10 +314,10 @@ func (s *sharedIndexInformer) GetStore() Store { return s.store }
 func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
 
 // AddIndexers adds indices, before or after the start. It fails on a stopped informer and for a name that exists.
+//
+// The watch goes on meanwhile; what it brings reaches store and handlers when the indices are complete.
 func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
-	s.life.Lock()
-	defer s.life.Unlock()
-	if s.life.phase == phaseStopped {
+	if s.IsStopped() {
 		return fmt.Errorf("indexers were not added to the shared informer because %w", errAlreadyStopped)
 	}
 	return s.store.AddIndexers(indexers)

@@ -107,6 +107,7 @@ func (i *inspection) status() Status {
 	status.Synced = i.HasSynced()
 	if i.store != nil {
 		status.Objects = i.store.Len()
+		status.Degraded = append(status.Degraded, i.store.degradedIndexes()...)
 	}
 	if n := i.transform.untransformed(); n > 0 {
 		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))

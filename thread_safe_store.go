@@ -23,6 +23,7 @@ type threadSafeMap struct {
 	versionMetric GaugeMetric // nil: nobody looks at it
 	onFailure     func(IndexFailure)
 	panics        bool // an index function that fails panics in the writer
+	pace          indexPace
 }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
@@ -48,7 +49,8 @@ func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider Inf
 // No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a Transaction, a Replace
 // or an AddIndexers. A goroutine that has seen a state never sees an older one. A write waits for other writes only.
 //
-// An index function that fails, panics or is nil costs nothing but the object's place in that index; see IndexFailure.
+// An index function that fails, panics or is nil costs nothing but the object's place in that index; see IndexFailure. Writes
+// run never more than one index function at a time; Index runs them in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	return newThreadSafeMap(indexers, opts...)
 }
@@ -58,7 +60,8 @@ func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadS
 	for _, opt := range opts {
 		opt(m)
 	}
-	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailure: m.indexFailed, SingleValued: singleValued})
+	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
+	m.pace.changed(indexers)
 	return m
 }
 
@@ -70,6 +73,15 @@ type operation = table.Op
 func (m *threadSafeMap) commit(operations []operation, advance func(held string) string) {
 	m.Apply(operations, advance)
 	m.publishVersion()
+}
+
+// tryCommit is commit for a caller who must not wait for other writers: while there is one it does nothing and returns false.
+func (m *threadSafeMap) tryCommit(operations []operation, advance func(held string) string) (done bool) {
+	if !m.TryApply(operations, advance) {
+		return false
+	}
+	m.publishVersion()
+	return true
 }
 
 // replaceAll makes the n objects the whole content of the store, at once for every reader; of those with the same key the
@@ -154,7 +166,7 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 func (m *threadSafeMap) Resync() error { return nil }
 
 // Index returns the stored objects that share a value of the index with obj, each once. The index function runs in this
-// goroutine; that it fails or panics is the error.
+// goroutine, beside those of a writer; that it fails or panics is the error.
 func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -219,6 +231,7 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	if errors.Is(err, table.ErrIndexExists) {
 		return fmt.Errorf("indexer conflict: %v", m.taken(newIndexers)) // client-go's words
 	}
+	m.pace.changed(newIndexers)
 	return err
 }
 

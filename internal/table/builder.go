@@ -3,6 +3,11 @@
 
 package table
 
+import (
+	"math/bits"
+	"sync"
+)
+
 // BlockLen objects are filed together: enough for the processor to fetch the
 // memory of several at once, few enough to stay in the first cache.
 const BlockLen = 32
@@ -14,10 +19,17 @@ const BlockLen = 32
 // short thing with all of its objects, so that their waits overlap. Measured
 // on 10^5 pods with three indexes: see BENCHMARKS.md, row store/replace.
 type builder struct {
-	core     *core
-	gen      uint64
-	ixs      []*index
-	failures []IndexFailure
+	core   *core
+	gen    uint64
+	ixs    []*index
+	failed failures
+
+	// functions is the lock of the index functions; nil if none is the user's.
+	functions *sync.Mutex
+	// waits: the functions run at once, even if that means to wait for others.
+	// Else they are postponed where it does, or where postpones says so.
+	waits, postpones bool
+	postponed        idSet
 
 	n     int
 	block struct {
@@ -34,14 +46,18 @@ type builder struct {
 }
 
 // newBuilder starts a body with the indexers of the old one.
-func newBuilder(old *core, gen uint64, n int) *builder {
+func newBuilder(old *core, gen uint64, n int, functions *sync.Mutex) *builder {
 	var xs []*indexer
 	for _, ix := range *old.indexes.Load() {
 		xs = append(xs, ix.indexer)
 	}
 	c := newCore(old.seed, xs, gen, n)
 	c.log.building = true
-	return &builder{core: c, gen: gen, ixs: *c.indexes.Load()}
+	b := &builder{core: c, gen: gen, ixs: *c.indexes.Load()}
+	if callsUser(b.ixs) {
+		b.functions = functions
+	}
+	return b
 }
 
 // add stores an object, in the place of an earlier one with its key.
@@ -52,8 +68,9 @@ func (b *builder) add(key string, obj any) {
 	}
 }
 
-// flush files the objects of the block, in their order.
-func (b *builder) flush() {
+// flush stores the objects of the block, in their order, and files them if the
+// functions may run now.
+func (b *builder) flush() (filed bool) {
 	blk, n := &b.block, b.n
 	for i, key := range blk.keys[:n] {
 		blk.hashes[i] = hashString(b.core.seed, key)
@@ -64,9 +81,80 @@ func (b *builder) flush() {
 	for i, key := range blk.keys[:n] {
 		blk.ids[i], _ = b.core.put(b.gen, key, blk.hashes[i], wordsOf(blk.objects[i]))
 	}
+	if filed = b.claim(); filed {
+		b.fileAll()
+	} else {
+		b.postpone()
+	}
+	b.reset()
+	return filed
+}
+
+// claim takes the lock of the functions, unless it is to be had later only.
+func (b *builder) claim() bool {
+	switch {
+	case b.functions == nil:
+	case b.waits:
+		b.functions.Lock()
+	case b.postpones || !b.functions.TryLock():
+		return false
+	}
+	return true
+}
+
+// fileAll files the objects of the block in all indexes, and gives the lock back.
+func (b *builder) fileAll() {
+	if b.functions != nil {
+		defer b.functions.Unlock()
+	}
 	for _, ix := range b.ixs {
 		b.file(ix)
 	}
+	if len(b.postponed) > 0 {
+		for _, id := range b.block.ids[:b.n] {
+			b.postponed.put(id, false)
+		}
+	}
+}
+
+// postpone leaves the objects of the block, which are stored, to complete.
+func (b *builder) postpone() {
+	for _, id := range b.block.ids[:b.n] {
+		b.postponed.put(id, true)
+	}
+}
+
+// complete files what was postponed, and returns how much that was. It waits.
+func (b *builder) complete() (n int) {
+	b.waits = true
+	left := b.postponed
+	b.postponed = nil
+	for id := range left.all {
+		b.refile(id, b.core.records.at(id))
+		n++
+	}
+	b.refileRest()
+	return n
+}
+
+// refile files an object that is stored already, soon.
+func (b *builder) refile(id uint32, r *record) {
+	b.block.keys[b.n], b.block.objects[b.n], b.block.ids[b.n] = r.key(), r.object(), id
+	if b.n++; b.n == BlockLen {
+		b.refileRest()
+	}
+}
+
+// refileRest files what refile has not filed yet.
+func (b *builder) refileRest() {
+	b.claim()
+	b.fileAll()
+	b.reset()
+}
+
+// reset lets go of the block.
+func (b *builder) reset() {
+	blk, n := &b.block, b.n
 	clear(blk.keys[:n])
 	clear(blk.objects[:n])
 	clear(blk.values[:n])
@@ -79,7 +167,7 @@ func (b *builder) file(ix *index) {
 	blk, n := &b.block, b.n
 	clear(blk.values[:n])
 	for at := 0; at < n; {
-		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], blk.singles[:n], &b.failures)
+		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], blk.singles[:n], &b.failed)
 	}
 	for _, values := range blk.values[:n] {
 		if len(values) > 0 {
@@ -126,7 +214,7 @@ func (c *core) sparse() bool {
 // compact copies the newest state into a body of the right size. It takes the
 // index values from the postings and calls no index function.
 func compact(old *core) *core {
-	b := newBuilder(old, old.published.Load()+1, old.n)
+	b := newBuilder(old, old.published.Load()+1, old.n, nil)
 	from := *old.indexes.Load()
 	old.live(func(id uint32, r *record) {
 		to, _ := b.core.put(b.gen, r.key(), old.hash(r.key()), r.words)
@@ -138,11 +226,66 @@ func compact(old *core) *core {
 }
 
 // valuesOf returns the values under which an object is filed.
-func (ix *index) valuesOf(id uint32) []string {
+func (ix *index) valuesOf(id uint32) indexValues {
+	if _, failed := ix.lacking[id]; failed {
+		return lacking
+	}
 	places := ix.places(id)
 	values := make([]string, len(places))
 	for i, r := range places {
 		values[i] = ix.post(r).value
 	}
 	return values
+}
+
+// build files all live objects in a new index.
+func (c *core) build(x *indexer, gen uint64, rows *rows, column int, functions *sync.Mutex, failed *failures) *index {
+	ix := newIndex(x, c.seed, gen, rows, column, &changes{building: true})
+	b := &builder{core: c, gen: gen, ixs: []*index{ix}, failed: *failed, waits: true}
+	if x.single == nil {
+		b.functions = functions
+	}
+	c.live(b.refile)
+	b.refileRest()
+	ix.log, *failed = &c.log, b.failed
+	return ix
+}
+
+// live calls f for each record with an object in the newest state. Writer
+// only.
+func (c *core) live(f func(id uint32, r *record)) {
+	for i, chunk := range c.records.chunks() {
+		for j := range chunk {
+			if r := &chunk[j]; !r.none() {
+				f(uint32(i<<slabBits|j), r)
+			}
+		}
+	}
+}
+
+// idSet is a set of ids.
+type idSet []uint64
+
+func (s *idSet) put(id uint32, in bool) {
+	word, bit := int(id/64), uint64(1)<<(id%64)
+	switch {
+	case in:
+		for word >= len(*s) {
+			*s = append(*s, 0)
+		}
+		(*s)[word] |= bit
+	case word < len(*s):
+		(*s)[word] &^= bit
+	}
+}
+
+// all yields the ids, the lowest first.
+func (s idSet) all(yield func(id uint32) bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
+				return
+			}
+		}
+	}
 }

@@ -243,7 +243,13 @@ func (l *leaf) verify(published uint64) (older int, err error) {
 // verifyPlaces: what the rows say of the live objects is what the leaves hold,
 // and the leaves hold nothing else.
 func (ix *index) verifyPlaces(c *core, filed int) (err error) {
+	lacking := len(ix.lacking)
 	c.live(func(id uint32, r *record) {
+		if _, failed := ix.lacking[id]; failed {
+			if lacking--; err == nil && len(ix.places(id)) > 0 {
+				err = fmt.Errorf("%q has places although its function failed", r.key())
+			}
+		}
 		for _, place := range ix.places(id) {
 			filed--
 			p := ix.post(place)
@@ -253,6 +259,9 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 			}
 		}
 	})
+	if err == nil && (lacking != 0 || ix.lacks.Load() != int64(len(ix.lacking))) {
+		err = fmt.Errorf("%d objects lack a place, %d are counted, %d are gone", len(ix.lacking), ix.lacks.Load(), lacking)
+	}
 	if err == nil && filed != 0 {
 		err = fmt.Errorf("%d members have no place in a row", filed)
 	}

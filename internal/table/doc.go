@@ -30,9 +30,10 @@
 //     third) and shrinking the body (to a quarter) are O(n), paid for by as many
 //     changes.
 //  5. User code runs before the first change of a batch, or on a body that
-//     nobody sees yet, under the writers' mutex only. If it fails, panics or
-//     exits its goroutine, the table is whole. An object whose IndexFunc fails
-//     is stored, and is in that index under no value.
+//     nobody sees yet, under no lock but those named below. If it fails, panics
+//     or exits its goroutine, the table is whole. An object whose IndexFunc fails
+//     is stored, and is in that index under no value. Index functions run one at
+//     a time, apart from those that readers call by Index.
 //  6. Indexers returns a copy; AddIndexers builds aside.
 //  7. A superseded version is kept only as long as a snapshot, a loop or a call
 //     in progress can see it. Open snapshots and kept versions are counted.
@@ -80,8 +81,9 @@
 //
 // # A write, step by step
 //
-//  1. Lock out other writers. Run the stamp and the index functions on the new
-//     objects: all user code of the batch.
+//  1. Lock out other writers, or give up if there is one (TryApply). Run the
+//     stamp and the index functions on the new objects: all user code of the
+//     batch.
 //  2. gen := published + 1. Change each record and leaf, as above. Nobody
 //     trusts what it finds there, because gen > published.
 //  3. publish: store gen in published. The batch is visible.
@@ -162,12 +164,18 @@
 //   - All leaves of a posting are full, but the last one with members. Outside
 //     of a write, what a leaf was is kept as a whole.
 //   - rows and leaves say the same. Every posting has a member for somebody.
+//     An object that is lacking in an index has no place there.
 //   - limbo names each version that is kept exactly once, and has as many pins
 //     at a generation as are counted and not discounted.
 //
 // # Locks
 //
-// There is one: Table.w. Nobody holds it while calling user code other than
-// index functions, stamps and the sequence of a Replace, and no read takes it
-// but by TryLock, after its answer is complete.
+// Writers hold Table.w. Nobody holds it while calling user code other than index
+// functions, stamps and the sequence of a Replace, and no read takes it but by
+// TryLock, after its answer is complete.
+//
+// Whoever runs index functions, a writer or who fills a draft, holds
+// Table.functions, for a block of objects at most, and takes nothing under it.
+// So nobody waits longer than for a block; a draft does not wait at all, it
+// leaves the block for later.
 package table

@@ -16,7 +16,8 @@ import (
 //	t.Install(d, resourceVersion)
 //
 // Each object gets a place, and keeps it when it is put again under its key.
-// Index functions run in Put, in the caller's goroutine, with no lock held. One
+// Index functions run in Put, in the caller's goroutine, unless others run just
+// then or the draft was told to postpone them: then they run in Complete. One
 // goroutine uses a draft at a time.
 type Draft struct {
 	table *Table
@@ -67,7 +68,7 @@ func (b *Block) Reset() { b.Cut(0) }
 func (t *Table) Draft(n int) *Draft {
 	base := t.core.Load()
 	seen := base.published.Load()
-	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n)}
+	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n, &t.functions)}
 	if held := base.size(); held > 0 {
 		d.former = make([]any, 0, max(n, held))
 	}
@@ -158,18 +159,28 @@ func (c *core) seek(seen, hash uint64, text []byte, key string) (own string, obj
 	}
 }
 
-// Put stores the objects of a block under their keys.
-func (d *Draft) Put(b *Block) {
+// Postpone has Put run no more index functions: they would take too long for the
+// goroutine that calls it.
+func (d *Draft) Postpone() { d.next.postpones = true }
+
+// Complete runs the index functions that Put has not, and returns for how many
+// objects. Nothing is put any more after it.
+func (d *Draft) Complete() (n int) { return d.next.complete() }
+
+// Put stores the objects of a block under their keys. It tells whether it has
+// run their index functions.
+func (d *Draft) Put(b *Block) (filed bool) {
 	d.makeRoom(b.N)
 	next := &d.next.block
 	copy(next.keys[:b.N], b.Keys[:b.N])
 	copy(next.objects[:b.N], b.Objects[:b.N])
 	d.next.n = b.N
-	d.next.flush()
+	filed = d.next.flush()
 	copy(b.Places[:b.N], next.ids[:b.N])
 	for i, place := range b.Places[:b.N] {
 		d.note(place, b.Former[i])
 	}
+	return filed
 }
 
 // makeRoom doubles the hash table before it would grow by itself: that would
@@ -204,6 +215,7 @@ func (d *Draft) Remove(key string) (place uint32, ok bool) {
 		return 0, false
 	}
 	c.file(d.next.gen, place, d.next.ixs, nil)
+	d.next.postponed.put(place, false)
 	c.release(place)
 	d.note(place, nil)
 	return place, true
@@ -284,12 +296,15 @@ func (d *Draft) Missing(yield func(key string, obj any) bool) {
 	v.records(func(key string, obj any) bool { return d.Has(key) || yield(key, obj) })
 }
 
-// Install makes the draft the content of the table, at this resource version,
-// as one state. An index that was added meanwhile is built first. The draft must
-// not be used any more.
-func (t *Table) Install(d *Draft, rv string) { t.report(t.install(d, rv)) }
+// Install makes the draft, completed, the content of the table, at this resource
+// version, as one state. An index that was added meanwhile is built first. The
+// draft must not be used any more.
+func (t *Table) Install(d *Draft, rv string) {
+	d.Complete()
+	t.report(t.install(d, rv))
+}
 
-func (t *Table) install(d *Draft, rv string) []IndexFailure {
+func (t *Table) install(d *Draft, rv string) failures {
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
@@ -298,10 +313,10 @@ func (t *Table) install(d *Draft, rv string) []IndexFailure {
 	for _, ix := range (*old.indexes.Load())[len(b.ixs):] {
 		added = append(added, ix.indexer)
 	}
-	b.failures = append(b.failures, b.core.widen(gen, added)...)
+	t.widen(b.core, gen, added, &b.failed)
 	b.core.log.building = false
 	b.core.publish(gen, rv)
 	t.swap(b.core)
 	t.settle(0)
-	return b.failures
+	return b.failed
 }

@@ -19,12 +19,11 @@ func (x *machine) Draft(t *rapid.T) {
 	d := x.table.Draft(rapid.IntRange(0, 30).Draw(t, "size"))
 	began := maps.Clone(x.model.objects)
 	indexes := slices.Clone(x.model.indexes)
-	want, block := map[string]*item{}, &Block{}
+	want, later, block := map[string]*item{}, map[string]*item{}, &Block{}
 	for range rapid.IntRange(0, 4).Draw(t, "blocks") {
 		block.Reset()
 		for range rapid.IntRange(0, 8).Draw(t, "objects") {
 			it := x.item(t, modelKey(rapid.IntRange(0, 40).Draw(t, "key")))
-			x.expect(it, indexes)
 			x.fill(block, it, rapid.Bool().Draw(t, "as text"))
 			want[it.key] = it
 		}
@@ -33,13 +32,22 @@ func (x *machine) Draft(t *rapid.T) {
 			require.Equal(t, block.Objects[i].(*item).key, key)
 			requireFormer(t, began[key], block.Former[i])
 		}
-		d.Put(block)
+		filed := x.put(t, d, block)
+		for _, obj := range block.Objects[:block.N] {
+			if it := obj.(*item); filed {
+				x.expect(it, indexes)
+				delete(later, it.key)
+			} else {
+				later[it.key] = it
+			}
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "removals") {
 			key := modelKey(rapid.IntRange(0, 40).Draw(t, "removed"))
 			_, had := want[key]
 			place, ok := d.Remove(key)
 			require.Equal(t, had, ok, "place %d", place)
 			delete(want, key)
+			delete(later, key)
 		}
 		if rapid.IntRange(0, 19).Draw(t, "meanwhile") == 0 {
 			x.Transaction(t)
@@ -52,7 +60,26 @@ func (x *machine) Draft(t *rapid.T) {
 		require.True(t, d.Current())
 		began = maps.Clone(x.model.objects)
 	}
+	for _, it := range later {
+		x.expect(it, indexes)
+	}
+	if rapid.Bool().Draw(t, "completed") {
+		require.Equal(t, len(later), d.Complete())
+	}
 	x.finish(t, d, want, began, indexes)
+}
+
+// put has the draft run the index functions now or later. Where there are none
+// that is all the same.
+func (x *machine) put(t *rapid.T, d *Draft, block *Block) (filed bool) {
+	if rapid.IntRange(0, 3).Draw(t, "others run index functions") == 0 {
+		x.table.functions.Lock()
+		defer x.table.functions.Unlock()
+	}
+	if rapid.IntRange(0, 9).Draw(t, "postpone") == 0 {
+		d.Postpone()
+	}
+	return d.Put(block)
 }
 
 func (x *machine) fill(b *Block, it *item, asText bool) {

@@ -63,7 +63,12 @@ type index struct {
 	// many has the places of the objects with several values, in the order of
 	// the values; their place in rows is refMany.
 	many map[uint32][]ref
-	log  *changes
+	// lacking are the objects for which the function failed.
+	lacking map[uint32]struct{}
+	log     *changes
+
+	// lacks is len(lacking), for any goroutine.
+	lacks atomic.Int64
 }
 
 // newIndex makes an empty index.
@@ -93,6 +98,9 @@ func (ix *index) locate(hash uint64, value string) *posting {
 // place in the index. Values that it has already cost a comparison and touch
 // no posting.
 func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
+	if len(ix.lacking) > 0 || isLacking(values) {
+		ix.note(id, values)
+	}
 	switch {
 	case *r == refMany || len(values) > 1:
 		ix.assignMany(gen, id, values)
@@ -113,7 +121,7 @@ func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
 // that of its first value.
 func (ix *index) assignNew(gen uint64, id uint32, values []string, hash uint64) {
 	r := ix.ref(id)
-	if *r == refNone && len(values) == 1 {
+	if *r == refNone && len(values) == 1 && len(ix.lacking) == 0 {
 		*r = ix.enter(gen, id, values[0], hash)
 		return
 	}

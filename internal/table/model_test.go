@@ -76,6 +76,21 @@ func (m *modelState) values(index string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+// lacking counts the objects that are in no index because its function failed.
+func (m *modelState) lacking() (n map[string]int) {
+	for _, it := range m.objects {
+		for _, index := range m.indexes {
+			if it.broken[index] != "" {
+				if n == nil {
+					n = map[string]int{}
+				}
+				n[index]++
+			}
+		}
+	}
+	return n
+}
+
 // reader is what tables and snapshots have in common.
 type reader interface {
 	RV() string
@@ -402,6 +417,7 @@ func (x *machine) Check(t *rapid.T) {
 	}
 	require.Equal(t, uint64(x.expected), counted)
 	require.ElementsMatch(t, x.model.indexes, slices.Collect(maps.Keys(x.table.Indexers())))
+	require.Equal(t, x.model.lacking(), x.table.Lacking())
 	require.Equal(t, len(x.held), x.table.Snapshots().Open)
 	if len(x.held) == 0 {
 		requireNothingKept(t, x.table)
@@ -422,6 +438,15 @@ func tidying(table *Table) bool {
 	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.left.Load() != nil
 }
 
+// eachFailure calls hook for one failure after the other.
+func eachFailure(hook func(IndexFailure)) func([]IndexFailure) {
+	return func(failures []IndexFailure) {
+		for _, f := range failures {
+			hook(f)
+		}
+	}
+}
+
 func newMachine(t *rapid.T, indexes int) *machine {
 	x := &machine{model: &modelState{objects: map[string]*item{}}}
 	indexers := map[string]IndexFunc{}
@@ -429,10 +454,10 @@ func newMachine(t *rapid.T, indexes int) *machine {
 		indexers[name] = itemIndex(name)
 		x.model.indexes = append(x.model.indexes, name)
 	}
-	x.table = New(indexers, Options{OnIndexFailure: func(f IndexFailure) {
+	x.table = New(indexers, Options{OnIndexFailures: eachFailure(func(f IndexFailure) {
 		require.ErrorIs(t, f.Err, errBroken, fmt.Sprint(f))
 		x.failures = append(x.failures, f)
-	}})
+	})})
 	return x
 }
 

@@ -209,7 +209,7 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 func TestFailingIndexFunc(t *testing.T) {
 	var failures []IndexFailure
 	table := New(map[string]IndexFunc{"first": itemIndex("first"), "second": itemIndex("second")},
-		Options{OnIndexFailure: func(f IndexFailure) { failures = append(failures, f) }})
+		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { failures = append(failures, f) })})
 	good := &item{values: map[string][]string{"first": {"v"}, "second": {"v"}}}
 	bad := &item{values: good.values, broken: map[string]string{"first": "error", "second": "panic"}}
 
@@ -243,7 +243,7 @@ func TestFailingIndexFunc(t *testing.T) {
 // TestFailureHookMayPanic is how a store restores client-go's panic.
 func TestFailureHookMayPanic(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")},
-		Options{OnIndexFailure: func(f IndexFailure) { panic(f.Err) }})
+		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { panic(f.Err) })})
 	bad := &item{broken: map[string]string{"first": "error"}}
 	for _, write := range []func(){
 		func() { table.Apply([]Op{{Key: "k", Object: bad}, {Key: "l", Object: bad}}, nil) },

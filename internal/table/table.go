@@ -25,39 +25,16 @@ var (
 
 // Options tune a table. The zero value works.
 type Options struct {
-	// OnIndexFailure is called for each object that could not be filed in an
-	// index, after the batch is published and with no lock held, in the
-	// writer's goroutine. If it panics, the panic reaches the writer's caller
-	// and the table is unharmed. nil: failures are only counted.
-	OnIndexFailure func(IndexFailure)
+	// OnIndexFailures is called for the objects of a write that could not be
+	// filed in an index, if there are any, after the write is published and with
+	// no lock held, in the writer's goroutine. If it panics, the panic reaches the
+	// writer's caller and the table is unharmed. nil: failures are only counted.
+	OnIndexFailures func([]IndexFailure)
 
 	// SingleValued is asked once for each index function whether there is
 	// another that does the same, always with one value. Writers then call
 	// that one: it need not allocate. nil: there is none.
 	SingleValued func(IndexFunc) func(obj any) (value string, err error)
-}
-
-// IndexFailure tells that an IndexFunc returned an error or panicked. The
-// object is stored all the same, outside of that index.
-type IndexFailure struct {
-	Index, Key string
-	Object     any
-	// Err is what the function returned, or a *PanicError.
-	Err error
-}
-
-// PanicError is the panic of an IndexFunc.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("index function panicked: %v", e.Value) }
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 // Op is one change of a transaction.
@@ -92,6 +69,11 @@ type Table struct {
 	kept      atomic.Int64
 	forgotten atomic.Uint64
 	janitor   atomic.Bool
+
+	// functions is held while index functions run, for a block of objects at
+	// most: there is never but one. Those that are known not to be the user's do
+	// without.
+	functions sync.Mutex
 
 	w struct {
 		sync.Mutex
@@ -130,13 +112,24 @@ func newIndexers(m map[string]IndexFunc, options Options) []*indexer {
 // Apply makes the changes in order, as one state: no reader ever sees a part
 // of them. If stamp is not nil it gives the state its resource version.
 func (t *Table) Apply(ops []Op, stamp Stamp) {
+	t.w.Lock()
 	t.report(t.apply(ops, stamp))
 }
 
+// TryApply is Apply for a caller who must not wait for other writers: while
+// there is one it does nothing and returns false.
+func (t *Table) TryApply(ops []Op, stamp Stamp) (done bool) {
+	if !t.w.TryLock() {
+		return false
+	}
+	t.report(t.apply(ops, stamp))
+	return true
+}
+
 // apply runs all user code before the first change: if that panics or exits
-// the goroutine, the deferred unlock leaves the table as it was.
-func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
-	t.w.Lock()
+// the goroutine, the deferred unlock leaves the table as it was. The caller has
+// locked other writers out.
+func (t *Table) apply(ops []Op, stamp Stamp) failures {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	ixs := *c.indexes.Load()
@@ -147,7 +140,7 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 		rv = stamp(rv)
 	}
 	next.records(c)
-	values, failures := t.compute(ixs, ops)
+	values, failed := t.compute(ixs, ops)
 	gen := c.published.Load() + 1
 	for rest, of := ops, values; len(rest) > 0; next.records(c) {
 		next.postings(c, ixs, of)
@@ -165,7 +158,7 @@ func (t *Table) apply(ops []Op, stamp Stamp) []IndexFailure {
 	if c.sparse() {
 		t.swap(compact(c))
 	}
-	return failures
+	return failed
 }
 
 // apply makes one change in the draft gen.
@@ -215,22 +208,23 @@ func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
 // locked out and must not write to the table; what it adds is taken in blocks,
 // so that objects that were just looked at are looked at again.
 func (t *Table) Fill(n int, rv string, fill func(add func(key string, obj any)) error) error {
-	failures, err := t.fill(n, rv, fill)
-	t.report(failures)
+	failed, err := t.fill(n, rv, fill)
+	t.report(failed)
 	return err
 }
 
-func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) error) ([]IndexFailure, error) {
+func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) error) (failures, error) {
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
-	b := newBuilder(old, old.published.Load()+1, n)
+	b := newBuilder(old, old.published.Load()+1, n, &t.functions)
+	b.waits = true
 	if err := fill(b.add); err != nil {
-		return nil, err
+		return failures{}, err
 	}
 	t.swap(b.done(rv))
 	t.settle(0)
-	return b.failures, nil
+	return b.failed, nil
 }
 
 // swap publishes a new body. What the old one keeps for pins stays in limbo.
@@ -240,40 +234,39 @@ func (t *Table) swap(c *core) { t.core.Store(c) }
 // none and an ErrIndexExists. Readers see the table without them until the
 // last object is filed.
 func (t *Table) AddIndexers(indexers map[string]IndexFunc) error {
-	failures, err := t.addIndexers(newIndexers(indexers, t.options))
-	t.report(failures)
+	failed, err := t.addIndexers(newIndexers(indexers, t.options))
+	t.report(failed)
 	return err
 }
 
-func (t *Table) addIndexers(added []*indexer) ([]IndexFailure, error) {
+func (t *Table) addIndexers(added []*indexer) (failed failures, err error) {
 	t.w.Lock()
 	defer t.w.Unlock()
 	c := t.core.Load()
 	gen := c.published.Load() + 1
 	if err := conflicts(*c.indexes.Load(), added); err != nil {
-		return nil, err
+		return failed, err
 	}
-	failures := c.widen(gen, added)
+	t.widen(c, gen, added, &failed)
 	c.publish(gen, c.meta().rv)
 	t.settle(0)
-	return failures, nil
+	return failed, nil
 }
 
 // widen adds indexes over all live objects, in the draft gen.
-func (c *core) widen(gen uint64, added []*indexer) (failures []IndexFailure) {
+func (t *Table) widen(c *core, gen uint64, added []*indexer, failed *failures) {
 	if len(added) == 0 {
-		return nil
+		return
 	}
 	ixs, rows := slices.Clone(*c.indexes.Load()), c.rows.widened(len(added))
 	for _, x := range added {
-		failures = append(failures, c.build(x, gen, rows, &ixs)...)
+		ixs = append(ixs, c.build(x, gen, rows, len(ixs), &t.functions, failed))
 	}
 	for _, ix := range ixs {
 		ix.rows = rows
 	}
 	c.rows = rows
 	c.indexes.Store(&ixs)
-	return failures
 }
 
 // conflicts returns an error that names every indexer whose name is taken.
@@ -297,22 +290,4 @@ func (t *Table) Indexers() map[string]IndexFunc {
 		}
 	}
 	return m
-}
-
-// IndexFailures returns for each index how often its function has failed.
-func (t *Table) IndexFailures() map[string]uint64 {
-	m := make(map[string]uint64)
-	for _, ix := range *t.core.Load().indexes.Load() {
-		m[ix.name] = ix.failures.Load()
-	}
-	return m
-}
-
-func (t *Table) report(failures []IndexFailure) {
-	if t.options.OnIndexFailure == nil {
-		return
-	}
-	for _, f := range failures {
-		t.options.OnIndexFailure(f)
-	}
 }

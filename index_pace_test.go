@@ -1,0 +1,282 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/table"
+)
+
+// within fails the test if do takes so long that it waits for something that does not come.
+func within(t *testing.T, what string, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		require.FailNow(t, what)
+	}
+}
+
+// TestWatchIsReadWhileIndexersAreAdded, although nothing can be written to the store: events, the end of the watch, a list.
+func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
+	const events = 100
+	first, second := watch.NewFake(), watch.NewFake()
+	server := &fakeServer{noStream: true, list: listOf(podList("9", podAt("a", "9"))), watch: watches(first, second)}
+	s := InformerFunc()(server, &corev1.Pod{}, 0, Indexers{"unused": func(any) ([]string, error) { return nil, nil }}).(*sharedIndexInformer)
+	ctx, cancel := context.WithCancel(t.Context())
+	running := make(chan struct{})
+	go func() { defer close(running); s.RunWithContext(ctx) }()
+	defer func() { cancel(); <-running }()
+	within(t, "informer does not sync", func() { <-s.HasSyncedChecker().Done() })
+
+	inside, held, added := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
+	go func() {
+		added <- s.AddIndexers(Indexers{"version": func(obj any) ([]string, error) {
+			if nameAt(obj) == "a@9" {
+				close(inside)
+				<-held
+			}
+			version, _ := objectVersion(obj)
+			return []string{version}, nil
+		}})
+	}()
+	within(t, "the index function is not called", func() { <-inside })
+	within(t, "the watch is not read", func() {
+		for i := range events {
+			first.Modify(podAt("a", fmt.Sprint(10+i)))
+		}
+		first.Error(&errExpired.ErrStatus)
+		second.Modify(podAt("a", "200"))
+		second.Modify(podAt("a", "201"))
+	})
+	within(t, "status waits", func() {
+		status, err := StatusOf(s)
+		assert.NoError(t, err)
+		assert.EqualValues(t, 2, status.Lists)
+	})
+	assert.Equal(t, "a@9", nameAt(s.store.List()[0]))
+
+	release()
+	within(t, "the store does not catch up", func() {
+		assert.NoError(t, <-added)
+		assert.NoError(t, WaitForVersion(ctx, s, "201"))
+	})
+	found, err := s.GetIndexer().ByIndex("version", "201")
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+}
+
+// slowIndex is an index function that takes its time.
+type slowIndex struct {
+	takes atomic.Int64
+	calls atomic.Int64
+}
+
+func (i *slowIndex) values(obj any) ([]string, error) {
+	i.calls.Add(1)
+	time.Sleep(time.Duration(i.takes.Load()))
+	version, _ := objectVersion(obj)
+	return []string{version}, nil
+}
+
+// informerOnSlow runs an informer in a bubble with an index of that function.
+func informerOnSlow(t *testing.T, server *fakeServer, index *slowIndex) (s *sharedIndexInformer, stop func()) {
+	return informerOn(t, server, func(s *sharedIndexInformer) {
+		require.NoError(t, s.AddIndexers(Indexers{"version": index.values}))
+	})
+}
+
+// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell that they are slow.
+func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
+	const events = 5 * table.BlockLen
+	for name, list := range map[string]*corev1.PodList{"empty list": podList("1"), "list": podList("1", podAt("x", "1"))} {
+		synctest.Test(t, func(t *testing.T) {
+			stream, index := watch.NewFake(), &slowIndex{}
+			s, stop := informerOnSlow(t, &fakeServer{noStream: true, list: listOf(list), watch: watches(stream)}, index)
+			defer stop()
+			index.takes.Store(int64(time.Second))
+			start, before := time.Now(), index.calls.Load()
+			for i := range events {
+				stream.Modify(podAt(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+			}
+			assert.LessOrEqual(t, time.Since(start), table.BlockLen*time.Second, name)
+			time.Sleep(events * time.Second)
+			synctest.Wait()
+			assert.EqualValues(t, events, index.calls.Load()-before, "once for each")
+			assert.Len(t, s.store.ListKeys(), events+len(list.Items))
+
+			index.takes.Store(0)
+			stream.Modify(podAt("x", "100"))
+			synctest.Wait()
+			assert.True(t, s.store.pace.allowsReader(1), "it is quick again")
+		})
+	}
+}
+
+// TestSlowIndexFunctionsOnABatch that the watch channel holds: the reader takes no part in it, however quick they were.
+func TestSlowIndexFunctionsOnABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		index, events := &slowIndex{}, []watch.Event(nil)
+		for i := range drainLimit {
+			events = append(events, modified(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+		}
+		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("x", "1")))}
+		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			index.takes.Store(int64(time.Second)) // the list is in
+			return sent(events...).open(), nil
+		}
+		s, stop := informerOnSlow(t, server, index)
+		defer stop()
+		assert.Equal(t, fmt.Sprint(1+drainLimit), s.LastSyncResourceVersion())
+		time.Sleep(drainLimit * time.Second)
+		synctest.Wait()
+		assert.Len(t, s.store.ListKeys(), drainLimit+1)
+	})
+}
+
+// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call, and where it is known after none.
+func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
+	const objects = 200
+	list := podList("1")
+	for i := range objects {
+		list.Items = append(list.Items, *podAt(fmt.Sprint("p", i), "1"))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		index := &slowIndex{}
+		index.takes.Store(int64(time.Second))
+		first, second := watch.NewFake(), watch.NewFake()
+		server := &fakeServer{noStream: true, list: listOf(list), watch: watches(first, second)}
+		s, stop := informerOnSlow(t, server, index)
+		defer stop()
+		start := time.Now()
+		first.Modify(podAt("p0", "2"))
+		assert.LessOrEqual(t, time.Since(start), time.Second)
+		assert.False(t, s.HasSynced())
+		time.Sleep((objects + 1) * time.Second)
+		synctest.Wait()
+		assert.True(t, s.HasSynced())
+		assert.EqualValues(t, objects+1, index.calls.Load(), "once for each")
+		found, err := s.GetIndexer().ByIndex("version", "1")
+		require.NoError(t, err)
+		assert.Len(t, found, objects-1)
+
+		first.Error(&errExpired.ErrStatus)
+		asked := len(server.asked())
+		time.Sleep(10 * time.Second) // the backoff
+		synctest.Wait()
+		assert.Len(t, server.asked(), asked+2, "a list and a watch")
+		assert.LessOrEqual(t, index.calls.Load(), int64(objects+1+11))
+		time.Sleep(objects * time.Second)
+		synctest.Wait()
+		found, err = s.GetIndexer().ByIndex("version", "1")
+		require.NoError(t, err)
+		assert.Len(t, found, objects)
+	})
+}
+
+// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.
+func TestBookmarksDoNotSplitABatch(t *testing.T) {
+	store := newStore(MetaNamespaceKeyFunc, nil)
+	var seen []string
+	require.NoError(t, store.AddIndexers(Indexers{"i": func(any) ([]string, error) {
+		seen = append(seen, store.ListKeys()...)
+		return nil, nil
+	}}))
+	a := newApplier(store)
+	changes := a.apply([]record{
+		{typ: Added, key: "ns/a", version: "1", object: podAt("a", "1")}, {typ: Bookmark, version: "2"},
+		{typ: Added, key: "ns/b", version: "3", object: podAt("b", "3")}, {typ: Bookmark, version: "7"},
+		{typ: Deleted, key: "ns/a", version: "5", object: podAt("a", "5")},
+	}, false)
+	assert.Empty(t, seen)
+	assert.Equal(t, []string{"ns/b"}, store.ListKeys())
+	assert.Equal(t, "7", store.RV())
+	told := []string{}
+	for _, c := range changes {
+		told = append(told, fmt.Sprint(c.kind, c.key))
+	}
+	assert.Equal(t, []string{"0ns/a", "0ns/b", "2ns/a"}, told)
+}
+
+// TestIndexFailuresShow in one report of each write and index, and in the status as long as objects are missing.
+func TestIndexFailuresShow(t *testing.T) {
+	texts := reports(t)
+	const bad = 100
+	list := podList("1", podAt("good", "1"))
+	for i := range bad {
+		list.Items = append(list.Items, *badPod(fmt.Sprint("bad", i), "1"))
+	}
+	failing := func(obj any) ([]string, error) {
+		if obj.(*corev1.Pod).Labels["v"] == "bad" {
+			return nil, errors.New("no value")
+		}
+		return []string{""}, nil
+	}
+	panicking := func(obj any) ([]string, error) {
+		if _, err := failing(obj); err != nil {
+			panic(err)
+		}
+		return nil, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		stream := newScriptedWatch(bad)
+		s, stop := informerOn(t, &fakeServer{noStream: true, list: listOf(list), watch: watches(stream)}, func(s *sharedIndexInformer) {
+			require.NoError(t, s.AddIndexers(Indexers{"f": failing, "p": panicking}))
+		})
+		defer stop()
+		require.Len(t, texts(), 2)
+		for i, text := range slices.Sorted(slices.Values(texts())) {
+			name := []string{"f", "p"}[i]
+			assert.Contains(t, text, fmt.Sprintf("unable to calculate an index entry for key \"ns/bad0\" on index %q", name))
+			assert.Contains(t, text, fmt.Sprintf("index %s objects %d", name, bad))
+			assert.Equal(t, name == "p", strings.Contains(text, "stack goroutine"), text)
+		}
+		requireMissing := func(n int) {
+			status, err := StatusOf(s)
+			require.NoError(t, err)
+			var want []string
+			for _, name := range []string{"f", "p"} {
+				if n > 0 {
+					want = append(want, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", n, name))
+				}
+			}
+			require.Equal(t, want, status.Degraded)
+		}
+		requireMissing(bad)
+		stream.events <- modified("bad0", "2")
+		stream.events <- deleted("bad1", "3")
+		synctest.Wait()
+		requireMissing(bad - 2)
+		for i := range bad {
+			stream.events <- deleted(fmt.Sprint("bad", i), "4")
+		}
+		synctest.Wait()
+		requireMissing(0)
+		require.Len(t, texts(), 2)
+		failures, _ := IndexFailures(s.GetStore())
+		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
+	})
+}

@@ -1,0 +1,205 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"unsafe"
+)
+
+// callsUser tells whether some of the functions are the user's.
+func callsUser(ixs []*index) bool {
+	for _, ix := range ixs {
+		if ix.single == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// indexValues are the values of one object in one index: none, or lacking, if
+// its function failed.
+type indexValues = []string
+
+// lacking is what an object has whose function failed. What it is is told by
+// where it points.
+var (
+	lackingPlace [1]string
+	lacking      indexValues = lackingPlace[:0]
+)
+
+func isLacking(values indexValues) bool {
+	return len(values) == 0 && unsafe.SliceData(values) == &lackingPlace[0]
+}
+
+// IndexFailure tells that an IndexFunc returned an error or panicked. The
+// object is stored all the same, outside of that index.
+type IndexFailure struct {
+	Index, Key string
+	Object     any
+	// Err is what the function returned, or a *PanicError.
+	Err error
+}
+
+// PanicError is the panic of an IndexFunc.
+type PanicError struct {
+	Value any
+	// Stack is of the first panic of the function in a write, and else nil.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("index function panicked: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// failures are those of one write.
+type failures struct {
+	all     []IndexFailure
+	stacked []*indexer // of whose panics there is a stack
+}
+
+// add records a failure of the function.
+func (f *failures) add(x *indexer, key string, obj any, err error) {
+	x.failures.Add(1)
+	f.all = append(f.all, IndexFailure{Index: x.name, Key: key, Object: obj, Err: err})
+}
+
+// panicked records a panic of the function.
+func (f *failures) panicked(x *indexer, key string, obj, value any) {
+	p := &PanicError{Value: value}
+	if !slices.Contains(f.stacked, x) {
+		f.stacked = append(f.stacked, x)
+		p.Stack = debug.Stack()
+	}
+	f.add(x, key, obj, p)
+}
+
+// compute runs the index functions on the new objects of a batch, op by op.
+// The result is scratch memory that the caller clears.
+func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed failures) {
+	n := len(ops) * len(ixs)
+	values = slices.Grow(t.w.values[:0], n)[:n]
+	clear(values)
+	singles := slices.Grow(t.w.singles[:0], n)[:n]
+	if t.w.values, t.w.singles = values, singles; n > keptLog {
+		t.w.values, t.w.singles = nil, nil
+	}
+	for left := values; len(ops) > 0; {
+		block := ops[:min(len(ops), BlockLen)]
+		n := len(block) * len(ixs)
+		t.computeBlock(ixs, block, left[:n], singles[:n], &failed)
+		ops, left, singles = ops[len(block):], left[n:], singles[n:]
+	}
+	return values, failed
+}
+
+func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, memory []string, failed *failures) {
+	if callsUser(ixs) {
+		t.functions.Lock()
+		defer t.functions.Unlock()
+	}
+	for i := range ops {
+		of, its := values[:len(ixs)], memory[:len(ixs)]
+		values, memory = values[len(ixs):], memory[len(ixs):]
+		if op := &ops[i]; !op.Delete {
+			for at := 0; at < len(ixs); {
+				at = computeFrom(at, ixs, op, of, its, failed)
+			}
+		}
+	}
+}
+
+// computeFrom runs the index functions from one on, up to and with the first
+// that panics. Its result is where to go on: one deferred call serves them all.
+func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []string, failed *failures) (next int) {
+	next = at
+	defer func() {
+		if p := recover(); p != nil {
+			failed.panicked(ixs[next].indexer, op.Key, op.Object, p)
+			values[next] = lacking
+			next++
+		}
+	}()
+	for ; next < len(ixs); next++ {
+		of, err := ixs[next].valuesFor(op.Object, memory[next:next+1:next+1])
+		if err != nil {
+			failed.add(ixs[next].indexer, op.Key, op.Object, err)
+			of = lacking
+		}
+		values[next] = of
+	}
+	return next
+}
+
+// computeAll runs the index function on objects from one on, like computeFrom.
+func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, memory []string, failed *failures) (next int) {
+	next = at
+	defer func() {
+		if p := recover(); p != nil {
+			failed.panicked(x, keys[next], objects[next], p)
+			values[next] = lacking
+			next++
+		}
+	}()
+	for ; next < len(objects); next++ {
+		of, err := x.valuesFor(objects[next], memory[next:next+1:next+1])
+		if err != nil {
+			failed.add(x, keys[next], objects[next], err)
+			of = lacking
+		}
+		values[next] = of
+	}
+	return next
+}
+
+// note keeps account of the objects that have no place because the function
+// failed for them.
+func (ix *index) note(id uint32, values indexValues) {
+	switch {
+	case !isLacking(values):
+		delete(ix.lacking, id)
+	case ix.lacking == nil:
+		ix.lacking = map[uint32]struct{}{id: {}}
+	default:
+		ix.lacking[id] = struct{}{}
+	}
+	ix.lacks.Store(int64(len(ix.lacking)))
+}
+
+// Lacking returns for each index the number of objects, in the newest state,
+// that it has not because its function failed for them. Indexes that have all
+// objects are left out.
+func (t *Table) Lacking() map[string]int {
+	var m map[string]int
+	for _, ix := range *t.core.Load().indexes.Load() {
+		if n := ix.lacks.Load(); n > 0 {
+			if m == nil {
+				m = map[string]int{}
+			}
+			m[ix.name] = int(n)
+		}
+	}
+	return m
+}
+
+// IndexFailures returns for each index how often its function has failed.
+func (t *Table) IndexFailures() map[string]uint64 {
+	m := make(map[string]uint64)
+	for _, ix := range *t.core.Load().indexes.Load() {
+		m[ix.name] = ix.failures.Load()
+	}
+	return m
+}
+
+func (t *Table) report(failed failures) {
+	if t.options.OnIndexFailures != nil && len(failed.all) > 0 {
+		t.options.OnIndexFailures(failed.all)
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fileWays are the ways in which index functions come to run on objects, of
+// which there are more than fit into a block.
+var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]any){
+	"Apply": func(_ *testing.T, table *Table, objects map[string]any) { table.Apply(opsOf(objects), nil) },
+	"TryApply": func(t *testing.T, table *Table, objects map[string]any) {
+		require.True(t, table.TryApply(opsOf(objects), nil))
+	},
+	"Replace": func(_ *testing.T, table *Table, objects map[string]any) {
+		table.Replace(maps.All(objects), len(objects), "1")
+	},
+	"Draft": func(_ *testing.T, table *Table, objects map[string]any) {
+		table.Install(draftOf(table, objects, func(*Draft) {}), "1")
+	},
+	"Draft, postponed": func(t *testing.T, table *Table, objects map[string]any) {
+		d := draftOf(table, objects, (*Draft).Postpone)
+		require.Equal(t, len(objects), d.Complete())
+		require.Zero(t, d.Complete())
+		table.Install(d, "1")
+	},
+	"AddIndexers": func(t *testing.T, table *Table, objects map[string]any) {
+		added := table.Indexers()["first"]
+		*table = *New(nil, table.options)
+		table.Apply(opsOf(objects), nil)
+		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
+	},
+	"AddIndexers beside a draft": func(t *testing.T, table *Table, objects map[string]any) {
+		added := table.Indexers()["first"]
+		*table = *New(nil, table.options)
+		d := draftOf(table, objects, func(*Draft) {})
+		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
+		table.Install(d, "1")
+	},
+}
+
+func opsOf(objects map[string]any) (ops []Op) {
+	for key, obj := range objects {
+		ops = append(ops, Op{Key: key, Object: obj})
+	}
+	return ops
+}
+
+func draftOf(table *Table, objects map[string]any, before func(*Draft)) *Draft {
+	d, block := table.Draft(len(objects)), &Block{}
+	before(d)
+	put := func() {
+		d.Look(block)
+		d.Put(block)
+		block.Reset()
+	}
+	for key, obj := range objects {
+		block.Keys[block.N], block.Objects[block.N] = key, obj
+		if block.N++; block.N == BlockLen {
+			put()
+		}
+	}
+	put()
+	return d
+}
+
+func someItems(n int) map[string]any {
+	objects := map[string]any{}
+	for i := range n {
+		objects[modelKey(i)] = &item{key: modelKey(i), serial: i, values: map[string][]string{"first": {"v"}}}
+	}
+	return objects
+}
+
+// TestIndexFunctionsRunUnderTheirLock, once for each object, whatever way it
+// comes: so there is never but one.
+func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
+	for name, file := range fileWays {
+		t.Run(name, func(t *testing.T) {
+			var table *Table
+			calls := 0
+			table = New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
+				calls++
+				require.False(t, table.functions.TryLock())
+				return itemIndex("first")(obj)
+			}}, Options{})
+			objects := someItems(3*BlockLen + 5)
+			file(t, table, objects)
+			require.True(t, table.functions.TryLock())
+			require.Equal(t, len(objects), calls)
+			n, err := table.Count("first", "v")
+			require.NoError(t, err)
+			require.Equal(t, len(objects), n)
+		})
+	}
+}
+
+// TestIndexFunctionsNeedNotBeSafe for use by several goroutines, whoever writes
+// and fills drafts at the same time. It is for the race detector.
+func TestIndexFunctionsNeedNotBeSafe(t *testing.T) {
+	calls := map[string]int{}
+	counting := func(obj any) ([]string, error) {
+		calls[obj.(*item).key]++
+		return itemIndex("first")(obj)
+	}
+	table := New(map[string]IndexFunc{"first": counting}, Options{})
+	var running sync.WaitGroup
+	for i := range 3 {
+		running.Go(func() {
+			for range 20 {
+				table.Apply(opsOf(someItems(2*BlockLen)), nil)
+			}
+		})
+		running.Go(func() {
+			for range 20 {
+				table.Install(draftOf(table, someItems(2*BlockLen), func(*Draft) {}), "1")
+			}
+		})
+		running.Go(func() {
+			require.NoError(t, table.AddIndexers(map[string]IndexFunc{fmt.Sprint("added", i): counting}))
+			table.Replace(maps.All(someItems(BlockLen)), 0, "2")
+		})
+	}
+	running.Wait()
+	require.Len(t, calls, 2*BlockLen)
+}
+
+// TestDraftLeavesWhatItWouldWaitFor: while another index function runs, Put
+// stores the objects and files them in the end.
+func TestDraftLeavesWhatItWouldWaitFor(t *testing.T) {
+	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
+	objects, filed := someItems(5), 0
+	d, block := table.Draft(0), &Block{N: 1}
+	for key, obj := range objects {
+		block.Keys[0], block.Objects[0] = key, obj
+		other := filed%2 == 0 // runs
+		if other {
+			table.functions.Lock()
+		}
+		require.Equal(t, !other, d.Put(block))
+		if other {
+			table.functions.Unlock()
+		}
+		filed++
+	}
+	require.Equal(t, 3, d.Complete())
+	table.Install(d, "1")
+	n, err := table.Count("first", "v")
+	require.NoError(t, err)
+	require.Equal(t, len(objects), n)
+}
+
+// TestPostponedAndPutAgain: what counts in the end is the last object under a
+// key.
+func TestPostponedAndPutAgain(t *testing.T) {
+	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
+	versions := func(value string) *Block {
+		return &Block{N: 1, Keys: [BlockLen]string{"k"}, Objects: [BlockLen]any{&item{values: map[string][]string{"first": {value}}}}}
+	}
+	for _, first := range []bool{false, true} {
+		d := table.Draft(0)
+		for _, free := range []bool{first, !first} {
+			if !free {
+				table.functions.Lock()
+			}
+			d.Put(versions(fmt.Sprint(free)))
+			if !free {
+				table.functions.Unlock()
+			}
+		}
+		table.Install(d, "1")
+		values, err := table.IndexValues("first")
+		require.NoError(t, err)
+		require.Equal(t, []string{fmt.Sprint(!first)}, values)
+	}
+}
+
+func TestTryApplyWaitsForNoWriter(t *testing.T) {
+	table := New(nil, Options{})
+	table.w.Lock()
+	require.False(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "1" }))
+	table.w.Unlock()
+	require.Zero(t, table.Len())
+	require.True(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "2" }))
+	require.Equal(t, "2", table.RV())
+	require.True(t, table.w.TryLock(), "no lock is held")
+}
+
+// TestPanicsKeepOneStack: of each function, in each write. All failures of a
+// write are reported together.
+func TestPanicsKeepOneStack(t *testing.T) {
+	bad := map[string]any{}
+	for i := range 2*BlockLen + 1 {
+		bad[modelKey(i)] = &item{broken: map[string]string{"first": "panic", "second": "panic"}}
+	}
+	var reports, stacks, all int
+	table := New(map[string]IndexFunc{"first": itemIndex("first"), "second": itemIndex("second")}, Options{
+		OnIndexFailures: func(failures []IndexFailure) {
+			reports++
+			for _, f := range failures {
+				all++
+				if f.Err.(*PanicError).Stack != nil {
+					stacks++
+				}
+			}
+		},
+	})
+	table.Apply(opsOf(bad), nil)
+	require.Equal(t, []int{1, 2, 2 * len(bad)}, []int{reports, stacks, all})
+	table.Install(draftOf(table, bad, func(*Draft) {}), "1")
+	require.Equal(t, []int{2, 4, 4 * len(bad)}, []int{reports, stacks, all})
+	require.Equal(t, map[string]int{"first": len(bad), "second": len(bad)}, table.Lacking())
+	table.Replace(maps.All(map[string]any{"k": &item{}}), 1, "2")
+	require.Equal(t, 2, reports)
+	require.Empty(t, table.Lacking())
+}
+
+// TestLackingAfterACompaction: which calls no index function.
+func TestLackingAfterACompaction(t *testing.T) {
+	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
+	objects := someItems(2 * sparseMin)
+	objects["bad"] = &item{broken: map[string]string{"first": "error"}}
+	table.Apply(opsOf(objects), nil)
+	body := table.core.Load()
+	var ops []Op
+	for key := range objects {
+		if key != "bad" {
+			ops = append(ops, Op{Key: key, Delete: true})
+		}
+	}
+	table.Apply(ops, nil)
+	require.NotSame(t, body, table.core.Load())
+	require.Equal(t, map[string]int{"first": 1}, table.Lacking())
+	table.Apply([]Op{{Key: "bad", Delete: true}}, nil)
+	require.Empty(t, table.Lacking())
+}
