@@ -26,11 +26,7 @@ type nextState struct {
 }
 
 func newNextState(s *store, size int) *nextState {
-	n := &nextState{draft: s.Draft(size), received: receivedVersions{}, pace: &s.pace}
-	if s.pace.is(paceSlow) {
-		n.draft.Postpone()
-	}
-	return n
+	return &nextState{draft: s.Draft(size), received: receivedVersions{}, pace: &s.pace}
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as received, and whether the

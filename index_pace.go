@@ -16,8 +16,9 @@ import (
 //	none of the user's ──AddIndexers──▶ unknown ──ran──▶ quick ◀──ran──▶ slow
 //	                                       ▲───AddIndexers───┘─────────────┘
 //
-// Unless it is quick, what the watch sends goes through the queue. While it is slow, objects of an initial state are filed by
-// the queue's consumer. So reading goes on whatever the functions do, but for the calls that tell of it, 32 at most.
+// Unless it is quick, what the watch sends goes through the queue. If the first objects of an initial state show that it is
+// slow, the queue's consumer files the others. So reading goes on whatever the functions do, but for the calls that tell of
+// it, 32 at most.
 type indexPace struct {
 	state atomic.Uint32
 }

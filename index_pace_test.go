@@ -157,7 +157,7 @@ func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 	})
 }
 
-// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call, and where it is known after none.
+// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call.
 func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	const objects = 200
 	list := podList("1")
@@ -185,10 +185,9 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 
 		first.Error(&errExpired.ErrStatus)
 		asked := len(server.asked())
-		time.Sleep(10 * time.Second) // the backoff
+		time.Sleep(10 * time.Second) // the backoff, and the call
 		synctest.Wait()
 		assert.Len(t, server.asked(), asked+2, "a list and a watch")
-		assert.LessOrEqual(t, index.calls.Load(), int64(objects+1+11))
 		time.Sleep(objects * time.Second)
 		synctest.Wait()
 		found, err = s.GetIndexer().ByIndex("version", "1")

@@ -33,8 +33,8 @@ type stateStage struct {
 func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode) *stateStage {
 	reuses := target.Len() > 0 && reuse.wanted()
 	s := &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size), chunk: stageChunk}
-	if target.pace.is(paceUnknown) {
-		s.chunk = 1 // one call of each index function, which may be slow
+	if !target.pace.allowsReader(1) {
+		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
 	return s
 }
