@@ -70,7 +70,7 @@ foreign-controllerruntime: apiserver ## controller-runtime's own tests of its ca
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
 $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/go.mod
-	@echo "building the embedded API server into $@ (the first build takes up to ten minutes, later ones seconds)"
+	@echo "building the embedded API server into $@ (the first build takes six minutes of processor time, later ones seconds)"
 	@mkdir -p $(BIN) && cd e2e && $(GO) build -o $@ ./cmd/apiserver
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race

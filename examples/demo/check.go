@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// checkTimeout is how long the cache may take to catch up once nothing is written any more.
-	checkTimeout = 30 * time.Second
+	// checkTimeout is how long the cache may take to catch up, on a machine that is busy with something else, too.
+	checkTimeout = 5 * time.Minute
 	checkPause   = 250 * time.Millisecond
 )
 

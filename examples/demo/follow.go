@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
 )
@@ -22,11 +21,9 @@ import (
 // follower is the informer with what the screen shows of it.
 type follower struct {
 	informer cache.SharedIndexInformer
-	handler  cache.ResourceEventHandlerRegistration
-	source   *countingSource
 	stop     func() // ends the informer and waits for it
 
-	events atomic.Int64 // notifications after the initial list
+	events atomic.Int64 // changes that the handler was told of, after the initial list
 	mu     sync.Mutex
 	lag    time.Duration // the greatest since the last look; guarded by mu
 	lagged bool          // there was one; guarded by mu
@@ -34,25 +31,19 @@ type follower struct {
 
 // follow starts an informer on the world's resource.
 func follow(ctx context.Context, w *world) *follower {
-	f := &follower{source: &countingSource{client: w}}
+	f := &follower{}
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(w.kind)
-	f.informer = cache.NewSharedIndexInformer(f.source, example, 0, cache.Indexers{
+	source := &cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return w.client.List(ctx, o) },
+		WatchFuncWithContext: w.client.Watch,
+	}
+	f.informer = cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
-	handler, err := f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if !initial {
-				f.heard(obj)
-			}
-		},
-		UpdateFunc: func(_, obj any) { f.heard(obj) },
-		DeleteFunc: func(any) { f.events.Add(1) },
-	})
-	if err != nil {
+	if _, err := f.informer.AddEventHandler(f.handler()); err != nil {
 		panic(err) // the informer is new
 	}
-	f.handler = handler
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -63,7 +54,41 @@ func follow(ctx context.Context, w *world) *follower {
 	return f
 }
 
-// heard counts an event, and how long ago its object was written if that says so.
+// handler hears of changes. After an outage it may be given objects that are as they were before: those are none.
+func (f *follower) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if !initial {
+				f.heard(obj)
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			if versionOf(old) != versionOf(obj) {
+				f.heard(obj)
+			}
+		},
+		DeleteFunc: func(any) { f.events.Add(1) },
+	}
+}
+
+func versionOf(obj any) string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
+}
+
+// status is what the informer says of itself.
+func (f *follower) status() cache.Status {
+	s, err := cache.StatusOf(f.informer)
+	if err != nil {
+		panic(err) // it is one of ours
+	}
+	return s
+}
+
+// heard counts a change, and how long ago its object was written if that says so.
 func (f *follower) heard(obj any) {
 	f.events.Add(1)
 	accessor, err := meta.Accessor(obj)
@@ -88,50 +113,3 @@ func (f *follower) takeLag() (lag time.Duration, ok bool) {
 	f.lag, f.lagged = 0, false
 	return lag, ok
 }
-
-// countingSource is the ListerWatcher, which knows what the informer asks for.
-type countingSource struct {
-	client                  *world
-	lists, streams, watches atomic.Int64
-}
-
-func (s *countingSource) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *countingSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
-
-func (s *countingSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	s.lists.Add(1)
-	return s.client.client.List(ctx, o)
-}
-
-func (s *countingSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := s.client.client.Watch(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.SendInitialEvents != nil && *o.SendInitialEvents {
-		s.streams.Add(1)
-	} else {
-		s.watches.Add(1)
-	}
-	return w, nil
-}
-
-// mode is how the informer got its state last.
-func (s *countingSource) mode() string {
-	switch {
-	case s.streams.Load() > 0:
-		return "watch-list"
-	case s.lists.Load() > 0:
-		return "list"
-	default:
-		return "connecting"
-	}
-}
-
-// reconnects is how many connections there were after the first one. A stream goes on as a watch; a list is followed by one.
-func (s *countingSource) reconnects() int64 { return max(0, s.streams.Load()+s.watches.Load()-1) }

@@ -46,7 +46,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "follow the cluster of this kubeconfig file instead, and only watch")
 	flags.StringVar(&o.resource, "resource", "pods", "what to follow, as resource or resource.group, such as deployments.apps")
 	flags.IntVar(&o.pods, "pods", 3000, "how many objects to create on the embedded server")
-	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to run, at least 5s")
+	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them, at least 5s")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
@@ -104,19 +104,23 @@ func run(ctx context.Context, o options, screen *screen) error {
 	// The informer and the check outlive the play, so that an interrupt still ends in a check.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	play, cancel := context.WithTimeout(ctx, o.duration)
-	defer cancel()
-
 	if world.server != nil {
-		if err := createObjects(play, world, o.pods, screen); err != nil {
+		if err := createObjects(ctx, world, o.pods, screen); err != nil {
 			return endOfPlay(ctx, err)
 		}
 	}
+	play, cancel := context.WithTimeout(ctx, o.duration)
+	defer cancel()
 	follower := follow(background, world)
 	defer follower.stop()
-	done := world.disturb(play, o.pods, screen)
-	screen.show(play, follower)
-	if err := <-done; err != nil {
+	disturbed := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		disturbed <- world.disturb(play, follower, o.pods, screen)
+	}()
+	screen.show(done, follower)
+	if err := <-disturbed; err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -89,8 +88,8 @@ func (s *screen) endStatus() {
 	}
 }
 
-// show prints the follower's state until ctx ends.
-func (s *screen) show(ctx context.Context, f *follower) {
+// show prints the follower's state until done is closed.
+func (s *screen) show(done <-chan struct{}, f *follower) {
 	defer s.endStatus()
 	period := linePeriod
 	if s.terminal {
@@ -103,7 +102,7 @@ func (s *screen) show(ctx context.Context, f *follower) {
 		select {
 		case now := <-tick.C:
 			s.setStatus(statusLine(now.Sub(begin), f, rate.per(now, f.events.Load())))
-		case <-ctx.Done():
+		case <-done:
 			return
 		}
 	}
@@ -114,13 +113,13 @@ func statusLine(elapsed time.Duration, f *follower, perSecond float64) string {
 	if greatest, ok := f.takeLag(); ok {
 		lag = greatest.Round(10 * time.Microsecond).String()
 	}
+	status := f.status()
 	synced := "syncing"
-	if f.handler.HasSynced() {
+	if status.Synced {
 		synced = "synced"
 	}
-	return fmt.Sprintf("%5.1fs  %s  objects %d  events/s %.0f  handler lag %s  resourceVersion %s  mode %s  reconnects %d",
-		elapsed.Seconds(), synced, len(f.informer.GetStore().ListKeys()), perSecond, lag,
-		f.informer.LastSyncResourceVersion(), f.source.mode(), f.source.reconnects())
+	return fmt.Sprintf("%5.1fs  %s  %s  objects %d  events/s %.0f  handler lag %s  resourceVersion %s  mode %s  lists %d  watches %d",
+		elapsed.Seconds(), synced, status.Phase, status.Objects, perSecond, lag, status.ResourceVersion, status.Mode, status.Lists, status.Watches)
 }
 
 // rate turns a growing count into events a second, over the last second or so.

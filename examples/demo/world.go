@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// connectTimeout bounds the first request to a cluster: an unreachable one is reported within seconds.
-const connectTimeout = 5 * time.Second
+// connectTimeout bounds the first request to a cluster, so that one that never answers is reported.
+const connectTimeout = 30 * time.Second
 
 // stopTimeout bounds the end of the embedded server.
 const stopTimeout = 10 * time.Second

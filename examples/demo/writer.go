@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kinformer/cache"
 )
 
 const (
@@ -51,9 +52,6 @@ func createObjects(ctx context.Context, w *world, n int, screen *screen) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("-duration is too short to create %d objects: %d were done", n, next.Load())
-		}
 		return err
 	}
 	screen.line("created in %s", time.Since(begin).Round(time.Millisecond))
@@ -92,30 +90,77 @@ func (w *world) remove(ctx context.Context, i int) error {
 	return w.in(i).Delete(ctx, objectName(i), metav1.DeleteOptions{})
 }
 
-// disturb has workers change objects until ctx ends, and kills and restarts the server once, half way through. The result
-// comes when all that is over. On a cluster that is not ours it does nothing.
-func (w *world) disturb(ctx context.Context, n int, screen *screen) <-chan error {
-	done := make(chan error, 1)
+// disturb has workers change objects until ctx ends, and an outage half way through, and returns when all that is over. On a
+// cluster that is not ours it does nothing until ctx ends.
+func (w *world) disturb(ctx context.Context, f *follower, n int, screen *screen) error {
 	if w.server == nil {
-		done <- nil
-		return done
+		<-ctx.Done()
+		return nil
 	}
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while an outage lasts longer than ctx
 	group := &errgroup.Group{}
 	for range changeWorkers {
-		group.Go(func() error { w.change(ctx, n); return nil })
+		group.Go(func() error { w.change(writing, n); return nil })
 	}
 	group.Go(func() error {
+		defer stop()
 		deadline, _ := ctx.Deadline()
 		if !sleep(ctx, time.Until(deadline)/2) {
 			return nil
 		}
-		screen.line("killing the server and starting it again on the same data")
-		// A restart that has begun is finished even if the play ends meanwhile: the check needs the server.
-		return w.restart(context.WithoutCancel(ctx))
+		// An outage that has begun is seen to its end even if ctx ends meanwhile: the check needs the server.
+		if err := w.outage(context.WithoutCancel(ctx), f, screen); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
 	})
-	go func() { done <- group.Wait() }()
-	return done
+	return group.Wait()
 }
+
+// outage kills the server, starts it again on the same data, and tells how the informer came through. The outage is the time
+// from the end of the server until the cache had all that had happened when it was back.
+func (w *world) outage(ctx context.Context, f *follower, screen *screen) error {
+	screen.line("killing the server and starting it again on the same data")
+	before, killed := f.status(), time.Now()
+	if err := w.restart(ctx); err != nil {
+		return err
+	}
+	back := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	version, err := w.version(ctx)
+	if err == nil {
+		err = cache.WaitForVersion(ctx, f.informer, version)
+	}
+	if err != nil {
+		return fmt.Errorf("the cache has not caught up after the restart: %w", err)
+	}
+	caughtUp, after := time.Now(), f.status()
+	for after.Phase != cache.PhaseWatching && sleep(ctx, checkPause/10) {
+		after = f.status() // what is in the store was taken over a moment ago
+	}
+	screen.line("the server was away for %s; %s after it was back the cache had caught up, from version %s to %s: %s, outage %s, mode %s, lists %d, watches %d",
+		shortly(back.Sub(killed)), shortly(caughtUp.Sub(back)), before.ResourceVersion, after.ResourceVersion,
+		after.Phase, shortly(caughtUp.Sub(killed)), after.Mode, after.Lists-before.Lists, after.Watches-before.Watches)
+	return nil
+}
+
+// version is the resourceVersion of all objects now.
+func (w *world) version(ctx context.Context) (version string, err error) {
+	for {
+		list, err := w.client.List(ctx, metav1.ListOptions{Limit: 1})
+		if err == nil {
+			return list.GetResourceVersion(), nil
+		}
+		// The first request after a restart may go out on a connection that is dead.
+		if !sleep(ctx, checkPause) {
+			return "", err
+		}
+	}
+}
+
+func shortly(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // change patches objects at random, and now and then deletes one or creates it again. What fails is left: while the server
 // is down everything does.
