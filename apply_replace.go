@@ -16,6 +16,7 @@ type nextState struct {
 	news  placeSet // places of objects that the store does not have, or has in another version
 
 	received receivedVersions // of the draft's objects
+	kept     []string         // keys of listed objects that cannot be transformed, so that the cached ones are to stay
 
 	pace  *indexPace    // of the store
 	filed int           // objects whose index functions have run
@@ -103,11 +104,8 @@ func (s placeSet) has(place uint32) bool {
 // replaceAll makes a list the whole state of the store. Handlers hear of what is gone first, then of the list in its
 // order; an object that is listed twice counts once, in its last state.
 func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
-	next := rec.list.next
-	if next == nil {
-		next = a.nextState(rec.list)
-	}
-	kept := a.keep(next, rec.list.kept)
+	next := rec.state.(*nextState)
+	kept := a.keep(next, next.kept)
 	next.complete()
 	current := next.draft.Current()
 	if !current {
@@ -129,21 +127,8 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 	}
 	a.store.Install(next.draft, rec.version)
 	a.store.publishVersion()
-	a.received = a.receivedAfter(next, rec.list.kept)
+	a.received = a.receivedAfter(next)
 	return told.changes
-}
-
-// nextState is the next state for a list that came at once.
-func (a *applier) nextState(list *replacement) *nextState {
-	next, block := newNextState(a.store, len(list.keys)), &table.Block{}
-	for first := 0; first < len(list.keys); first += block.N {
-		block.N = copy(block.Keys[:], list.keys[first:])
-		copy(block.Objects[:], list.objects[first:])
-		clear(block.Former[:])
-		next.draft.Look(block)
-		next.file(block, list.versions[first:first+block.N], true)
-	}
-	return next
 }
 
 // keep has the cached objects under the given keys, whose listed state cannot be had, stay as they are. It returns their
@@ -163,9 +148,9 @@ func (a *applier) keep(next *nextState, keys []string) (places placeSet) {
 }
 
 // receivedAfter is what received becomes when next is in the store: the versions of the listed objects, and those of kept ones.
-func (a *applier) receivedAfter(next *nextState, kept []string) receivedVersions {
+func (a *applier) receivedAfter(next *nextState) receivedVersions {
 	after := next.received
-	for _, key := range kept {
+	for _, key := range next.kept {
 		if version, altered := a.received[key]; altered {
 			after[key] = version
 		}

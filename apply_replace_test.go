@@ -12,15 +12,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // stateRig brings whole states into a store, and knows what must be heard of that.
 type stateRig struct {
-	queue   *RealFIFO
-	store   *store
-	applier *applier
-	reuse   ReuseMode
-	known   map[string]stagedObject // by key: what the store has
+	pipeline *pipeline
+	queue    *recordQueue
+	store    *store
+	applier  *applier
+	reuse    ReuseMode
+	known    map[string]stagedObject // by key: what the store has
 }
 
 // stagedObject is an object as it is stored, and the version with which it came.
@@ -47,13 +50,15 @@ var rigTransforms = map[string]TransformFunc{
 func newStateRig(t *rapid.T) *stateRig {
 	r := &stateRig{
 		reuse: rapid.SampledFrom([]ReuseMode{ReuseNever, ReuseAlways}).Draw(t, "reuse"),
-		queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true}),
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, Indexers{"namespace": MetaNamespaceIndexFunc}),
 		known: map[string]stagedObject{},
 	}
+	r.pipeline = openPipeline(r.store, queueOptions{})
+	r.pipeline.reuse = r.reuse
+	r.queue, r.applier = r.pipeline.queue, r.pipeline.applier
 	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks some"}).Draw(t, "transform")]
 	if rapid.Bool().Draw(t, "fails") {
-		r.queue.transform.keepCached = true
+		r.queue.reader.transform.keepCached = true
 		next := transform
 		transform = func(obj any) (any, error) {
 			switch {
@@ -66,8 +71,7 @@ func newStateRig(t *rapid.T) *stateRig {
 			}
 		}
 	}
-	r.queue.transform.function = transform
-	r.applier = newApplier(r.store)
+	r.queue.reader.transform.function = transform
 	return r
 }
 
@@ -88,7 +92,7 @@ func (r *stateRig) stage(t *rapid.T, into stage) map[string]*stagedObject {
 		pod := r.pod(t)
 		key, err := MetaNamespaceKeyFunc(pod)
 		require.NoError(t, err)
-		switch bad := r.queue.transform.keepCached && pod.Labels["bad"] != ""; {
+		switch bad := r.queue.reader.transform.keepCached && pod.Labels["bad"] != ""; {
 		case rapid.IntRange(0, 5).Draw(t, "kind") == 0:
 			delete(want, key)
 			require.NoError(t, into.remove(pod))
@@ -129,7 +133,7 @@ func (r *stateRig) meanwhile(t *rapid.T) {
 	delete(pod.Labels, "bad")
 	key, _ := MetaNamespaceKeyFunc(pod)
 	version := pod.ResourceVersion
-	require.NoError(t, r.queue.Update(pod))
+	require.NoError(t, r.queue.put(Updated, pod))
 	r.apply(t, false)
 	r.known[key] = stagedObject{version, pod}
 }
@@ -198,17 +202,14 @@ func altered(objects map[string]stagedObject) (n int) {
 	return n
 }
 
-// TestWholeStates: whatever whole state follows whatever other, whether it comes in blocks or at once, and whatever happens
+// TestWholeStates: whatever whole state follows whatever other, and whatever happens
 // to the store meanwhile, the store becomes that state and handlers hear of the difference, once for each object.
 func TestWholeStates(t *testing.T) {
 	reports(t)
 	rapid.Check(t, func(t *rapid.T) {
 		r := newStateRig(t)
 		for range rapid.IntRange(1, 5).Draw(t, "states") {
-			var into stage = newStateStage(r.queue, r.store, 0, r.reuse)
-			if rapid.IntRange(0, 3).Draw(t, "at once") == 0 {
-				into = newQueueStage(r.queue, 0)
-			}
+			into := r.pipeline.stage(0, rapid.Bool().Draw(t, "streamed"))
 			want := r.stage(t, into)
 			if rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
 				r.meanwhile(t)
@@ -222,15 +223,14 @@ func TestWholeStates(t *testing.T) {
 // TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change in the middle does not
 // make single records of the others.
 func TestUnchangedStateIsOneRecord(t *testing.T) {
-	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-	r := &stateRig{queue: queue, store: newStore(MetaNamespaceKeyFunc, nil)}
-	r.applier = newApplier(r.store)
-	const n = 3*stageChunk + 5
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+	p.reuse = ReuseNever
+	const n = 3*table.BlockLen + 5
 	for round, versions := range []struct {
 		changed string
 		records int
 	}{{"", 1}, {"", 1}, {"p0050", 3}, {"p0050", 1}} {
-		into := newStateStage(queue, r.store, n, ReuseNever)
+		into := p.stage(n, false)
 		for i := range n {
 			pod := podAt(fmt.Sprintf("p%04d", i), "1")
 			if pod.Name == versions.changed {
@@ -239,9 +239,9 @@ func TestUnchangedStateIsOneRecord(t *testing.T) {
 			require.NoError(t, into.put(pod))
 		}
 		require.NoError(t, into.publish("9"))
-		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
-			defer r.applier.done()
-			changes := r.applier.apply(batch, round == 0)
+		require.NoError(t, p.queue.popAll(func(batch []record, _ bool) error {
+			defer p.applier.done()
+			changes := p.applier.apply(batch, round == 0)
 			assert.Len(t, changes, versions.records, round)
 			calls := 0
 			for i := range changes {

@@ -23,6 +23,9 @@ type controller struct {
 
 	failures *processFailures
 
+	queue controllerQueue
+	sink  sink // what fills queue
+
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
@@ -40,6 +43,13 @@ type controller struct {
 	}
 }
 
+// controllerQueue is what a controller wants of its queue, beside what take does.
+type controllerQueue interface {
+	Close()
+	HasSynced() bool
+	HasSyncedChecker() DoneChecker
+}
+
 // New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and hands what it pops to
 // config.ProcessBatch, or config.Process where the queue or the configuration knows no batches. The queue may be any
 // implementation. Both functions run in a goroutine of their own, one call at a time, never in that of the reflector; what
@@ -51,6 +61,7 @@ type controller struct {
 func New(config *Config) Controller {
 	c := newController(*config, &processFailures{}, nil)
 	c.calls = "the process function, or a function of the queue's or the store's"
+	c.queue, c.sink = config.Queue, sinkOf(config.Queue)
 	c.take = c.popSingle
 	if queue, ok := config.Queue.(QueueWithBatch); ok && config.ProcessBatch != nil {
 		c.take = func() error { return c.popBatch(queue) }
@@ -104,12 +115,12 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	var group, closer wait.Group
 	closer.Start(func() {
 		<-ctx.Done()
-		c.config.Queue.Close()
+		c.queue.Close()
 		c.nameSlowStop(ctx, working.Done())
 	})
 	stopped := make(chan struct{})
 	group.StartWithContext(ctx, func(ctx context.Context) {
-		defer c.config.Queue.Close()
+		defer c.queue.Close()
 		defer close(stopped)
 		r.run(ctx)
 	})
@@ -150,7 +161,7 @@ func (c *controller) refused(ctx context.Context) bool {
 	}
 	c.report.refuse(c.unfit)
 	c.report.end()
-	c.config.Queue.Close()
+	c.queue.Close()
 	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
 	c.tuning.tellStopped(ctx, c.resourceName(), c.unfit)
 	return true
@@ -167,7 +178,7 @@ func (c *controller) start(ctx context.Context) *reflector {
 		expectedType:      c.config.ObjectType,
 		typeDescription:   c.config.ObjectDescription,
 		resource:          c.resourceName(),
-		store:             c.config.Queue,
+		sink:              c.sink,
 		resyncPeriod:      c.config.FullResyncPeriod,
 		shouldResync:      c.config.ShouldResync,
 		minWatchTimeout:   c.config.MinWatchTimeout,
@@ -176,7 +187,6 @@ func (c *controller) start(ctx context.Context) *reflector {
 		clock:             c.clock,
 		logger:            &logger,
 		tuning:            c.tuning,
-		target:            c.store,
 		report:            c.report,
 	})
 	c.mu.Lock()
@@ -208,10 +218,10 @@ func (c *controller) processLoop(ctx context.Context) {
 }
 
 // HasSynced tells whether the first list was popped completely.
-func (c *controller) HasSynced() bool { return c.config.Queue.HasSynced() }
+func (c *controller) HasSynced() bool { return c.queue.HasSynced() }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (c *controller) HasSyncedChecker() DoneChecker { return c.config.Queue.HasSyncedChecker() }
+func (c *controller) HasSyncedChecker() DoneChecker { return c.queue.HasSyncedChecker() }
 
 // LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
 func (c *controller) LastSyncResourceVersion() string {

@@ -419,7 +419,9 @@ func (l *courier) countPassedLocked() {
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
 		l.mu.counted += int64(s.boundedSince(s.settled))
-		l.listener.madeRoom()
+		if l.listener.delivery.Overflow == Block {
+			l.listener.processor.madeRoom()
+		}
 	}
 	s.settled = s.next
 }

@@ -25,7 +25,6 @@ var (
 	_ Queue             = (*DeltaFIFO)(nil)
 	_ TransformingStore = (*DeltaFIFO)(nil)
 	_ DoneChecker       = (*DeltaFIFO)(nil)
-	_ boundedStore      = (*DeltaFIFO)(nil)
 )
 
 // NewDeltaFIFO returns an empty DeltaFIFO with these two options.
@@ -42,10 +41,11 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced
 	}
-	f.init(firstOf(opts.Name, "DeltaFIFO"), opts.KeyFunction)
-	f.keys.opens = opensTombstones
-	f.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.transform.function = opts.KnownObjects, opts.Transformer
+	f.init(firstOf(opts.Name, "DeltaFIFO"))
+	f.reader.keys.init(opts.KeyFunction)
+	f.reader.keys.opens = opensTombstones
+	f.reader.logger = queueLogger(opts.Logger, f.name)
+	f.known, f.reader.transform.function = opts.KnownObjects, opts.Transformer
 	f.waiting, f.admits = f.byKey, f.admitsLocked
 	f.early = true // as in client-go: the process function of the last item sees HasSynced
 	f.setMetrics(InformerNameAndResource{}, nil)
@@ -71,10 +71,10 @@ func queueLogger(given *klog.Logger, name string) klog.Logger {
 
 // KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
 // of the key function, or a KeyError for Deltas without any.
-func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.keys.read(obj, false) }
+func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.reader.keys.read(obj, false) }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *DeltaFIFO) Transformer() TransformFunc { return f.transform.function }
+func (f *DeltaFIFO) Transformer() TransformFunc { return f.reader.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
 func (f *DeltaFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
@@ -85,7 +85,7 @@ func (f *DeltaFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add, and only
 // of what would be queued. An object without a key is no write that HasSynced counts.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
-	if _, err := f.keyOf(obj); err != nil {
+	if _, err := f.reader.keys.keyOf(obj, false); err != nil {
 		return err
 	}
 	return f.put(Deleted, obj)

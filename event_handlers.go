@@ -55,8 +55,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		s.processor.add(listener, &snapshot{})
 		return listener, nil
 	}
-	s.delivery.Lock()
-	defer s.delivery.Unlock()
+	s.pipeline.delivery.Lock()
+	defer s.pipeline.delivery.Unlock()
 	s.processor.add(listener, storedSnapshot(s.store.Table))
 	return listener, nil
 }

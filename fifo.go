@@ -9,6 +9,7 @@ package cache
 // All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
 type FIFO struct {
 	queueCore
+	keys  keyReader
 	items map[string]any // guarded by mu
 	order []string       // keys in order of arrival, among them deleted ones; guarded by mu
 }
@@ -21,13 +22,14 @@ var (
 // NewFIFO returns an empty FIFO that tells objects apart by keyFunc.
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
-	f.init("FIFO", keyFunc)
+	f.init("FIFO")
+	f.keys.init(keyFunc)
 	return f
 }
 
 // Add puts obj in the queue, or its newer state in the place where it waits already. Error: KeyError.
 func (f *FIFO) Add(obj interface{}) error {
-	key, err := f.keyOf(obj)
+	key, err := f.keys.keyOf(obj, false)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (f *FIFO) Update(obj interface{}) error { return f.Add(obj) }
 
 // Delete takes obj out of the queue if it waits there. Error: KeyError.
 func (f *FIFO) Delete(obj interface{}) error {
-	key, err := f.keyOf(obj)
+	key, err := f.keys.keyOf(obj, false)
 	if err != nil {
 		return err
 	}
@@ -110,6 +112,17 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 		f.mu.arrival.Broadcast()
 	}
 	return nil
+}
+
+// replacedKeys computes the keys of a list before anything of it is queued.
+func (f *FIFO) replacedKeys(list []any) (keys []string, err error) {
+	keys = make([]string, len(list))
+	for i, obj := range list {
+		if keys[i], err = f.keys.keyOf(obj, false); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
 // Resync does nothing: every object in the queue is in line already.

@@ -53,14 +53,6 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 func newInformer(options InformerOptions) (*store, Controller) {
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
-	queue := newInformerFIFO(queueOptions{
-		logger:     ptr.Deref(options.Logger, klog.Background()),
-		resource:   resourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
-		store:      state,
-		transform:  options.Transform,
-		identifier: options.Identifier,
-		metrics:    options.InformerMetricsProvider,
-	})
 	handler, bad := options.Handler, faults{}
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
@@ -70,84 +62,30 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		bad.add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
 	}
 	checkIndexers(options.Indexers, &bad)
-	applier, fresh := newApplier(state), &freshness{}
 	failures := &processFailures{}
-	deliver := func(batch []record, isInInitialList bool) error {
-		defer failures.panickingBatch(batch)
-		defer applier.done()
-		changes := applier.apply(batch, isInInitialList)
-		fresh.note(batch)
+	p := newPipeline(state, failures, func(changes []change) {
 		for i := range changes {
 			changes[i].deliverIsolated(handler)
 		}
-		return nil
-	}
+	})
+	p.open(queueOptions{
+		logger:     ptr.Deref(options.Logger, klog.Background()),
+		resource:   resourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
+		transform:  options.Transform,
+		identifier: options.Identifier,
+		metrics:    options.InformerMetricsProvider,
+	})
 	c := newController(Config{
-		Queue:            queue,
 		ListerWatcher:    options.ListerWatcher,
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
-	}, failures, func() error { return queue.popUnique(deliver) })
-	c.store, c.fresh, c.identity = state, fresh, options.Identifier
+	}, failures, func() error { return p.queue.popUnique(p.handle) })
+	c.sink, c.queue = p, p.queue
+	c.store, c.fresh, c.identity = state, p.fresh, options.Identifier
 	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
 		c.report.refuse(c.unfit)
 	}
 	return state, c
-}
-
-// queueOptions are what an informer's queue needs to know of the informer.
-type queueOptions struct {
-	logger     klog.Logger
-	resource   string // what the queue is called, if the identifier has no name
-	store      *store // where what comes out of the queue goes; its keys are used again. May be nil
-	transform  TransformFunc
-	identifier InformerNameAndResource
-	metrics    InformerMetricsProvider
-	queueConfig
-}
-
-// informerQueue is a queue as our own informers use it.
-type informerQueue interface {
-	Queue
-	ReflectorBookmarkStore
-	boundedStore
-	queueStats() (QueueStats, bool)
-	popAll(process processFunc) error
-	core() *recordQueue
-}
-
-// newInformerQueue returns the queue of our own informers, a Replace as one: changes in order of arrival, or coalesced.
-func newInformerQueue(o queueOptions) informerQueue {
-	if o.coalesced {
-		queue := newCoalescedFIFO(o.logger, "CoalescedFIFO "+o.resource, o.identifier, o.metrics)
-		o.applyTo(queue.core())
-		return queue
-	}
-	return newInformerFIFO(o)
-}
-
-// newInformerFIFO is newInformerQueue for changes in order of arrival.
-func newInformerFIFO(o queueOptions) *RealFIFO {
-	queue := NewRealFIFOWithOptions(RealFIFOOptions{
-		Logger:                &o.logger,
-		Name:                  "RealFIFO " + o.resource,
-		KeyFunction:           MetaNamespaceKeyFunc,
-		Identifier:            o.identifier,
-		MetricsProvider:       o.metrics,
-		AtomicEvents:          true,
-		UnlockWhileProcessing: true,
-		EmitDeltaTypeBookmark: true,
-	})
-	o.applyTo(queue.core())
-	return queue
-}
-
-func (o queueOptions) applyTo(core *recordQueue) {
-	core.transform.function, core.transform.keepCached = o.transform, o.keepCached
-	core.SetLimit(o.limit)
-	if o.store != nil {
-		core.keys.store = o.store.table
-	}
 }

@@ -124,13 +124,16 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 
 // TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
 func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
-	q := newInformerFIFO(queueOptions{})
-	for _, p := range []*corev1.Pod{podAt("a", "1"), podAt("b", "2"), podAt("c", "3"), podAt("b", "4"), podAt("c", "5")} {
-		assert.NoError(t, q.Update(p))
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+	q := p.queue
+	for _, pod := range []*corev1.Pod{podAt("a", "1"), podAt("b", "2"), podAt("c", "3"), podAt("b", "4"), podAt("c", "5")} {
+		assert.NoError(t, q.put(Updated, pod))
 	}
-	assert.NoError(t, q.Bookmark("6"))
-	assert.NoError(t, q.Replace([]any{podAt("d", "7")}, "7"))
-	assert.NoError(t, q.Update(podAt("d", "8")))
+	assert.NoError(t, q.bookmark("6"))
+	next := p.stage(1, false)
+	assert.NoError(t, next.put(podAt("d", "7")))
+	assert.NoError(t, next.publish("7"))
+	assert.NoError(t, q.put(Updated, podAt("d", "8")))
 	var sizes []int
 	for range 5 {
 		assert.NoError(t, q.popUnique(func(batch []record, _ bool) error {

@@ -32,7 +32,6 @@ type processorListener struct {
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
 	finished chan struct{} // closed when the last call has returned, too
-	room     chan struct{} // with Block: gets a token when calls have returned
 	slow     atomic.Bool   // that the handler is slow was logged, and it has not caught up since
 	fault    atomic.Bool   // removed by Disconnect
 }
@@ -64,9 +63,6 @@ func newProcessorListener(p *sharedProcessor, config listenerConfig) (*processor
 		synced:    make(chan struct{}),
 		closing:   make(chan struct{}),
 		finished:  make(chan struct{}),
-	}
-	if delivery.Overflow == Block {
-		l.room = make(chan struct{}, 1)
 	}
 	l.resync.init(config.requested, config.resyncPeriod, config.clock.Now())
 	l.unsynced.Store(int64(delivery.Parallel))

@@ -14,22 +14,20 @@ import (
 // of the initial population that HasSynced is answered from.
 type queueCore struct {
 	name   string
-	keys   keyReader
 	synced chan struct{} // closed once the initial population is through
 
 	mu struct {
 		sync.Mutex
 		arrival   sync.Cond // an item came, or the queue was closed
 		closed    bool
-		busy      bool // a batch is being processed without the lock
+		working   int  // items that are being processed without the lock
 		populated bool // something was put, or a Replace came
 		initial   int  // items of the first Replace that are not through yet
 	}
 }
 
-func (q *queueCore) init(name string, keyFunc KeyFunc) {
+func (q *queueCore) init(name string) {
 	q.name = name
-	q.keys.init(keyFunc)
 	q.synced = make(chan struct{})
 	q.mu.arrival.L = &q.mu
 }
@@ -60,9 +58,6 @@ func (q *queueCore) Name() string { return q.name }
 
 // Done returns a channel that is closed when HasSynced turns true.
 func (q *queueCore) Done() <-chan struct{} { return q.synced }
-
-// keyOf returns the key of an object or of what wraps one. Its error is a KeyError.
-func (q *queueCore) keyOf(obj any) (string, error) { return q.keys.keyOf(obj, false) }
 
 // populateLocked notes that the queue was filled by other means than a Replace.
 func (q *queueCore) populateLocked() {
@@ -96,8 +91,8 @@ func (q *queueCore) checkSyncedLocked() {
 // awaitLocked waits until length is not 0 and no batch is being processed. It returns ErrFIFOClosed when the queue is
 // closed, empty and at rest.
 func (q *queueCore) awaitLocked(length func() int) error {
-	for length() == 0 || q.mu.busy {
-		if q.mu.closed && !q.mu.busy {
+	for length() == 0 || q.mu.working > 0 {
+		if q.mu.closed && q.mu.working == 0 {
 			return ErrFIFOClosed
 		}
 		q.mu.arrival.Wait()
@@ -126,15 +121,4 @@ func traceSlowPop(title, key string, depth, batch int, more ...trace.Field) func
 	}, more...)
 	t := trace.New(title, fields...)
 	return func() { t.LogIfLong(min(slowPop*time.Duration(batch), slowPopBatch)) }
-}
-
-// replacedKeys computes the keys of a list before anything of it is queued.
-func (q *queueCore) replacedKeys(list []any) (keys []string, err error) {
-	keys = make([]string, len(list))
-	for i, obj := range list {
-		if keys[i], err = q.keyOf(obj); err != nil {
-			return nil, err
-		}
-	}
-	return keys, nil
 }

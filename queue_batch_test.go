@@ -46,11 +46,12 @@ func TestQueueAllocatesNothing(t *testing.T) {
 }
 
 // informerAndQueue are an informer with the namespace index, started as far as its controller, and its queue.
-func informerAndQueue() (*sharedIndexInformer, *RealFIFO) {
+func informerAndQueue() (*sharedIndexInformer, *recordQueue) {
 	s := newSharedIndexInformer(nil, &corev1.Pod{}, informerConfig{SharedIndexInformerOptions: SharedIndexInformerOptions{
 		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
 	}})
-	return s, s.start(context.Background()).config.Queue.(gatedQueue).informerQueue.(*RealFIFO)
+	s.start(context.Background())
+	return s, s.pipeline.queue
 }
 
 // TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with the namespace index and

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 )
 
@@ -72,8 +71,8 @@ func TestBurst(t *testing.T) {
 // like one that is kept by the changes themselves, and what is taken for one key never holds two states in a row.
 func TestCoalescedFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := newCoalescedFIFO(klog.Background(), "test", InformerNameAndResource{}, nil)
-		q.keys.init(itemKey)
+		q := coalescedQueue()
+		q.reader.keys.init(itemKey)
 		want, got := map[string]any{}, map[string]any{}
 		put := func(typ DeltaType) func(*rapid.T) {
 			return func(t *rapid.T) {
@@ -98,8 +97,8 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 					case ReplacedAll:
 						clear(got)
 						clear(lastType)
-						for n, key := range rec.list.keys {
-							got[key] = rec.list.objects[n]
+						for n, key := range rec.state.(*replacement).keys {
+							got[key] = rec.state.(*replacement).objects[n]
 						}
 						continue
 					case Deleted:
@@ -118,14 +117,14 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 			"add": put(Added), "update": put(Updated), "delete": put(Deleted),
 			"replace": func(t *rapid.T) {
 				items := drawItems.Draw(t, "list")
-				require.NoError(t, q.Replace(anyOf(items), "1"))
+				require.NoError(t, q.replaceAll(anyOf(items), "1"))
 				clear(want)
 				for _, it := range items {
 					want[it.key] = it
 				}
 			},
-			"resync":   func(t *rapid.T) { require.NoError(t, q.Resync()) },
-			"bookmark": func(t *rapid.T) { require.NoError(t, q.Bookmark("1")) },
+			"resync":   func(t *rapid.T) { require.NoError(t, q.syncAll()) },
+			"bookmark": func(t *rapid.T) { require.NoError(t, q.bookmark("1")) },
 			"pop":      pop,
 		})
 		for q.waiting.len() > 0 {
@@ -137,15 +136,15 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 
 // TestMergedStatesAreNews: an update that a list or a resync repeats stays one that every handler hears of.
 func TestMergedStatesAreNews(t *testing.T) {
-	q := newCoalescedFIFO(klog.Background(), "test", InformerNameAndResource{}, nil)
-	require.NoError(t, q.Update(podAt("a", "2")))
-	require.NoError(t, q.Add(podAt("a", "3")))
-	require.NoError(t, q.Delete(podAt("b", "4")))
-	require.NoError(t, q.Add(podAt("b", "5")))
-	require.NoError(t, q.Update(podAt("b", "6")))
+	q := coalescedQueue()
+	require.NoError(t, q.put(Updated, podAt("a", "2")))
+	require.NoError(t, q.put(Added, podAt("a", "3")))
+	require.NoError(t, q.put(Deleted, podAt("b", "4")))
+	require.NoError(t, q.put(Added, podAt("b", "5")))
+	require.NoError(t, q.put(Updated, podAt("b", "6")))
 	var got []string
 	for range 2 {
-		popped, err := q.Pop(take)
+		popped, err := q.popDeltas("", take)
 		require.NoError(t, err)
 		for _, d := range popped.(Deltas) {
 			got = append(got, fmt.Sprint(d.Type, " ", nameAt(d.Object)))

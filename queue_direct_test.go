@@ -29,20 +29,20 @@ func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 // queue is closed.
 func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
-		prepare func(s *sharedIndexInformer, q *RealFIFO)
+		prepare func(s *sharedIndexInformer, q *recordQueue)
 		waiting int
 	}{
-		"something waits":    {prepare: func(_ *sharedIndexInformer, q *RealFIFO) { _ = q.Add(pod("x", "1")) }, waiting: 4},
-		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *RealFIFO) { s.delivery.Lock() }, waiting: 3},
-		"closed":             {prepare: func(_ *sharedIndexInformer, q *RealFIFO) { q.Close() }, waiting: 3},
+		"something waits":    {prepare: func(_ *sharedIndexInformer, q *recordQueue) { _ = q.put(Added, pod("x", "1")) }, waiting: 4},
+		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *recordQueue) { s.pipeline.delivery.Lock() }, waiting: 3},
+		"closed":             {prepare: func(_ *sharedIndexInformer, q *recordQueue) { q.Close() }, waiting: 3},
 	} {
 		s, q := informerAndQueue()
 		test.prepare(s, q)
 		require.Empty(t, q.putBatch(updatesOf(3)), name)
 		assert.Equal(t, test.waiting, q.waiting.len(), name)
-		s.delivery.TryLock()
-		s.delivery.Unlock()
-		require.NoError(t, q.popAll(s.handle), name)
+		s.pipeline.delivery.TryLock()
+		s.pipeline.delivery.Unlock()
+		require.NoError(t, q.popAll(s.pipeline.handle), name)
 		assert.Len(t, s.store.List(), test.waiting, name)
 	}
 }
@@ -185,9 +185,8 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 			stream.Modify(p)
 		}
 		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
-		store := &batchSizes{RealFIFO: atomicFIFO()}
-		r := newReflector(reflectorConfig{listerWatcher: server, expectedType: &corev1.Pod{}, store: store})
-		r.batches = store // by itself the reflector takes a type that embeds a queue for a user's
+		store := &sizesSink{sink: sinkOf(atomicFIFO())}
+		r := newReflector(reflectorConfig{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
 		store.position = r.lastSyncResourceVersion
 		defer inBackground(t, r)()
 		synctest.Wait()
@@ -195,19 +194,6 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		assert.Equal(t, []string{"1", "256", "512"}, store.before)
 		assert.Equal(t, fmt.Sprint(events), r.lastSyncResourceVersion())
 	})
-}
-
-// batchSizes is a queue that notes how it is filled.
-type batchSizes struct {
-	*RealFIFO
-	position func() string
-	sizes    []int
-	before   []string // the reflector's position at the call
-}
-
-func (s *batchSizes) putBatch(records []record) []refusedRecord {
-	s.sizes, s.before = append(s.sizes, len(records)), append(s.before, s.position())
-	return s.RealFIFO.putBatch(records)
 }
 
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so

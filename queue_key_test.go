@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 func readerOf(keyFunc KeyFunc) *keyReader {
@@ -138,8 +137,8 @@ func TestInformersFindKeysInTheirStore(t *testing.T) {
 	known, ok := s.table.Key([]byte("ns/a"))
 	require.True(t, ok)
 	for _, config := range []queueConfig{{}, {coalesced: true}} {
-		queue := newInformerQueue(queueOptions{logger: klog.Background(), store: s, queueConfig: config})
-		key, err := queue.core().keys.keyOf(podAt("a", "2"), true)
+		p := openPipeline(s, queueOptions{queueConfig: config})
+		key, err := p.queue.reader.keys.keyOf(podAt("a", "2"), true)
 		require.NoError(t, err)
 		assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
 	}

@@ -3,19 +3,14 @@
 
 package cache
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// boundedStore is a batchStore that may be full.
-type boundedStore interface {
-	batchStore
-	// room returns how many more items the store would like to be given at once. If that is 0, freed is closed when there
-	// is room again.
-	room() (items int, freed <-chan struct{})
-}
-
-// queueLimit is the bound of a queue and what it has cost. The lock of the queue guards it.
+// queueLimit is the bound of a queue and what it has cost. The lock of the queue guards it, but for looks at items.
 type queueLimit struct {
-	items  int           // 0: none
+	items  atomic.Int64  // 0: none
 	freed  chan struct{} // closed when the pause is over; nil: no pause
 	since  time.Time     // when the pause began
 	pauses uint64
@@ -31,18 +26,20 @@ type queueLimit struct {
 func (q *recordQueue) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit.items = max(n, 0)
+	q.limit.items.Store(int64(max(n, 0)))
 	q.resumeLocked()
 }
 
+// room returns how many more items the queue would like to be given at once. If that is 0, freed is closed when there is
+// room again.
 func (q *recordQueue) room() (items int, freed <-chan struct{}) {
+	if q.limit.items.Load() == 0 {
+		return drainLimit, nil
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.isFullLocked() {
-		if q.limit.items == 0 {
-			return drainLimit, nil
-		}
-		return max(q.limit.items-q.waiting.len(), 1), nil
+		return max(int(q.limit.items.Load())-q.waiting.len(), 1), nil
 	}
 	if q.limit.freed == nil {
 		q.limit.freed, q.limit.since = make(chan struct{}), time.Now()
@@ -51,9 +48,17 @@ func (q *recordQueue) room() (items int, freed <-chan struct{}) {
 	return 0, q.limit.freed
 }
 
+// pending counts the items that were put and are not through: those that wait and those that are being processed.
+func (q *recordQueue) pending() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.len() + q.mu.working
+}
+
 // isFullLocked is false for a closed queue: nobody is to wait for that.
 func (q *recordQueue) isFullLocked() bool {
-	return q.limit.items > 0 && !q.mu.closed && q.waiting.len() >= q.limit.items
+	limit := int(q.limit.items.Load())
+	return limit > 0 && !q.mu.closed && q.waiting.len() >= limit
 }
 
 // resumeLocked ends a pause that has no reason any more.
@@ -75,7 +80,7 @@ func (q *recordQueue) Close() {
 }
 
 func (q *recordQueue) addLimitLocked(stats *QueueStats) {
-	stats.Limit, stats.Pauses, stats.Paused = q.limit.items, q.limit.pauses, q.limit.paused
+	stats.Limit, stats.Pauses, stats.Paused = int(q.limit.items.Load()), q.limit.pauses, q.limit.paused
 	if q.limit.freed != nil {
 		stats.Paused += time.Since(q.limit.since)
 	}

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 )
 
 // impatientServer has a history of n updates of one pod, and ends a watch after slots events that nobody has read yet, as a
@@ -50,8 +49,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 		Queue
 		SetLimit(int)
 	}{
-		"RealFIFO":  NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
-		"coalesced": newCoalescedFIFO(klog.Background(), "test", InformerNameAndResource{}, nil),
+		"RealFIFO": NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const limit, events = 7, 200
@@ -94,7 +92,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		queue := atomicFIFO()
 		queue.SetLimit(2)
 		server := impatientServer(9, 20)
-		r := newReflector(reflectorConfig{listerWatcher: server, store: queue, resyncPeriod: time.Minute})
+		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue), resyncPeriod: time.Minute})
 		stop := inBackground(t, r)
 		synctest.Wait()
 		assert.Equal(t, 2, depthOf(queue), "the list and an update")
@@ -159,7 +157,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		queue.SetLimit(2)
 		stream := sent(bookmark("2"), modified("a", "3"), modified("a", "4"))
 		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
-		r := newReflector(reflectorConfig{listerWatcher: server, store: queue, tuning: reflectorTuning{idle: time.Minute}})
+		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue), tuning: reflectorTuning{idle: time.Minute}})
 		defer inBackground(t, r)()
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -11,7 +11,10 @@ import (
 
 func init() {
 	rig.NewQueue = func() rig.Queue {
-		g := &rigQueue{queue: newInformerQueue(queueOptions{logger: klog.Background()}).core()}
+		p := newPipeline(newStore(MetaNamespaceKeyFunc, nil), &processFailures{}, nil)
+		p.open(queueOptions{logger: klog.Background()})
+		p.queue.reader.keys.store = nil
+		g := &rigQueue{queue: p.queue}
 		g.count = func(batch []record, _ bool) error {
 			g.taken = len(batch)
 			return nil

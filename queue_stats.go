@@ -42,7 +42,7 @@ func QueueStatsOf(queueOrController any) (QueueStats, bool) {
 
 func (q *recordQueue) queueStats() (QueueStats, bool) {
 	stats := QueueStats{}
-	q.transform.addTo(&stats)
+	q.reader.transform.addTo(&stats)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	stats.Depth = q.waiting.len()
@@ -54,7 +54,7 @@ func (q *recordQueue) queueStats() (QueueStats, bool) {
 }
 
 func (c *controller) queueStats() (QueueStats, bool) {
-	stats, ok := QueueStatsOf(c.config.Queue)
+	stats, ok := QueueStatsOf(c.queue)
 	c.failures.addTo(&stats)
 	return stats, ok
 }
@@ -75,8 +75,8 @@ func (s *sharedIndexInformer) started() *controller {
 
 // transformer returns what transforms on the way into the controller's queue, nil for a foreign queue.
 func (c *controller) transformer() *transformer {
-	if queue, own := c.config.Queue.(interface{ core() *recordQueue }); own {
-		return &queue.core().transform
+	if queue, own := c.queue.(interface{ core() *recordQueue }); own {
+		return &queue.core().reader.transform
 	}
 	return nil
 }

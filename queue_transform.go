@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // transformer runs the transform function of a queue, exactly once for each object that is received, deletions of a watch
@@ -128,42 +126,4 @@ func (t *transformer) addTo(stats *QueueStats) {
 	stats.Untransformed = len(t.mu.behind)
 	stats.TransformErrors = t.mu.failed
 	stats.LastTransformError = t.mu.last
-}
-
-// newReplacement reads the keys and versions of a list as received and transforms it.
-func (q *recordQueue) newReplacement(objects []any) (*replacement, error) {
-	r, err := q.stage(objects)
-	if err != nil {
-		return nil, err
-	}
-	q.transform.replaced(r.kept)
-	return r, nil
-}
-
-// stage is newReplacement for a part of a list: what the parts joined make may follow, or be discarded. The slice stays the
-// caller's, the objects do not.
-func (q *recordQueue) stage(objects []any) (*replacement, error) {
-	r := &replacement{
-		keys:     make([]string, 0, len(objects)),
-		versions: make([]string, 0, len(objects)),
-		objects:  make([]any, 0, len(objects)),
-	}
-	for _, obj := range objects {
-		rec := record{typ: Replaced, object: obj}
-		rec.version, _ = objectVersion(obj)
-		if err := q.readKey(&rec); err != nil {
-			return nil, err
-		}
-		err := q.transform.pass(&rec)
-		switch {
-		case err == nil:
-			r.keys, r.versions, r.objects = append(r.keys, rec.key), append(r.versions, rec.version), append(r.objects, rec.object)
-		case q.transform.keepCached:
-			utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
-			r.kept = append(r.kept, rec.key)
-		default:
-			return nil, err
-		}
-	}
-	return r, nil
 }

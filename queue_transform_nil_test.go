@@ -38,7 +38,10 @@ func losing(nothing any) TransformFunc {
 func TestQueuesRefuseANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
 		for name, q := range map[string]interface {
-			Queue
+			Add(obj any) error
+			Update(obj any) error
+			Delete(obj any) error
+			Replace(list []any, version string) error
 			queueStats() (QueueStats, bool)
 		}{
 			"RealFIFO":        NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), losing(nothing)),
@@ -46,8 +49,8 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{
 				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
 			}),
-			"an informer's queue":           newInformerQueue(queueOptions{transform: losing(nothing)}),
-			"an informer's coalesced queue": newInformerQueue(queueOptions{transform: losing(nothing), queueConfig: queueConfig{coalesced: true}}),
+			"an informer's queue":           queueOf(openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: losing(nothing)})),
+			"an informer's coalesced queue": queueOf(openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: losing(nothing), queueConfig: queueConfig{coalesced: true}})),
 		} {
 			for call, err := range map[string]error{
 				"Add":     q.Add(badPod("a", "2")),

@@ -182,7 +182,7 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 		return obj, nil
 	}
 	real, delta := NewRealFIFO(itemKey, known, failing), NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
-	real.transform.keepCached, delta.transform.keepCached = true, true
+	real.reader.transform.keepCached, delta.reader.transform.keepCached = true, true
 	for name, q := range map[string]interface {
 		Queue
 		popAll(processFunc) error
@@ -216,5 +216,5 @@ func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].typ, refused[1].typ})
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Equal(t, 1, q.transform.untransformed())
+	assert.Equal(t, 1, q.reader.transform.untransformed())
 }

@@ -17,7 +17,6 @@ type RealFIFO struct {
 	recordQueue
 	arrivals arrivals // guarded by mu
 	atomic   bool
-	seen     map[string]struct{} // memory of batchLocked; guarded by mu
 }
 
 var (
@@ -25,11 +24,7 @@ var (
 	_ TransformingStore      = (*RealFIFO)(nil)
 	_ ReflectorBookmarkStore = (*RealFIFO)(nil)
 	_ DoneChecker            = (*RealFIFO)(nil)
-	_ boundedStore           = (*RealFIFO)(nil)
 )
-
-// popBatchSize bounds what one PopBatch takes, as in client-go: it is what a store transaction is held up for.
-const popBatchSize = 1000
 
 // NewRealFIFO returns an empty RealFIFO without atomic events.
 //
@@ -45,10 +40,11 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{atomic: opts.AtomicEvents}
-	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), opts.KeyFunction)
-	f.keys.opens = opensDeltas
-	f.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
+	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
+	f.reader.keys.init(opts.KeyFunction)
+	f.reader.keys.opens = opensDeltas
+	f.reader.logger = queueLogger(opts.Logger, f.name)
+	f.known, f.reader.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
 	f.bookmarks = opts.EmitDeltaTypeBookmark
 	f.waiting = &f.arrivals
 	f.setMetrics(opts.Identifier, opts.MetricsProvider)
@@ -72,7 +68,7 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *RealFIFO) Transformer() TransformFunc { return f.transform.function }
+func (f *RealFIFO) Transformer() TransformFunc { return f.reader.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
 func (f *RealFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
@@ -89,11 +85,18 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.bookmark(re
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
-	listed, err := f.stage(newItems)
+	if f.atomic {
+		return f.replaceAll(newItems, resourceVersion)
+	}
+	listed, err := f.newReplacement(newItems)
 	if err != nil {
 		return err
 	}
-	return f.replaceStaged(listed, resourceVersion)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.appendLocked(f.expandLocked(listed)...)
+	f.populateInitialLocked(f.waiting.len())
+	return nil
 }
 
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
@@ -159,40 +162,14 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 // most, and never beyond the end of the initial list. A change that is alone in its batch, as ReplacedAll, SyncAll and
 // Bookmark always are, goes to processSingle instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
-	return f.pop("RealFIFO PopBatch Process", f.batchLocked, func(batch []record, isInInitialList bool) error {
+	return f.pop("RealFIFO PopBatch Process", f.uniqueLocked, func(batch []record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
 		for i := range batch {
-			deltas[i] = batch[i].delta()
+			deltas[i] = deltaOf(&batch[i])
 		}
 		if len(deltas) == 1 {
 			return processSingle(Deltas(deltas), isInInitialList)
 		}
 		return processBatch(deltas, isInInitialList)
 	})
-}
-
-// popUnique is PopBatch in the typed form, for a consumer that calls the user once the store has a batch: what is told of
-// an object is then what the store has.
-func (f *RealFIFO) popUnique(process processFunc) error {
-	return f.pop("RealFIFO PopBatch Process", f.batchLocked, process)
-}
-
-// batchLocked is the count of PopBatch.
-func (f *RealFIFO) batchLocked() int {
-	limit := min(popBatchSize, f.allLocked())
-	if limit < 2 {
-		return limit
-	}
-	if f.seen == nil {
-		f.seen = make(map[string]struct{}, limit)
-	}
-	defer clear(f.seen)
-	for i := range limit {
-		rec := f.arrivals.at(i)
-		f.seen[rec.key] = struct{}{}
-		if !rec.keyed() || len(f.seen) == i {
-			return max(i, 1)
-		}
-	}
-	return limit
 }

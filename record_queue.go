@@ -8,7 +8,6 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/trace"
 )
 
@@ -21,9 +20,8 @@ import (
 // are the process function's until it returns; then their memory is used again. Objects are never copied.
 type recordQueue struct {
 	queueCore
-	logger     klog.Logger
 	known      KeyListerGetter
-	transform  transformer
+	reader     reader
 	metrics    queueMetrics
 	identifier InformerNameAndResource
 
@@ -33,34 +31,25 @@ type recordQueue struct {
 	waiting   order
 	limit     queueLimit                           // guarded by mu
 	measured  bool                                 // somebody looks at metrics.latency
+	seen      map[string]struct{}                  // memory of uniqueLocked; guarded by mu
 	admits    func(typ DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
 
 	// direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
 	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
 	// goroutine; nil: a consumer takes everything.
 	direct func(batch []record, isInInitialList bool) bool
+
+	// through is called, under the lock, each time when a batch that was processed without the lock is; nil: nobody is
+	// interested.
+	through func()
 }
 
 // processFunc is what a consumer does with a batch, which is its own until it returns.
 type processFunc = func(batch []record, isInInitialList bool) error
 
-// batchStore is a ReflectorStore that takes what a watch sent by the batch.
-type batchStore interface {
-	// putBatch queues records in their order, under one lock. Given are typ (Added, Updated, Deleted or Bookmark), object
-	// and version as received; the store fills in the rest. The slice is the caller's again when the call returns, empty.
-	//
-	// A record that cannot be queued is left out; it is among what is returned.
-	putBatch(records []record) []refusedRecord
-}
-
-// refusedRecord is an event that could not be queued, and why.
-type refusedRecord struct {
-	typ    DeltaType
-	key    string // "" if it has none
-	object any
-	err    error
-}
-
+// putBatch queues records in their order, under one lock. Given are typ (Added, Updated, Deleted or Bookmark), object and
+// version as received; the reader fills in the rest. The slice is the caller's again when the call returns, cleared. A record
+// that cannot be queued is left out; it is among what is returned.
 func (q *recordQueue) putBatch(records []record) []refusedRecord {
 	defer clear(records)
 	admitted, refused := q.admitBatch(records)
@@ -80,7 +69,7 @@ func (q *recordQueue) ignoresLocked(typ DeltaType, key string) bool {
 	if key == "" || q.admits == nil || q.admits(typ, key) {
 		return false
 	}
-	q.transform.forget(key)
+	q.reader.transform.forget(key)
 	return true
 }
 
@@ -101,7 +90,7 @@ func (q *recordQueue) admitBatch(records []record) (admitted []record, refused [
 			continue
 		}
 		received := records[i].object
-		if err := q.complete(&records[i]); err != nil {
+		if err := q.reader.complete(&records[i]); err != nil {
 			refused = append(refused, refusedRecord{records[i].typ, records[i].key, received, err})
 			continue
 		}
@@ -115,7 +104,7 @@ func (q *recordQueue) admitBatch(records []record) (admitted []record, refused [
 
 // put queues one change that did not come in a batch.
 func (q *recordQueue) put(typ DeltaType, obj any) error {
-	rec, err := q.newRecord(typ, obj)
+	rec, err := q.reader.record(typ, obj)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.populateLocked()
@@ -126,40 +115,6 @@ func (q *recordQueue) put(typ DeltaType, obj any) error {
 		return nil
 	}
 	return err
-}
-
-// newRecord makes a record of an object as received.
-func (q *recordQueue) newRecord(typ DeltaType, obj any) (record, error) {
-	rec := record{typ: typ, object: obj}
-	rec.version, _ = objectVersion(obj)
-	err := q.complete(&rec)
-	return rec, err
-}
-
-// complete computes the key of the object as received, then transforms it.
-func (q *recordQueue) complete(rec *record) error {
-	if !rec.keyed() {
-		return nil
-	}
-	if err := q.readKey(rec); err != nil {
-		return err
-	}
-	return q.transform.pass(rec)
-}
-
-func (q *recordQueue) readKey(rec *record) (err error) {
-	again := rec.typ == Updated || rec.typ == Deleted
-	rec.key, err = q.keys.keyOf(rec.object, again)
-	return err
-}
-
-// replaceAll queues a list as one record.
-func (q *recordQueue) replaceAll(list []any, version string) error {
-	listed, err := q.stage(list)
-	if err != nil {
-		return err
-	}
-	return q.replaceStaged(listed, version)
 }
 
 // syncAll queues a resync as one record.
@@ -205,7 +160,7 @@ func (q *recordQueue) announceLocked() {
 // processHereLocked processes the batch in this goroutine if that changes nothing but the time it takes: nothing is before
 // it in the queue or in work, and the queue is open. It releases the lock meanwhile.
 func (q *recordQueue) processHereLocked(batch []record) (done bool) {
-	if q.direct == nil || q.mu.closed || q.mu.busy || q.waiting.len() > 0 {
+	if q.direct == nil || q.mu.closed || q.mu.working > 0 || q.waiting.len() > 0 {
 		return false
 	}
 	_ = q.workLocked(batch, 0, func(batch []record, isInInitialList bool) error {
@@ -221,13 +176,19 @@ func (q *recordQueue) popAll(process processFunc) error {
 	return q.pop("Queue Pop Process", q.allLocked, process)
 }
 
+// popUnique takes at most one change of an object, for a consumer that calls the user once the store has a batch: what is
+// told of an object is then what the store has. It is for a queue in order of arrival.
+func (q *recordQueue) popUnique(process processFunc) error {
+	return q.pop("Queue Pop Process", q.uniqueLocked, process)
+}
+
 // popDeltas is Pop: one item, in the form that the exported queue API hands out.
 func (q *recordQueue) popDeltas(title string, process PopProcessFunc) (any, error) {
 	var popped Deltas
 	err := q.pop(title, oneItem, func(batch []record, isInInitialList bool) error {
 		popped = make(Deltas, len(batch))
 		for i := range batch {
-			popped[i] = batch[i].delta()
+			popped[i] = deltaOf(&batch[i])
 		}
 		return process(popped, isInInitialList)
 	})
@@ -267,7 +228,7 @@ func (q *recordQueue) workLocked(batch []record, items int, process processFunc)
 		defer q.throughLocked(items)
 	}
 	if q.unlocked {
-		q.mu.busy = true
+		q.mu.working = len(batch)
 		q.mu.Unlock()
 		defer q.restLocked()
 		defer q.mu.Lock()
@@ -281,9 +242,12 @@ func (q *recordQueue) workLocked(batch []record, items int, process processFunc)
 
 // restLocked lets others work on what came meanwhile.
 func (q *recordQueue) restLocked() {
-	q.mu.busy = false
+	q.mu.working = 0
 	if q.waiting.len() > 0 || q.mu.closed {
 		q.mu.arrival.Broadcast()
+	}
+	if q.through != nil {
+		q.through()
 	}
 }
 
@@ -293,6 +257,30 @@ func (q *recordQueue) allLocked() int {
 		return min(q.mu.initial, q.waiting.len())
 	}
 	return q.waiting.len()
+}
+
+// popBatchSize bounds what uniqueLocked counts, as in client-go: it is what a store transaction is held up for.
+const popBatchSize = 1000
+
+// uniqueLocked counts how many of the first items are each about another object. What is about more than one object is
+// alone.
+func (q *recordQueue) uniqueLocked() int {
+	waiting, limit := q.waiting.(*arrivals), min(popBatchSize, q.allLocked())
+	if limit < 2 {
+		return limit
+	}
+	if q.seen == nil {
+		q.seen = make(map[string]struct{}, limit)
+	}
+	defer clear(q.seen)
+	for i := range limit {
+		rec := waiting.at(i)
+		q.seen[rec.key] = struct{}{}
+		if !rec.keyed() || len(q.seen) == i {
+			return max(i, 1)
+		}
+	}
+	return limit
 }
 
 func (q *recordQueue) core() *recordQueue { return q }
@@ -319,10 +307,10 @@ func (q *recordQueue) tombstone(key string) record {
 	obj, exists, err := q.known.GetByKey(key)
 	switch {
 	case err != nil:
-		utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "No last state for a deleted object: lookup failed", "key", key)
+		utilruntime.HandleErrorWithLogger(q.reader.logger, discreet(err), "No last state for a deleted object: lookup failed", "key", key)
 		obj = nil
 	case !exists:
-		q.logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
+		q.reader.logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
 		obj = nil
 	}
 	return deletionOf(DeletedFinalStateUnknown{Key: key, Obj: obj})
@@ -344,11 +332,11 @@ func (r *record) lastState() any {
 func (q *recordQueue) syncOf(key string) (rec record, ok bool) {
 	obj, exists, err := q.known.GetByKey(key)
 	if err != nil {
-		utilruntime.HandleErrorWithLogger(q.logger, discreet(err), "Object left out of a resync: lookup failed", "key", key)
+		utilruntime.HandleErrorWithLogger(q.reader.logger, discreet(err), "Object left out of a resync: lookup failed", "key", key)
 		return record{}, false
 	}
 	if !exists {
-		q.logger.Info("Object left out of a resync: gone from the known objects", "key", key)
+		q.reader.logger.Info("Object left out of a resync: gone from the known objects", "key", key)
 		return record{}, false
 	}
 	version, _ := objectVersion(obj)

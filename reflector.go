@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// reflectorConfig is what a reflector is made of. listerWatcher and store are required, every other zero value works.
+// reflectorConfig is what a reflector is made of. listerWatcher and sink are required, every other zero value works.
 // The reflector keeps the config and does not change it.
 type reflectorConfig struct {
 	// name identifies the reflector in logs and errors; empty: the resource, if it is known, and file:line of the nearest
@@ -31,14 +31,11 @@ type reflectorConfig struct {
 	// expectedType is an example of the objects to admit; nil admits any. An unstructured example with apiVersion and
 	// kind admits only objects of that kind.
 	expectedType any
-	// store is written to from one goroutine at a time, and is also asked for ReflectorBookmarkStore and
-	// ResourceVersionUpdater.
-	store ReflectorStore
-	// target is where an applier brings what is put into store, a queue of ours; nil: that is the user's business.
-	target *store
+	// sink is where everything goes.
+	sink sink
 	// resyncPeriod is the time between two looks at shouldResync while watching; 0: never.
 	resyncPeriod time.Duration
-	// shouldResync tells whether a period that has passed leads to store.Resync; nil: always.
+	// shouldResync reports whether a period that has passed leads to a resync of the sink; nil: always.
 	shouldResync func() bool
 	// minWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it has no effect.
 	minWatchTimeout time.Duration
@@ -62,12 +59,12 @@ type reflectorConfig struct {
 	spawn func(func())
 }
 
-// reflector keeps a store equal, eventually, to a collection on the server: it takes the whole state by a list or a
+// reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state by a list or a
 // watch-list stream, then follows it by watches, and starts over when it loses the thread. The machine of
 // reflector_machine.go does the work; this type holds what outlives a round.
 //
 // Guarantees:
-//   - The store is called by one goroutine at a time, in the order of the server's events.
+//   - The sink is called by one goroutine at a time, in the order of the server's events.
 //   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is left behind: what it
 //     returns later is dropped, a watch is stopped. None of its methods is called after run has returned.
 //   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a panic inside the
@@ -78,16 +75,11 @@ type reflectorConfig struct {
 type reflector struct {
 	reflectorConfig
 
-	lists     ListerWatcherWithContext
-	expects   expectation
-	batches   batchStore             // the store, if it takes batches, else nil
-	bounded   boundedStore           // the store, if it may be full, else nil
-	queue     stagingQueue           // the store, or what is behind it, if it takes whole states in parts, else nil
-	bookmarks ReflectorBookmarkStore // the store, if it wants bookmarks, else nil
-	versions  ResourceVersionUpdater // the store, if it wants each version, else nil
-	timeouts  watchTimeouts
-	delay     wait.DelayFunc
-	opening   reflectorPhase // how a round begins: streaming or listing; but see begin
+	lists    ListerWatcherWithContext
+	expects  expectation
+	timeouts watchTimeouts
+	delay    wait.DelayFunc
+	opening  reflectorPhase // how a round begins: streaming or listing; but see begin
 
 	position position
 	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
@@ -118,26 +110,7 @@ func newReflector(cfg reflectorConfig) *reflector {
 	}
 	r.expects.namespace = cfg.tuning.namespace
 	r.report.attach(cfg.clock)
-	r.own(cfg.store)
-	r.bookmarks, _ = cfg.store.(ReflectorBookmarkStore)
-	r.versions, _ = cfg.store.(ResourceVersionUpdater)
 	return r
-}
-
-// own finds out what a store of this package takes beyond a ReflectorStore. It goes by the type itself: a user's type that
-// embeds one has these methods too, and may override those that they would pass by.
-func (r *reflector) own(store ReflectorStore) {
-	switch own := store.(type) {
-	case *RealFIFO:
-		r.batches, r.bounded, r.queue = own, own, own
-	case *coalescedFIFO:
-		r.batches, r.bounded, r.queue = own, own, own
-	case *DeltaFIFO:
-		r.batches, r.bounded = own, own
-	case gatedQueue:
-		r.own(own.informerQueue)
-		r.batches, r.bounded = own, own // whole states do not wait at the gate
-	}
 }
 
 // openingPhase is what the config asks for; left to choose, streaming if the gate is on and the ListerWatcher does not
@@ -200,7 +173,7 @@ func (r *reflector) listAndWatch(ctx context.Context) error {
 }
 
 // lastSyncResourceVersion returns the version that the reflector would watch from now; "" before the first list. The
-// store may still be busy with that version.
+// sink may still be busy with that version.
 func (r *reflector) lastSyncResourceVersion() string {
 	return r.position.version()
 }

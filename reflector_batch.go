@@ -17,9 +17,10 @@ import (
 // of handing over, a lock and perhaps a wake-up, is a few nanoseconds an event; larger batches gain nothing more.
 const drainLimit = 256
 
-// drain handles an event and all that the channel holds behind it, up to limit or drainLimit, then hands the changes over. done and
-// err are those of receive.
-func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, limit int, take func(context.Context, watchChange) bool) (done bool, err error) {
+// drain handles an event and all that the channel holds behind it, as far as the sink has room, up to drainLimit, then hands
+// the changes over. done and err are those of receive.
+func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+	limit, _ := m.room() // which may be less than when the event was waited for
 	for n := 1; ; n++ {
 		done, err = m.receive(ctx, s, event, open, take)
 		if done || err != nil || n >= min(limit, drainLimit) {
@@ -34,17 +35,21 @@ func (m *machine) drain(ctx context.Context, s *stream, event watch.Event, open 
 	return done, err
 }
 
-// readable returns the channel to read from and how many events the store has room for. If it has none, the channel is nil,
-// and freed is closed when that has changed; the stream's silence then says nothing about the server. What streaming
-// collects does not go to the store yet.
-func (m *machine) readable(s *stream) (events <-chan watch.Event, limit int, freed <-chan struct{}) {
-	if m.phase != watching || m.r.bounded == nil {
-		return s.events, drainLimit, nil
+// room is what the sink has room for. What streaming collects does not go to the sink yet.
+func (m *machine) room() (limit int, freed <-chan struct{}) {
+	if m.phase != watching {
+		return drainLimit, nil
 	}
-	if limit, freed = m.r.bounded.room(); freed != nil {
-		return nil, 0, freed
+	return m.r.sink.room()
+}
+
+// readable returns the channel to read from. If the sink has no room, that is nil, and freed is closed when it is worth
+// looking again; the stream's silence then says nothing about the server.
+func (m *machine) readable(s *stream) (events <-chan watch.Event, freed <-chan struct{}) {
+	if _, freed = m.room(); freed != nil {
+		return nil, freed
 	}
-	return s.events, limit, nil
+	return s.events, nil
 }
 
 // poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel for empty, and lets other
@@ -88,14 +93,14 @@ func (m *machine) receive(ctx context.Context, s *stream, event watch.Event, ope
 	return take(ctx, c), nil
 }
 
-// collected are the changes of a watch that were read and are not in the store yet. It is empty while the reflector waits.
+// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the reflector waits.
 type collected struct {
 	records []record
-	version string // the position once they are in the store
+	version string // the position once they are in the sink
 	moves   bool   // whether version is set
 }
 
-// add takes a change in. A bookmark is one for a store that takes bookmarks.
+// add takes a change in.
 func (b *collected) add(c watchChange, version string) {
 	rec := record{version: version, object: c.obj}
 	switch c.kind {
@@ -111,25 +116,31 @@ func (b *collected) add(c watchChange, version string) {
 	b.records = append(b.records, rec)
 }
 
+// drop forgets what was collected: the round is over.
+func (b *collected) drop() {
+	clear(b.records)
+	*b = collected{records: b.records[:0]}
+}
+
 func (b *collected) moveTo(version string) { b.version, b.moves = version, true }
 
-// handOver gives the store what was collected and advances the position. What the store refuses is reported and costs that
+// handOver gives the sink what was collected and advances the position. What the sink refuses is reported and costs that
 // change only.
 func (m *machine) handOver(ctx context.Context) {
 	b := &m.collected
 	if len(b.records) > 0 {
-		for _, refused := range m.r.batches.putBatch(b.records) {
+		for _, refused := range m.r.sink.put(b.records) {
 			m.r.reportRefused(ctx, refused.err, refused.typ, refused.object)
 		}
 		b.records = b.records[:0]
 	}
 	if b.moves {
-		m.r.reached(b.version)
+		m.r.position.advance(b.version)
 		b.moves = false
 	}
 }
 
-// reportRefused reports a change that the store would not have.
+// reportRefused reports a change that the sink could not take.
 func (r *reflector) reportRefused(ctx context.Context, err error, event, obj any) {
 	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
 	utilruntime.HandleErrorWithContext(ctx, discreet(err), "Unable to write a watch event to the store", "reflector", r.name,

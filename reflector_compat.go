@@ -46,7 +46,7 @@ func configFrom(lw ListerWatcher, expectedType any, store ReflectorStore, option
 		typeDescription: options.TypeDescription,
 		listerWatcher:   lw,
 		expectedType:    expectedType,
-		store:           store,
+		sink:            sinkOf(store),
 		resyncPeriod:    options.ResyncPeriod,
 		minWatchTimeout: options.MinWatchTimeout,
 		backoff:         options.Backoff,
@@ -54,6 +54,35 @@ func configFrom(lw ListerWatcher, expectedType any, store ReflectorStore, option
 		logger:          options.Logger,
 	}
 }
+
+// sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by their types themselves: a
+// user's type that embeds one has these methods too, and may override those that they would pass by.
+func sinkOf(store ReflectorStore) sink {
+	switch own := store.(type) {
+	case *RealFIFO:
+		return queueSink{own, &own.recordQueue}
+	case *DeltaFIFO:
+		return queueSink{own, &own.recordQueue}
+	default:
+		return newForeignSink(store)
+	}
+}
+
+// queueSink is a queue of ours on its own as a sink.
+type queueSink struct {
+	store ReflectorStore
+	queue *recordQueue
+}
+
+func (s queueSink) put(changes []record) []refusedRecord { return s.queue.putBatch(changes) }
+
+func (s queueSink) stage(size int, streamed bool) stage {
+	return newCollectedStage(size, streamed, s.store.Replace)
+}
+
+func (s queueSink) resync() error { return s.store.Resync() }
+
+func (s queueSink) room() (int, <-chan struct{}) { return s.queue.room() }
 
 // NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector runs ours.
 // Its name is the file:line of the nearest caller outside of this package and of client-go's. See

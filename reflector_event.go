@@ -32,7 +32,7 @@ func (c watchChange) endsInitialEvents() bool {
 // server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever, as does one that says so; its error is errSilent or errIdle.
 func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
 	for {
-		events, limit, freed := m.readable(s)
+		events, freed := m.readable(s)
 		select {
 		case <-ctx.Done():
 			return errStopped
@@ -54,7 +54,7 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 			now := m.r.clock.Now()
 			m.r.report.event(now)
 			s.beginBatch(now)
-			done, err := m.drain(ctx, s, event, open, limit, take)
+			done, err := m.drain(ctx, s, event, open, take)
 			if done || err != nil {
 				return err
 			}

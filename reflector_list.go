@@ -96,7 +96,7 @@ func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version s
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: m.r.newListStage(announcedItems(page))}
+			got = fetched{stage: m.r.sink.stage(announcedItems(page), false)}
 		}
 		return m.r.stagePage(ctx, &got, page)
 	}

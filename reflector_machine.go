@@ -222,6 +222,7 @@ func (m *machine) interrupted(ctx context.Context, err error) reflectorPhase {
 func (m *machine) close() {
 	m.dropStream()
 	m.resync.disarm()
+	m.collected.drop()
 	m.strikes, m.still = 0, ""
 }
 

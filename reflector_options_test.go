@@ -36,33 +36,33 @@ func TestDescribeType(t *testing.T) {
 		"anything else": {1, "int", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, store: &storeLog{}, expectedType: tc.example})
+			r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, sink: sinkOf(&storeLog{}), expectedType: tc.example})
 			assert.Equal(t, tc.want, r.typeDescription)
 			assert.Equal(t, tc.gvk, r.expects.gvk)
 			assert.Equal(t, tc.want, r.card().TypeDescription())
 		})
 	}
-	r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, store: &storeLog{}, typeDescription: "given"})
+	r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, sink: sinkOf(&storeLog{}), typeDescription: "given"})
 	assert.Equal(t, "given", r.typeDescription)
 }
 
 // TestDefaultName: the caller's file:line, for our reflector and for client-go's.
 func TestDefaultName(t *testing.T) {
 	const here = `reflector_options_test\.go:\d+$`
-	assert.Regexp(t, here, newReflector(reflectorConfig{listerWatcher: &ListWatch{}, store: &storeLog{}}).name)
+	assert.Regexp(t, here, newReflector(reflectorConfig{listerWatcher: &ListWatch{}, sink: sinkOf(&storeLog{})}).name)
 	assert.Regexp(t, here, NewReflector(&ListWatch{}, nil, &storeLog{}, 0).Name())
 	assert.Regexp(t, here, NewReflectorWithOptions(&ListWatch{}, nil, &storeLog{}, ReflectorOptions{}).Name())
 	_, r := NewNamespaceKeyedIndexerAndReflector(&ListWatch{}, nil, 0)
 	assert.Regexp(t, here, r.Name())
 	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &storeLog{}, 0).Name())
-	assert.Equal(t, "n", newReflector(reflectorConfig{name: "n", listerWatcher: &ListWatch{}, store: &storeLog{}}).name)
+	assert.Equal(t, "n", newReflector(reflectorConfig{name: "n", listerWatcher: &ListWatch{}, sink: sinkOf(&storeLog{})}).name)
 }
 
 // TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and start again after two
 // minutes without one.
 func TestDefaultBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, store: &storeLog{}})
+		r := newReflector(reflectorConfig{listerWatcher: &ListWatch{}, sink: sinkOf(&storeLog{})})
 		within := func(least, most time.Duration, got time.Duration) {
 			t.Helper()
 			assert.GreaterOrEqual(t, got, least)
@@ -82,7 +82,7 @@ func TestDefaultBackoff(t *testing.T) {
 // TestCardWithoutVersion: before the first list the card has no version, and it never disturbs the reflector.
 func TestCardWithoutVersion(t *testing.T) {
 	server := &fakeServer{}
-	r := newReflector(reflectorConfig{name: "n", listerWatcher: server, store: &storeLog{}, shouldResync: func() bool { return true }})
+	r := newReflector(reflectorConfig{name: "n", listerWatcher: server, sink: sinkOf(&storeLog{}), shouldResync: func() bool { return true }})
 	card := r.card()
 	assert.Equal(t, "n", card.Name())
 	assert.Empty(t, card.LastSyncResourceVersion())

@@ -41,12 +41,12 @@ func (t *resyncTimer) C() <-chan time.Time {
 	return t.timer.C()
 }
 
-// fire serves a period that is over: the store is resynced if shouldResync agrees, and the next period starts
+// fire serves a period that is over: the sink is resynced if shouldResync agrees, and the next period starts
 // afterwards. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
 	if t.r.shouldResync == nil || t.r.shouldResync() {
 		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.r.name)
-		if err := t.r.store.Resync(); err != nil {
+		if err := t.r.sink.resync(); err != nil {
 			return &resyncError{cause: discreet(err)}
 		}
 	}

@@ -20,6 +20,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // sealed is a pod with a UID and content.
@@ -83,33 +85,28 @@ func TestReuse(t *testing.T) {
 
 // TestReuseLetsGo: what a relist brings and the cache has is garbage when it has been looked at.
 func TestReuseLetsGo(t *testing.T) {
-	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-	r := &stateRig{queue: queue, store: newStore(MetaNamespaceKeyFunc, nil)}
-	r.applier = newApplier(r.store)
-	const n = 4 * stageChunk
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+	p.reuse = ReuseAlways
+	const n = 4 * table.BlockLen
 	var received []weak.Pointer[v1.Pod]
 	for range 2 {
 		received = received[:0]
-		into := newStateStage(queue, r.store, n, ReuseAlways)
+		into := p.stage(n, false)
 		for i := range n {
 			pod := sealed(fmt.Sprint("p", i), "1", "x")
 			received = append(received, weak.Make(pod))
 			require.NoError(t, into.put(pod))
 		}
-		if r.store.Len() > 0 {
+		if p.store.Len() > 0 {
 			runtime.GC()
 			for i, pod := range received {
 				assert.Nil(t, pod.Value(), i)
 			}
 		}
 		require.NoError(t, into.publish("9"))
-		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
-			defer r.applier.done()
-			r.applier.apply(batch, false)
-			return nil
-		}))
+		require.NoError(t, p.queue.popAll(p.handle))
 	}
-	assert.Equal(t, n, r.store.Len())
+	assert.Equal(t, n, p.store.Len())
 }
 
 // TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.

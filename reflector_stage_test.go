@@ -21,6 +21,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
 // page makes a page of a list with the pods named first and on, n of them, and another page behind it unless it is the last.
@@ -89,7 +91,7 @@ func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
 	server := &fakeServer{noStream: true, list: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), watch: watches(errForbidden)}
 	store := NewStore(MetaNamespaceKeyFunc)
-	require.ErrorIs(t, newReflector(reflectorConfig{listerWatcher: server, store: store}).listAndWatch(t.Context()), errForbidden)
+	require.ErrorIs(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}).listAndWatch(t.Context()), errForbidden)
 	assert.True(t, letGo(before))
 	assert.Len(t, store.List(), 20)
 }
@@ -154,11 +156,11 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 			return obj, nil
 		}))
 		stop := running(t, informer)
-		for i := range stageChunk {
+		for i := range table.BlockLen {
 			w.events <- added(fmt.Sprintf("p%d", i), "1")
 		}
 		synctest.Wait()
-		assert.Len(t, times, stageChunk, "before the end mark")
+		assert.Len(t, times, table.BlockLen, "before the end mark")
 		w.events <- modified("p1", "2")
 		w.events <- deleted("p2", "3")
 		w.events <- added("p2", "4")
@@ -166,8 +168,8 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 		w.events <- endMark("6")
 		require.NoError(t, WaitForSync(t.Context(), informer))
 		stop()
-		assert.Equal(t, []string{"p1@2", "p2@4"}, times[stageChunk:])
-		assert.Len(t, informer.GetStore().ListKeys(), stageChunk-1)
+		assert.Equal(t, []string{"p1@2", "p2@4"}, times[table.BlockLen:])
+		assert.Len(t, informer.GetStore().ListKeys(), table.BlockLen-1)
 	})
 }
 
@@ -180,7 +182,7 @@ func TestTransformErrorInAStage(t *testing.T) {
 		w.events <- endMark("6")
 		server := &fakeServer{list: listOf(podList("7", podAt("a", "1"))), watch: watches(w)}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, errInternal }})
-		err := newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(t.Context())
+		err := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context())
 		require.ErrorIs(t, err, errInternal)
 		assert.Contains(t, err.Error(), "unable to sync list result")
 		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.asked())
@@ -192,39 +194,54 @@ func TestTransformErrorInAStage(t *testing.T) {
 // later state of it can be, and not if it was deleted again.
 func TestStageKeepsCached(t *testing.T) {
 	reports(t)
-	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
+	options := queueOptions{queueConfig: queueConfig{keepCached: true}, transform: func(obj any) (any, error) {
 		if pod := obj.(*v1.Pod); pod.Labels != nil {
 			return nil, errInternal
 		}
 		return obj, nil
-	}})
-	queue.transform.keepCached = true
-	for _, chunk := range []int{1, 100} {
+	}}
+	for _, others := range []int{0, 1, table.BlockLen - 1, table.BlockLen, table.BlockLen + 1} {
+		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), options)
 		bad := func(name string) *v1.Pod {
 			pod := podAt(name, "1")
 			pod.Labels = map[string]string{"bad": "yes"}
 			return pod
 		}
-		stage := newQueueStage(queue, 0)
-		stage.pending = make([]any, 0, chunk)
-		for _, pod := range []*v1.Pod{bad("stays"), bad("recovers"), podAt("fine", "2"), bad("goes"), podAt("recovers", "3")} {
+		for _, name := range []string{"stays", "recovers", "goes"} {
+			require.NoError(t, p.store.Add(podAt(name, "0")))
+		}
+		stage := p.stage(0, true)
+		require.NoError(t, stage.put(bad("stays")))
+		require.NoError(t, stage.put(bad("goes")))
+		for i := range others {
+			require.NoError(t, stage.put(podAt(fmt.Sprint("other", i), "1")))
+		}
+		for _, pod := range []*v1.Pod{bad("recovers"), podAt("fine", "2"), podAt("recovers", "3")} {
 			require.NoError(t, stage.put(pod))
 		}
 		require.NoError(t, stage.remove(bad("goes")))
 		require.NoError(t, stage.publish("9"))
-		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
-			assert.Equal(t, []string{"ns/fine", "ns/recovers"}, batch[0].list.keys)
-			assert.Equal(t, []string{"ns/stays"}, batch[0].list.kept)
-			return nil
-		}))
+		require.NoError(t, p.queue.popAll(p.handle))
+		assert.Equal(t, map[string]string{"stays": "0", "fine": "2", "recovers": "3"}, versionsIn(p.store, "other"))
 	}
+}
+
+// versionsIn returns the versions of the objects in the store by name, without those whose names begin with skipped.
+func versionsIn(s *store, skipped string) map[string]string {
+	versions := map[string]string{}
+	for _, obj := range s.List() {
+		if pod := obj.(*v1.Pod); !strings.HasPrefix(pod.Name, skipped) {
+			versions[pod.Name] = pod.ResourceVersion
+		}
+	}
+	return versions
 }
 
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
 	server := &fakeServer{noStream: true, list: listOf(podList("7", podAt("a", "1"))), watch: watches(sent(added("b", "8"), failedWith(errExpired)))}
-	require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(t.Context()))
+	require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context()))
 	assert.Equal(t, 1, queue.replaced)
 	assert.Equal(t, 1, queue.added)
 }
@@ -248,11 +265,10 @@ func (q *replaceCounter) Replace(items []any, version string) error {
 // TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of each key.
 func TestStageModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-		ours := newQueueStage(queue, 0)
-		ours.pending = make([]any, 0, rapid.IntRange(1, 5).Draw(t, "chunk"))
+		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+		ours := p.stage(0, true)
 		store := &storeLog{}
-		theirs := newStaging(store)
+		theirs := newForeignSink(store).stage(0, true)
 		want := map[string]string{}
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			pod := podAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
@@ -278,18 +294,12 @@ func TestStageModel(t *testing.T) {
 		assert.ElementsMatch(t, names, got)
 
 		require.NoError(t, ours.publish("99"))
-		last := map[string]string{}
-		require.NoError(t, queue.popAll(func(batch []record, _ bool) error {
-			for i, key := range batch[0].list.keys {
-				assert.Equal(t, nameAt(batch[0].list.objects[i]), strings.TrimPrefix(key, "ns/")+"@"+batch[0].list.versions[i])
-				last[key] = nameAt(batch[0].list.objects[i])
-			}
-			return nil
-		}))
-		require.Len(t, last, len(want))
-		for name, state := range want {
-			require.Equal(t, state, last["ns/"+name])
+		require.NoError(t, p.queue.popAll(p.handle))
+		stored := map[string]string{}
+		for _, obj := range p.store.List() {
+			stored[obj.(*v1.Pod).Name] = nameAt(obj)
 		}
+		require.Equal(t, want, stored)
 	})
 }
 
@@ -304,7 +314,7 @@ func TestStopWhileStaging(t *testing.T) {
 		})}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 		began := time.Now()
-		require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, store: queue}).listAndWatch(ctx))
+		require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(ctx))
 		assert.Zero(t, time.Since(began))
 		assert.False(t, queue.HasSynced())
 	})

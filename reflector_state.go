@@ -12,16 +12,16 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// stateStage is for the queue of an informer, whose store it knows: it makes the store's next state of the objects as they
+// stateStage is the stage of an informer: it makes the store's next state of the objects as they
 // come, while they are in the processor's caches.
 //
 // Nearly all of the time goes into waiting for the memory that objects are scattered over. So they are handled in blocks,
 // and each pass over a block does one short thing with all of its objects, so that their waits overlap.
 type stateStage struct {
-	queue  stagingQueue
+	reader *reader
 	reuses bool // identical cached objects go first
 	next   *nextState
-	kept   []string // keys of objects that cannot be transformed
+	done   func(record) // takes the state that is published
 
 	chunk    int // how many objects fill the block
 	block    table.Block
@@ -30,9 +30,9 @@ type stateStage struct {
 	text     []byte
 }
 
-func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode) *stateStage {
+func newStateStage(r *reader, target *store, size int, reuse ReuseMode, done func(record)) *stateStage {
 	reuses := target.Len() > 0 && reuse.wanted()
-	s := &stateStage{queue: queue, reuses: reuses, next: newNextState(target, size), chunk: stageChunk}
+	s := &stateStage{reader: r, reuses: reuses, next: newNextState(target, size), done: done, chunk: table.BlockLen}
 	if !target.pace.allowsReader(1) {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
@@ -42,7 +42,7 @@ func newStateStage(queue stagingQueue, target *store, size int, reuse ReuseMode)
 func (s *stateStage) put(obj any) error {
 	s.block.Objects[s.block.N] = obj
 	if s.block.N++; s.block.N == s.chunk {
-		s.chunk = stageChunk
+		s.chunk = table.BlockLen
 		return s.flush()
 	}
 	return nil
@@ -55,7 +55,7 @@ func (s *stateStage) flush() error {
 		return err
 	}
 	s.next.draft.Look(&s.block)
-	transforms := s.queue.core().transform.function != nil
+	transforms := s.reader.transform.function != nil
 	if transforms {
 		if err := s.transform(); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (s *stateStage) flush() error {
 
 // readKeys reads keys and versions of the block.
 func (s *stateStage) readKeys() error {
-	if !s.queue.core().keys.usual {
+	if !s.reader.keys.usual {
 		return s.computeKeys()
 	}
 	n, size := s.block.N, 0
@@ -102,7 +102,7 @@ func (s *stateStage) readKeys() error {
 func (s *stateStage) computeKeys() (err error) {
 	for i := range s.block.N {
 		s.versions[i], _ = objectVersion(s.block.Objects[i])
-		if s.block.Keys[i], err = s.queue.keyOf(s.block.Objects[i]); err != nil {
+		if s.block.Keys[i], err = s.reader.keys.keyOf(s.block.Objects[i], false); err != nil {
 			return err
 		}
 	}
@@ -111,17 +111,17 @@ func (s *stateStage) computeKeys() (err error) {
 
 // transform transforms the objects of the block, and leaves out those that cannot be, if the cached ones are to stay.
 func (s *stateStage) transform() error {
-	core, b, n := s.queue.core(), &s.block, 0
+	b, n := &s.block, 0
 	for i := range b.N {
 		rec := record{typ: Replaced, key: b.Keys[i], version: s.versions[i], object: b.Objects[i]}
-		err := core.transform.pass(&rec)
+		err := s.reader.transform.pass(&rec)
 		switch {
 		case err == nil:
 			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.key, rec.object, b.Former[i], rec.version
 			n++
-		case core.transform.keepCached:
-			utilruntime.HandleErrorWithLogger(core.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
-			s.kept = append(s.kept, rec.key)
+		case s.reader.transform.keepCached:
+			utilruntime.HandleErrorWithLogger(s.reader.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			s.next.kept = append(s.next.kept, rec.key)
 		default:
 			return err
 		}
@@ -144,11 +144,11 @@ func (s *stateStage) remove(obj any) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	key, err := s.queue.keyOf(obj)
+	key, err := s.reader.keys.keyOf(obj, false)
 	if err != nil {
 		return err
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(kept string) bool { return kept == key })
+	s.next.kept = slices.DeleteFunc(s.next.kept, func(kept string) bool { return kept == key })
 	s.next.remove(key)
 	return nil
 }
@@ -159,6 +159,8 @@ func (s *stateStage) publish(version string) error {
 	}
 	next := s.next
 	s.next = nil
-	kept := slices.DeleteFunc(s.kept, next.draft.Has) // another state of theirs could be transformed
-	return s.queue.replaceStaged(&replacement{next: next, kept: kept}, version)
+	next.kept = slices.DeleteFunc(next.kept, next.draft.Has) // another state of theirs could be transformed
+	s.reader.transform.replaced(next.kept)
+	s.done(record{typ: ReplacedAll, version: version, state: next})
+	return nil
 }

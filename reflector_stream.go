@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/consistencydetector"
 	"k8s.io/klog/v2"
@@ -33,15 +32,18 @@ func (m *machine) streamList(ctx context.Context) reflectorPhase {
 	m.stream = s
 	m.connected(ctx, s)
 	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
-	staged := m.r.newStreamStage(check)
+	staged := m.r.sink.stage(0, true)
+	if check {
+		staged = newRecordingStage(staged)
+	}
 	version, err := m.collect(ctx, staged)
 	if err != nil {
 		m.dropStream()
 		return m.streamFailed(ctx, asked, err)
 	}
 	m.r.refuse(false)
-	if raw, ok := staged.(*staging); ok && check {
-		m.compareWithList(ctx, raw.objects(), version)
+	if recorded, ok := staged.(*recordingStage); ok {
+		m.compareWithList(ctx, recorded.received.objects(), version)
 	}
 	if err := staged.publish(version); err != nil {
 		m.dropStream()
@@ -71,7 +73,7 @@ func (r *reflector) streamOptions(version string) metav1.ListOptions {
 func (m *machine) collect(ctx context.Context, staged stage) (version string, err error) {
 	quiet := m.r.streamSilence()
 	defer quiet.stop()
-	var refused error // by the stage of our own queue: it is the queue's, or the user's transform's, as an error of Replace
+	var refused error
 	err = m.follow(ctx, m.stream, quiet, func(ctx context.Context, c watchChange) bool {
 		var err error
 		switch c.kind {
@@ -82,13 +84,9 @@ func (m *machine) collect(ctx context.Context, staged stage) (version string, er
 		default:
 			err = staged.put(c.obj)
 		}
-		if _, foreign := staged.(*staging); !foreign && err != nil {
+		if err != nil {
 			refused = fmt.Errorf("unable to sync watch-list result: %w", discreet(err))
 			return true
-		}
-		if err != nil {
-			utilruntime.HandleErrorWithContext(ctx, discreet(err), "Unable to stage a watch-list event", "reflector", m.r.name,
-				"type", m.r.typeDescription, "event", c.kind, "object", klog.KObj(c.meta))
 		}
 		return c.endsInitialEvents()
 	})

@@ -105,55 +105,21 @@ func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
 	return m.endRound(ctx, nil)
 }
 
-// apply writes a change to the store and advances the position; a store that takes batches gets it with the others of its
-// batch. The error of a store is reported and costs that change only. It never asks follow to end.
-func (m *machine) apply(ctx context.Context, c watchChange) bool {
-	version := c.meta.GetResourceVersion() // before the store's transform may blank it
-	if m.r.batches == nil {
-		if err := m.r.write(c); err != nil {
-			m.r.reportRefused(ctx, err, c.kind, c.obj)
-		}
-	} else if c.kind != watch.Bookmark || m.r.bookmarks != nil {
-		m.collected.add(c, version)
-	}
+// apply takes a change in, to be handed over with the others of its batch, and says how far that brings the position. It
+// never asks follow to end.
+func (m *machine) apply(_ context.Context, c watchChange) bool {
+	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
+	m.collected.add(c, version)
 	if c.kind == watch.Bookmark {
 		m.r.bookmarked = true
 	}
 	if c.kind != watch.Added {
 		m.stream.ordered = true // the synthetic events, if any, are over
 	}
-	switch {
-	case !m.stream.ordered:
-	case m.r.batches == nil:
-		m.r.reached(version)
-	default:
+	if m.stream.ordered {
 		m.collected.moveTo(version)
 	}
 	return false
-}
-
-func (r *reflector) write(c watchChange) error {
-	switch c.kind {
-	case watch.Added:
-		return r.store.Add(c.obj)
-	case watch.Modified:
-		return r.store.Update(c.obj)
-	case watch.Deleted:
-		return r.store.Delete(c.obj)
-	default:
-		if r.bookmarks == nil {
-			return nil
-		}
-		return r.bookmarks.Bookmark(c.meta.GetResourceVersion())
-	}
-}
-
-// reached records, and tells a store that asks for it, that everything up to version is in the store.
-func (r *reflector) reached(version string) {
-	r.position.advance(version)
-	if r.versions != nil {
-		r.versions.UpdateResourceVersion(version)
-	}
 }
 
 func (r *reflector) logWatchEnd(ctx context.Context, s *stream, err error) {

@@ -35,7 +35,7 @@ func watchedFor(t *testing.T, change func(*reflectorConfig), answers ...any) (go
 		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "1"))), watch: watches(answers...)}
 		store := &storeLog{}
 		cfg := reflectorConfig{
-			listerWatcher: server, expectedType: &v1.Pod{}, store: store, backoff: second(), watchErrorHandler: handler.handle,
+			listerWatcher: server, expectedType: &v1.Pod{}, sink: sinkOf(store), backoff: second(), watchErrorHandler: handler.handle,
 		}
 		if change != nil {
 			change(&cfg)
@@ -60,7 +60,7 @@ func TestWatchedEvents(t *testing.T) {
 // TestWatchTellsStoreOfVersions: the optional interfaces of the store, after the change is in it.
 func TestWatchTellsStoreOfVersions(t *testing.T) {
 	store := &fullStoreLog{}
-	watchedFor(t, func(c *reflectorConfig) { c.store = store }, sent(added("b", "7"), bookmark("12")))
+	watchedFor(t, func(c *reflectorConfig) { c.sink = sinkOf(store) }, sent(added("b", "7"), bookmark("12")))
 	assert.Equal(t, []string{"replace 5: a@1", "add b@7", "version 7", "bookmark 12", "version 12"}, store.entries())
 }
 
@@ -74,7 +74,7 @@ func TestWatchStoreErrors(t *testing.T) {
 		}
 		return errors.New("store says no")
 	}
-	got := watchedFor(t, func(c *reflectorConfig) { c.store = store },
+	got := watchedFor(t, func(c *reflectorConfig) { c.sink = sinkOf(store) },
 		sent(added("b", "7"), modified("b", "8"), deleted("b", "9"), bookmark("10")))
 	assert.Equal(t, "10", got.version)
 	require.Len(t, reported(), 4)
@@ -96,7 +96,7 @@ func TestWatchOptions(t *testing.T) {
 				got = o
 				return nil, errForbidden
 			}}
-			r := newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}, minWatchTimeout: least})
+			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), minWatchTimeout: least})
 			require.Error(t, r.listAndWatch(t.Context()))
 			assert.GreaterOrEqual(t, *got.TimeoutSeconds, want[0])
 			assert.LessOrEqual(t, *got.TimeoutSeconds, want[1])
@@ -116,7 +116,7 @@ func TestWatchSyntheticEvents(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newScriptedWatch(5)
 			server := &fakeServer{noStream: true, list: listOf(podList(listVersion)), watch: watches(w)}
-			r := newReflector(reflectorConfig{listerWatcher: server, store: store})
+			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)})
 			defer inBackground(t, r)()
 			w.events <- added("b", "9")
 			w.events <- added("a", "3")
@@ -172,7 +172,7 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScriptedWatch(0)
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}}))()
+		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))()
 		time.Sleep(veryShortWatch)
 		close(w.events)
 		synctest.Wait()
@@ -192,7 +192,7 @@ func TestWatchDelays(t *testing.T) {
 		}}
 		backoff := second()
 		backoff.Factor = 2
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}, backoff: backoff}))()
+		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), backoff: backoff}))()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at)
@@ -209,7 +209,7 @@ func TestWatchRetriesInternalErrors(t *testing.T) {
 		clock.Step(time.Second)
 		return sent(failedWith(errInternal)).open(), nil
 	}}
-	r := newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}, clock: clock, maxInternalErrorRetry: 10 * time.Second})
+	r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), clock: clock, maxInternalErrorRetry: 10 * time.Second})
 	require.NoError(t, r.listAndWatch(t.Context()))
 	assert.Equal(t, 12, opened, "0 to 10 s after the first, and the one that was too late")
 }
@@ -223,7 +223,7 @@ func TestWatchContext(t *testing.T) {
 			contexts = append(contexts, ctx)
 			return watches(w, errRefused)(n, ctx, o)
 		}}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, store: &storeLog{}, backoff: second()}))()
+		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), backoff: second()}))()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Len(t, contexts, 1)
@@ -265,7 +265,7 @@ func TestHandlerSeesTheCard(t *testing.T) {
 			watch: watches(sent(added("b", "7"), closed), errForbidden),
 		}
 		defer inBackground(t, newReflector(reflectorConfig{
-			name: "n", expectedType: &v1.Pod{}, listerWatcher: server, store: &storeLog{}, pageSize: 3,
+			name: "n", expectedType: &v1.Pod{}, listerWatcher: server, sink: sinkOf(&storeLog{}), pageSize: 3,
 			watchErrorHandler: func(_ context.Context, card *Reflector, _ error) {
 				got = append(got, seen{card.Name(), card.TypeDescription(), card.LastSyncResourceVersion()})
 				cards = append(cards, card)

@@ -66,7 +66,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 func resyncAll(e *exact) {
 	time.Sleep(time.Second)
 	if e.informer.processor.shouldResync() {
-		require.NoError(e, e.informer.handle([]record{{typ: SyncAll}}, false))
+		require.NoError(e, e.informer.pipeline.handle([]record{{typ: SyncAll}}, false))
 	}
 }
 

@@ -55,11 +55,11 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
 		report:           newReflectorReport(),
-		fresh:            &freshness{},
 	}
-	s.applier = newApplier(s.store)
 	s.processor = newSharedProcessor(s.clock)
 	s.processor.upstream = s.HasSyncedChecker()
+	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
+	s.pipeline.reuse, s.pipeline.handlers = config.reflector.reuse, s.processor.room
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
 		s.report.refuse(s.unfit)
@@ -69,11 +69,11 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 
 // sharedIndexInformer is one reflector, queue and store for any number of handlers.
 //
-// Lock order: life, then delivery, then those of the processor and of its listeners.
+// Lock order: life, then pipeline.delivery, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
 	resource         string // what logs and errors call it
 	store            *store
-	applier          *applier
+	pipeline         *pipeline
 	processor        *sharedProcessor
 	listerWatcher    ListerWatcher
 	objectType       runtime.Object
@@ -84,7 +84,6 @@ type sharedIndexInformer struct {
 	synced           chan struct{} // closed when the first list is in the store
 	failures         *processFailures
 	report           *reflectorReport
-	fresh            *freshness
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -95,10 +94,6 @@ type sharedIndexInformer struct {
 		transform         TransformFunc
 		resyncCheckPeriod time.Duration
 	}
-
-	// delivery is held while a batch goes into the store and on to the handlers, so that a handler that joins sees each
-	// change either in its initial list or as a notification, never in both and never in neither.
-	delivery sync.Mutex
 }
 
 // phase is where in its life an informer is. It only goes forward.
@@ -153,86 +148,38 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.phase != phaseNew {
 		return nil
 	}
-	queue := newInformerQueue(queueOptions{
+	s.pipeline.open(queueOptions{
 		logger:      klog.FromContext(ctx),
 		resource:    s.resource,
-		store:       s.store,
 		transform:   s.life.transform,
 		identifier:  s.config.Identifier,
 		metrics:     s.config.InformerMetricsProvider,
 		queueConfig: s.config.queue,
 	})
-	s.processor.merges = s.config.queue.coalesced
+	queue := s.pipeline.queue
+	queue.through = s.processor.madeRoom
 	if !s.config.queue.coalesced { // there, a batch that is held up would keep others from joining it
-		queue.core().direct = s.handleNow
+		queue.direct = s.pipeline.handleNow
 	}
 	c := newController(Config{
-		Queue:                        gatedQueue{queue, s.processor, ctx.Done()},
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
 		ObjectDescription:            s.config.ObjectDescription,
 		FullResyncPeriod:             s.life.resyncCheckPeriod,
 		ShouldResync:                 s.processor.shouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
-	}, s.failures, func() error { return queue.popAll(s.handle) })
-	c.report, c.tuning, c.store, c.identity = s.report, s.config.reflector, s.store, s.config.Identifier
+	}, s.failures, func() error { return queue.popAll(s.pipeline.handle) })
+	c.sink, c.queue = s.pipeline, queue
+	c.report, c.tuning, c.store, c.fresh, c.identity = s.report, s.config.reflector, s.store, s.pipeline.fresh, s.config.Identifier
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }
 
-// handle brings a batch into the store and then to the handlers.
-func (s *sharedIndexInformer) handle(batch []record, isInInitialList bool) error {
-	s.delivery.Lock()
-	defer s.delivery.Unlock()
-	s.handleLocked(batch, isInInitialList, true)
-	return nil
-}
-
-// handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch needs to wake nobody up. It
-// refuses where it would have to wait: for a handler that joins, for another writer of the store, or for slow index
-// functions. A panic is reported like one of the controller's goroutine.
-func (s *sharedIndexInformer) handleNow(batch []record, isInInitialList bool) (done bool) {
-	if !s.store.pace.allowsReader(len(batch)) || !s.delivery.TryLock() {
-		return false
-	}
-	defer utilruntime.HandleCrash()
-	defer s.delivery.Unlock()
-	done = true // also after a panic: the batch is not tried again
-	done = s.handleLocked(batch, isInInitialList, false)
-	return done
-}
-
-// handleLocked returns false, and has done nothing, if it may not wait for other writers and would have to.
-func (s *sharedIndexInformer) handleLocked(batch []record, isInInitialList, mayWait bool) (done bool) {
-	done = true
-	defer func() {
-		if done {
-			s.processor.arrived(keyedRecords(batch))
-		}
-	}()
-	defer s.failures.panickingBatch(batch)
-	defer s.applier.done()
-	var changes []change
-	if mayWait {
-		changes = s.applier.apply(batch, isInInitialList)
-	} else if changes, done = s.applier.tryApply(batch, isInInitialList); !done {
-		return false
-	}
-	s.fresh.note(batch)
+// distribute tells the handlers, and the detector of mutations, what the store has come to.
+func (s *sharedIndexInformer) distribute(changes []change) {
 	s.watchForMutations(changes)
 	s.processor.distribute(changes)
-	return true
-}
-
-// keyedRecords counts the records that came from the watch.
-func keyedRecords(batch []record) (n int) {
-	for i := range batch {
-		if batch[i].keyed() {
-			n++
-		}
-	}
-	return n
 }
 
 // watchForMutations shows the detector what has come into the store.

@@ -36,12 +36,11 @@ type sharedProcessor struct {
 	epoch    time.Time      // of change.at and all other times in nanoseconds
 	running  sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
 
-	end      atomic.Int64 // calls that all changes so far stand for; written under mu
-	bounded  atomic.Int64 // how many of these count against Delivery.Max; written under mu
-	syncedAt atomic.Int64 // the end of the initial list; unknownPosition before it is distributed
-	blockers atomic.Int64 // listeners with Block
-	inFlight atomic.Int64 // events of the watch between admit and arrived; stays 0 with a queue that merges
-	merges   bool         // the queue merges events, so that they cannot be counted on their way; set before the start
+	end      atomic.Int64                  // calls that all changes so far stand for; written under mu
+	bounded  atomic.Int64                  // how many of these count against Delivery.Max; written under mu
+	syncedAt atomic.Int64                  // the end of the initial list; unknownPosition before it is distributed
+	blockers atomic.Int64                  // listeners with Block
+	freed    atomic.Pointer[chan struct{}] // closed by madeRoom; nil: nobody waits for room
 
 	mu struct {
 		sync.Mutex
@@ -161,6 +160,7 @@ func (p *sharedProcessor) removeLocked(listener *processorListener) {
 	p.mu.tended = slices.DeleteFunc(p.mu.tended, func(other *processorListener) bool { return other == listener })
 	if listener.delivery.Overflow == Block {
 		p.blockers.Add(-1)
+		defer p.madeRoom()
 	}
 	listener.closed.Store(true)
 	close(listener.closing)

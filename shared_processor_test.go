@@ -341,7 +341,7 @@ func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
 		release := make(chan struct{})
 		stuck := e.add(&journal{on: func(string) { <-release }}, Delivery{})
 		require.Zero(t, e.informer.store.Snapshots().Open, "the initial list is read by the handler")
-		resync := e.informer.applier.syncAll(nil)
+		resync := e.informer.pipeline.applier.syncAll(nil)
 		require.Equal(t, 1, e.informer.store.Snapshots().Open)
 		e.informer.processor.distribute(resync)
 		synctest.Wait()

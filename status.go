@@ -119,7 +119,7 @@ func (i *inspection) status() Status {
 func inspect(informer any) *inspection {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
+		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.pipeline.fresh, transform: own.transformer()}
 	case *controller:
 		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
 	default:

@@ -40,10 +40,14 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 			go func() {
 				defer close(done)
 				for i := range updates {
-					p.admit(1, nil)
+					for room := 0; room == 0; {
+						var freed <-chan struct{}
+						if room, freed = p.room(func() int { return 0 }); room == 0 {
+							<-freed
+						}
+					}
 					key := fmt.Sprint("ns/", i%5)
 					p.distribute([]change{{kind: changeUpdate, key: key, old: pod("a", "1"), new: pod("a", "2")}})
-					p.arrived(1)
 				}
 			}()
 			synctest.Wait()

@@ -1,0 +1,125 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// openPipeline returns a pipeline over the store that tells nobody, and whose queue hands nothing on by itself.
+func openPipeline(s *store, options queueOptions) *pipeline {
+	p := newPipeline(s, &processFailures{}, func([]change) {})
+	options.logger = klog.Background()
+	p.open(options)
+	return p
+}
+
+// coalescedQueue is the queue of an informer WithCoalescedQueue.
+func coalescedQueue() *recordQueue {
+	return openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{queueConfig: queueConfig{coalesced: true}}).queue
+}
+
+// pipelineQueue has the methods of a Queue for a pipeline, as far as they put something.
+type pipelineQueue struct {
+	*recordQueue
+	pipeline *pipeline
+}
+
+func queueOf(p *pipeline) pipelineQueue { return pipelineQueue{p.queue, p} }
+
+func (q pipelineQueue) Add(obj any) error    { return q.put(Added, obj) }
+func (q pipelineQueue) Update(obj any) error { return q.put(Updated, obj) }
+func (q pipelineQueue) Delete(obj any) error { return q.put(Deleted, obj) }
+
+func (q pipelineQueue) Replace(list []any, version string) error {
+	next := q.pipeline.stage(len(list), false)
+	for _, obj := range list {
+		if err := next.put(obj); err != nil {
+			return err
+		}
+	}
+	return next.publish(version)
+}
+
+// sizesSink is a sink that notes how it is filled.
+type sizesSink struct {
+	sink
+	position func() string
+	sizes    []int
+	before   []string // the reflector's position at the call
+}
+
+func (s *sizesSink) put(changes []record) []refusedRecord {
+	s.sizes, s.before = append(s.sizes, len(changes)), append(s.before, s.position())
+	return s.sink.put(changes)
+}
+
+// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with Block nor a full queue keeps the reflector from its
+// resyncs, its watchdog and the end of its context.
+func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
+	for name, hold := range map[string]struct {
+		options  []Option
+		delivery Delivery
+	}{
+		"a handler with Block": {delivery: Delivery{Overflow: Block, Max: 1}},
+		"a full queue":         {options: []Option{WithQueueLimit(1), WithCoalescedQueue()}, delivery: Delivery{Overflow: Block, Max: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stream := newScriptedWatch(0)
+				server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "5"))), watch: watches(stream)}
+				informer := InformerFunc(hold.options...)(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
+				release, resyncs := make(chan struct{}), 0
+				_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{
+					UpdateFunc: func(_, obj any) {
+						if nameAt(obj) == "a@6" {
+							<-release
+						}
+					},
+				}, hold.delivery))
+				require.NoError(t, err)
+				_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{
+					UpdateFunc: func(old, obj any) {
+						if old == obj {
+							resyncs++
+						}
+					},
+				})
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					informer.RunWithContext(ctx)
+				}()
+				synctest.Wait()
+				stream.events <- modified("a", "6")
+				synctest.Wait()
+				select {
+				case stream.events <- modified("a", "7"):
+					t.Error("the watch is read although the handler has no room")
+				case <-time.After(time.Second):
+				}
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				assert.GreaterOrEqual(t, resyncs, 2)
+				cancel()
+				time.AfterFunc(time.Minute, func() { close(release) })
+				synctest.Wait()
+				status, err := StatusOf(informer)
+				require.NoError(t, err)
+				assert.Equal(t, PhaseStopped, status.Phase, "the end of the context is noticed at once")
+				<-ended
+			})
+		})
+	}
+}
