@@ -48,7 +48,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	f.known, f.reader.transform.function = opts.KnownObjects, opts.Transformer
 	f.waiting, f.admits = f.byKey, f.admitsLocked
 	f.early = true // as in client-go: the process function of the last item sees HasSynced
-	f.setMetrics(InformerNameAndResource{}, nil)
+	setMetrics(&f.recordQueue, InformerNameAndResource{}, nil)
 	return f
 }
 

@@ -45,13 +45,7 @@ func metricsProvider(own InformerMetricsProvider) InformerMetricsProvider {
 	return sharedMetrics.provider
 }
 
-// noMetric takes the place of every metric that nobody asked for.
-type noMetric struct{}
-
-func (noMetric) Set(float64)     {}
-func (noMetric) Observe(float64) {}
-
-// queueMetrics are published for informers with a reserved identity only.
+// queueMetrics are published for informers with a reserved identity only. Those that nobody asked for are nil.
 type queueMetrics struct {
 	depth   GaugeMetric     // items waiting
 	latency HistogramMetric // seconds spent processing one pop
@@ -66,10 +60,16 @@ func newQueueMetrics(id InformerNameAndResource, own InformerMetricsProvider) qu
 			return metrics
 		}
 	}
-	return queueMetrics{depth: noMetric{}, latency: noMetric{}}
+	return queueMetrics{}
 }
 
-// newVersionMetric returns the gauge that follows a store's resourceVersion.
+// setMetrics is part of the construction of a queue.
+func setMetrics(q *recordQueue, id InformerNameAndResource, provider InformerMetricsProvider) {
+	metrics := newQueueMetrics(id, provider)
+	q.identifier, q.depth, q.latency = id, metrics.depth, metrics.latency
+}
+
+// newVersionMetric returns the gauge that follows a store's resourceVersion; nil if nobody asked for it.
 func newVersionMetric(id InformerNameAndResource, own InformerMetricsProvider) GaugeMetric {
 	if id.Reserved() {
 		if provider := metricsProvider(own); provider != nil {
@@ -79,7 +79,7 @@ func newVersionMetric(id InformerNameAndResource, own InformerMetricsProvider) G
 			return metric
 		}
 	}
-	return noMetric{}
+	return nil
 }
 
 // versionDigits is how many trailing digits of a resourceVersion a float64 gauge holds exactly.

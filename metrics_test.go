@@ -33,8 +33,7 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 		s := newStore(itemKey, nil, WithStoreMetrics(id, nil))
 		assert.Nil(t, s.versionMetric)
 		q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
-		assert.False(t, q.measured)
-		assert.Equal(t, queueMetrics{noMetric{}, noMetric{}}, q.metrics)
+		assert.Equal(t, queueMetrics{}, queueMetrics{q.depth, q.latency})
 	}
 	said := about("no metrics", lines.take())
 	require.Len(t, said, 1)
@@ -126,5 +125,5 @@ func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 func TestNilProviderIsNone(t *testing.T) {
 	SetInformerMetricsProvider(nil)
 	id := nameInformers(t)("a")
-	assert.Equal(t, noMetric{}, newVersionMetric(id, nil))
+	assert.Nil(t, newVersionMetric(id, nil))
 }

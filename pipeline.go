@@ -123,9 +123,9 @@ func (p *pipeline) open(o queueOptions) {
 	q.init(firstOf(o.identifier.Name(), kind+" "+o.resource))
 	q.reader.logger = queueLogger(&o.logger, q.name)
 	q.reader.keys.init(nil)
-	q.reader.keys.opens, q.reader.keys.store = opensDeltas, p.store.table
+	q.reader.keys.opens, q.reader.keys.known = opensDeltas, p.store.table
 	q.reader.transform.function, q.reader.transform.keepCached = o.transform, o.keepCached
-	q.setMetrics(o.identifier, o.metrics)
+	setMetrics(q, o.identifier, o.metrics)
 	q.SetLimit(o.limit)
 	p.queue, p.pending = q, q.pending
 }

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	clientgo "k8s.io/client-go/tools/cache"
-
-	"github.com/kinformer/cache/internal/table"
 )
 
 // keyReader computes the keys of a queue, once for each event: the key travels with the event from there on. For the usual
@@ -20,14 +18,21 @@ import (
 // first events are new: the store is going to keep them.
 type keyReader struct {
 	keyFunc KeyFunc
-	usual   bool         // keyFunc is MetaNamespaceKeyFunc
-	opens   wrapping     // what an object may come in
-	store   *table.Table // set before the first event, or nil
+	usual   bool      // keyFunc is MetaNamespaceKeyFunc
+	opens   wrapping  // what an object may come in
+	known   keyFinder // where the keys of events go; then one goroutine asks. nil: nowhere that is known
+
+	text []byte // memory of usualKey, with known
 
 	mu struct {
 		sync.Mutex
 		recent recentKeys
 	}
+}
+
+// keyFinder returns the string of a key that it holds. It does not keep text.
+type keyFinder interface {
+	Key(text []byte) (key string, ok bool)
 }
 
 // wrapping is what a queue looks into for the object that the key function gets. Each queue takes what client-go's does.
@@ -128,17 +133,23 @@ func (r *keyReader) usualKey(obj any, again bool) (key string, ok bool) {
 	case !again:
 		return namespace + "/" + name, true
 	}
+	if r.known != nil {
+		return r.knownKey(namespace, name), true
+	}
 	var buffer [stackKey]byte
 	text := append(append(append(buffer[:0], namespace...), '/'), name...)
-	if r.store != nil {
-		if key, known := r.store.Key(text); known {
-			return key, true
-		}
-		return string(text), true
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.recent.text(text), true
+}
+
+// knownKey returns the key as it is known, or a new string.
+func (r *keyReader) knownKey(namespace, name string) string {
+	r.text = append(append(append(r.text[:0], namespace...), '/'), name...)
+	if key, ok := r.known.Key(r.text); ok {
+		return key
+	}
+	return string(r.text)
 }
 
 // recentKeys holds the strings of keys that events came for, so that the next event for the same object finds its key there.

@@ -114,7 +114,7 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 	require.NoError(t, s.Add(podAt("a", "1")))
 	require.NoError(t, s.Add(long))
 	r := readerOf(nil)
-	r.store = s.table
+	r.known = s.table
 	var event any = podAt("a", "2")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		if key, err := r.keyOf(event, true); key != "ns/a" || err != nil {

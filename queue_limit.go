@@ -79,9 +79,23 @@ func (q *recordQueue) Close() {
 	q.resumeLocked()
 }
 
-func (q *recordQueue) addLimitLocked(stats *QueueStats) {
-	stats.Limit, stats.Pauses, stats.Paused = int(q.limit.items.Load()), q.limit.pauses, q.limit.paused
+// queueDepths is how full a queue is, and what its bound has cost.
+type queueDepths struct {
+	waiting, limit int // items
+	pauses         uint64
+	paused         time.Duration
+	compacted      uint64 // records that a bound of histories has dropped
+}
+
+func (q *recordQueue) depths() queueDepths {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	d := queueDepths{waiting: q.waiting.len(), limit: int(q.limit.items.Load()), pauses: q.limit.pauses, paused: q.limit.paused}
 	if q.limit.freed != nil {
-		stats.Paused += time.Since(q.limit.since)
+		d.paused += time.Since(q.limit.since)
 	}
+	if byKey, ok := q.waiting.(*byKey); ok {
+		d.compacted = byKey.dropped
+	}
+	return d
 }

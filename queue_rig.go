@@ -13,7 +13,7 @@ func init() {
 	rig.NewQueue = func() rig.Queue {
 		p := newPipeline(newStore(MetaNamespaceKeyFunc, nil), &processFailures{}, nil)
 		p.open(queueOptions{logger: klog.Background()})
-		p.queue.reader.keys.store = nil
+		p.queue.reader.keys.known = nil
 		g := &rigQueue{queue: p.queue}
 		g.count = func(batch []record, _ bool) error {
 			g.taken = len(batch)

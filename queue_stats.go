@@ -34,23 +34,25 @@ type QueueStats struct {
 // of this package, however it is handed out (see StatusOf), at any time and from any goroutine. It reports false for anything
 // else, for a controller whose Queue is foreign, and for an informer that was not started.
 func QueueStatsOf(queueOrController any) (QueueStats, bool) {
-	if counted, ok := unwrapped(queueOrController).(interface{ queueStats() (QueueStats, bool) }); ok {
+	switch counted := unwrapped(queueOrController).(type) {
+	case *recordQueue:
+		return statsOf(counted), true
+	case interface{ core() *recordQueue }:
+		return statsOf(counted.core()), true
+	case interface{ queueStats() (QueueStats, bool) }:
 		return counted.queueStats()
+	default:
+		return QueueStats{}, false
 	}
-	return QueueStats{}, false
 }
 
-func (q *recordQueue) queueStats() (QueueStats, bool) {
-	stats := QueueStats{}
-	q.reader.transform.addTo(&stats)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	stats.Depth = q.waiting.len()
-	if byKey, ok := q.waiting.(*byKey); ok {
-		stats.Compacted = byKey.dropped
+func statsOf(q *recordQueue) QueueStats {
+	depths := q.depths()
+	stats := QueueStats{
+		Depth: depths.waiting, Limit: depths.limit, Pauses: depths.pauses, Paused: depths.paused, Compacted: depths.compacted,
 	}
-	q.addLimitLocked(&stats)
-	return stats, true
+	stats.Untransformed, stats.TransformErrors, stats.LastTransformError = q.reader.transform.counts()
+	return stats
 }
 
 func (c *controller) queueStats() (QueueStats, bool) {

@@ -120,10 +120,9 @@ func (t *transformer) untransformed() int {
 	return len(t.mu.behind)
 }
 
-func (t *transformer) addTo(stats *QueueStats) {
+// counts returns how many objects are behind, how many calls have failed, and with what the last of them did.
+func (t *transformer) counts() (behind int, failed uint64, last error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stats.Untransformed = len(t.mu.behind)
-	stats.TransformErrors = t.mu.failed
-	stats.LastTransformError = t.mu.last
+	return len(t.mu.behind), t.mu.failed, t.mu.last
 }

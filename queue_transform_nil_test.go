@@ -42,7 +42,7 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			Update(obj any) error
 			Delete(obj any) error
 			Replace(list []any, version string) error
-			queueStats() (QueueStats, bool)
+			core() *recordQueue
 		}{
 			"RealFIFO":        NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), losing(nothing)),
 			"atomic RealFIFO": NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
@@ -60,7 +60,7 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			} {
 				assert.ErrorIs(t, err, errNilTransformed, "%s for %s: %s", what, name, call)
 			}
-			stats, _ := q.queueStats()
+			stats, _ := QueueStatsOf(q)
 			assert.Zero(t, stats.Depth, "%s for %s", what, name)
 			assert.EqualValues(t, 4, stats.TransformErrors, "%s for %s", what, name)
 			assert.Equal(t, 1, stats.Untransformed, "%s for %s", what, name)

@@ -47,7 +47,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	f.known, f.reader.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
 	f.bookmarks = opts.EmitDeltaTypeBookmark
 	f.waiting = &f.arrivals
-	f.setMetrics(opts.Identifier, opts.MetricsProvider)
+	setMetrics(&f.recordQueue, opts.Identifier, opts.MetricsProvider)
 	return f
 }
 

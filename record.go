@@ -24,3 +24,11 @@ func (r *record) keyed() bool {
 		return true
 	}
 }
+
+// refusedRecord is a change that a sink could not take, and why.
+type refusedRecord struct {
+	typ    DeltaType
+	key    string // "" if it has none
+	object any
+	err    error
+}

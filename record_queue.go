@@ -22,7 +22,8 @@ type recordQueue struct {
 	queueCore
 	known      KeyListerGetter
 	reader     reader
-	metrics    queueMetrics
+	depth      GaugeMetric     // items waiting; nil: nobody looks at it
+	latency    HistogramMetric // seconds spent processing one pop; nil: nobody looks at it
 	identifier InformerNameAndResource
 
 	bookmarks bool // keep them; else they are dropped
@@ -30,7 +31,6 @@ type recordQueue struct {
 	early     bool // HasSynced counts items when they are taken, not when they are processed
 	waiting   order
 	limit     queueLimit                           // guarded by mu
-	measured  bool                                 // somebody looks at metrics.latency
 	seen      map[string]struct{}                  // memory of uniqueLocked; guarded by mu
 	admits    func(typ DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
 
@@ -154,7 +154,7 @@ func (q *recordQueue) appendLocked(records ...record) {
 // announceLocked lets consumers know that something was put.
 func (q *recordQueue) announceLocked() {
 	q.mu.arrival.Broadcast()
-	q.metrics.depth.Set(float64(q.waiting.len()))
+	q.showDepthLocked()
 }
 
 // processHereLocked processes the batch in this goroutine if that changes nothing but the time it takes: nothing is before
@@ -211,7 +211,7 @@ func (q *recordQueue) pop(title string, count func() int, process processFunc) e
 	batch := q.waiting.take(items)
 	defer q.waiting.recycle(batch)
 	depth := q.waiting.len()
-	q.metrics.depth.Set(float64(depth))
+	q.showDepthLocked()
 	q.resumeLocked()
 	if depth > deepQueue {
 		defer traceSlowPop(title, batch[0].key, depth, len(batch), q.traceFields()...)()
@@ -233,9 +233,9 @@ func (q *recordQueue) workLocked(batch []record, items int, process processFunc)
 		defer q.restLocked()
 		defer q.mu.Lock()
 	}
-	if q.measured {
+	if q.latency != nil {
 		start := time.Now()
-		defer func() { q.metrics.latency.Observe(time.Since(start).Seconds()) }()
+		defer func() { q.latency.Observe(time.Since(start).Seconds()) }()
 	}
 	return process(batch, isInInitialList)
 }
@@ -285,11 +285,11 @@ func (q *recordQueue) uniqueLocked() int {
 
 func (q *recordQueue) core() *recordQueue { return q }
 
-// setMetrics is part of the construction.
-func (q *recordQueue) setMetrics(id InformerNameAndResource, provider InformerMetricsProvider) {
-	q.identifier, q.metrics = id, newQueueMetrics(id, provider)
-	_, nobody := q.metrics.latency.(noMetric)
-	q.measured = !nobody
+// showDepthLocked publishes how many items wait.
+func (q *recordQueue) showDepthLocked() {
+	if q.depth != nil {
+		q.depth.Set(float64(q.waiting.len()))
+	}
 }
 
 func (q *recordQueue) traceFields() (fields []trace.Field) {

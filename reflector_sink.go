@@ -32,14 +32,6 @@ type stage interface {
 	publish(version string) error
 }
 
-// refusedRecord is a change that a sink could not take, and why.
-type refusedRecord struct {
-	typ    DeltaType
-	key    string // "" if it has none
-	object any
-	err    error
-}
-
 // recordingStage is a stage that remembers what it was given, as received: copies, because a transform may change the
 // objects. It is for the comparison of a stream with a list, which is meant for continuous integration.
 type recordingStage struct {

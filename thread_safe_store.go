@@ -36,10 +36,7 @@ type ThreadSafeStoreOption = func(*threadSafeMap)
 // means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
-		m.versionMetric = nil
-		if metric := newVersionMetric(identifier, provider); metric != (noMetric{}) {
-			m.versionMetric = metric
-		}
+		m.versionMetric = newVersionMetric(identifier, provider)
 	}
 }
 
