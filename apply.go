@@ -221,7 +221,7 @@ func (r receivedVersions) note(key, version string, obj any) {
 
 // syncAll tells of every stored object again, in one bulk record.
 func (a *applier) syncAll(changes []change) []change {
-	stored := storedSnapshot(a.store.Table)
+	stored := storedSnapshot(a.store.Snapshot())
 	if stored.len() == 0 {
 		return changes
 	}

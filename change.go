@@ -4,11 +4,10 @@
 package cache
 
 import (
+	"maps"
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
-	"github.com/kinformer/cache/internal/table"
 )
 
 // changeKind is what a change means to a handler.
@@ -38,15 +37,38 @@ type change struct {
 	at    int64       // when it was distributed, in nanoseconds on the processor's clock
 }
 
+// resyncRound is the outcome of one look at who is due for a resync: the numbers of the receivers that were not due. Everything
+// that counts as a resync is for all others, among them those that were not there yet, until the next look; before the first
+// look it is for everybody, as in client-go. A round does not change, and keeps no receiver alive.
+type resyncRound map[uint64]struct{}
+
+func (r resyncRound) excludes(receiver uint64) bool {
+	_, excluded := r[receiver]
+	return excluded
+}
+
+// without returns the round without those receivers, too.
+func (r resyncRound) without(receivers []uint64) resyncRound {
+	if len(receivers) == 0 {
+		return r
+	}
+	smaller := make(resyncRound, len(r)+len(receivers))
+	maps.Copy(smaller, r)
+	for _, receiver := range receivers {
+		smaller[receiver] = struct{}{}
+	}
+	return smaller
+}
+
 // snapshot is a set of objects at one time, in one order, with their keys in the store. It does not change, and any number
 // of handlers share it. One of the store costs nothing until the first of them reads it.
 type snapshot struct {
 	n       int
-	keys    []string        // once read, of each object; nil if nobody needs them
-	objects []any           // once read
-	formers []any           // for updates: what the objects replace; nil: themselves
-	stored  *table.Snapshot // until read; nil for a snapshot of given objects
-	keyed   bool            // some handler needs the keys of stored; set before anybody reads
+	keys    []string // once read, of each object; nil if nobody needs them
+	objects []any    // once read
+	formers []any    // for updates: what the objects replace; nil: themselves
+	stored  lister   // until read; nil for a snapshot of given objects
+	keyed   bool     // some handler needs the keys of stored; set before anybody reads
 	read    sync.Once
 }
 
@@ -55,9 +77,16 @@ func keyedSnapshot(keys []string, objects []any) *snapshot {
 	return &snapshot{n: len(objects), keys: keys, objects: objects}
 }
 
-// storedSnapshot returns what a table holds now. It is the cheaper way to a list of it for a caller that holds locks.
-func storedSnapshot(t *table.Table) *snapshot {
-	stored := t.Snapshot()
+// lister is what a store holds at one time. It is closed when nobody needs it any more.
+type lister interface {
+	Len() int
+	List() []any
+	ListKeys() []string // in the order of List
+	Close()
+}
+
+// storedSnapshot returns what a store holds. It is the cheaper way to a list of it for a caller that holds locks.
+func storedSnapshot(stored lister) *snapshot {
 	s := &snapshot{n: stored.Len(), stored: stored}
 	if s.n == 0 {
 		s.release()

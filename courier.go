@@ -369,7 +369,7 @@ func (l *courier) wantsAny(changes []change) bool {
 
 // wants tells whether a change, or for a bulk record some of it, is for this courier.
 func (l *courier) wants(c *change) bool {
-	if c.resync && c.round.excludes(l) {
+	if c.resync && c.round.excludes(l.id) {
 		return false
 	}
 	couriers := uint64(len(l.listener.couriers))

@@ -57,7 +57,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	s.pipeline.delivery.Lock()
 	defer s.pipeline.delivery.Unlock()
-	s.processor.add(listener, storedSnapshot(s.store.Table))
+	s.processor.add(listener, storedSnapshot(s.store.Snapshot()))
 	return listener, nil
 }
 

@@ -3,32 +3,15 @@
 
 package cache
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
-// resyncRound is the outcome of one look at all schedules: the couriers, by id, of the handlers that were not due.
-// Everything that counts as a resync is for all others, among them those that were not there yet, until the next look;
-// before the first look it is for everybody, as in client-go. A round does not change, and keeps no handler alive.
-type resyncRound map[uint64]struct{}
-
-func (r resyncRound) excludes(l *courier) bool {
-	_, excluded := r[l.id]
-	return excluded
-}
-
-// without returns the round without those couriers, too.
-func (r resyncRound) without(couriers []*courier) resyncRound {
-	if len(couriers) == 0 {
-		return r
+// idsOf returns the numbers by which rounds know couriers.
+func idsOf(couriers []*courier) []uint64 {
+	ids := make([]uint64, len(couriers))
+	for i, l := range couriers {
+		ids[i] = l.id
 	}
-	smaller := make(resyncRound, len(r)+len(couriers))
-	maps.Copy(smaller, r)
-	for _, l := range couriers {
-		smaller[l.id] = struct{}{}
-	}
-	return smaller
+	return ids
 }
 
 // unreadResyncs are the resyncs of all objects that a courier has not come to. The log only has a record of each without
@@ -68,7 +51,7 @@ func (p *sharedProcessor) handOutLocked(c *change) {
 	for listener := range p.mu.listeners {
 		for _, l := range listener.couriers {
 			switch {
-			case p.mu.round.excludes(l):
+			case p.mu.round.excludes(l.id):
 			case l.oweResync(all):
 				wanted = true
 			default:
@@ -76,7 +59,7 @@ func (p *sharedProcessor) handOutLocked(c *change) {
 			}
 		}
 	}
-	c.many, c.round = &snapshot{}, p.mu.round.without(provided)
+	c.many, c.round = &snapshot{}, p.mu.round.without(idsOf(provided))
 	if wanted {
 		c.many.n = all.len()
 	} else {
@@ -91,7 +74,7 @@ func (p *sharedProcessor) missLocked() {
 	}
 	for listener := range p.mu.listeners {
 		for _, l := range listener.couriers {
-			if p.mu.round.excludes(l) {
+			if p.mu.round.excludes(l.id) {
 				l.missResync()
 			}
 		}

@@ -360,12 +360,12 @@ func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
 			e.change(name, 1)
 		}
 		p := e.informer.processor
-		known := storedSnapshot(e.informer.store.Table)
+		known := storedSnapshot(e.informer.store.Snapshot())
 		newStoppedProcessor().add(newTestListener(t, p, nothing), known)
 		assert.Zero(t, e.informer.store.Snapshots().Open, "refused")
 		listener := newTestListener(t, p, nothing)
 		c := listener.couriers[0]
-		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.Table)}
+		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.Snapshot())}
 		c.abandon()
 		assert.Zero(t, e.informer.store.Snapshots().Open)
 	})

@@ -64,7 +64,7 @@ func SnapshotOf(storeOrInformer any) (Snapshot, error) {
 	if own == nil {
 		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, ErrForeignStore)
 	}
-	return storeSnapshot{own.Table.Snapshot()}, nil
+	return storeSnapshot{own.Snapshot()}, nil
 }
 
 // SnapshotStatsOf tells about the snapshots of what SnapshotOf takes. ok is false for a store, or an informer, of another
