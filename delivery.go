@@ -42,10 +42,10 @@ const (
 	// and what client-go does.
 	Lossless Overflow = iota
 
-	// Block has the informer read nothing more from its watch while Delivery.Max notifications wait: the store and all
-	// other handlers of the informer stand still, too, and the server sees a client that does not read. What was read from
-	// the watch by then, at most 256 events, waits with it; a list is delivered as a whole. The wait ends with a call of the handler
-	// that returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
+	// Block has the informer read nothing more from its watch while Delivery.Max notifications wait or are on their way: the
+	// store and all other handlers of the informer stand still, too, and the server sees a client that does not read. Lists are
+	// delivered as a whole, resyncs go on, and the informer can be stopped. The wait ends with a call of the handler that
+	// returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
 	Block
 
 	// Coalesce merges what waits by object: the memory grows with the objects that change, not with their changes. Nobody

@@ -53,9 +53,11 @@
 //	ListerWatcher ─────── what the user gave: a client, or a fake
 //	    │
 //	reflector ─────────── reflector*.go: a state machine that lists, streams, watches, backs off
-//	    │  a whole state, staged as it arrives (reflector_stage.go), Resync, and batches of what the watch channel holds
-//	RealFIFO ──────────── record_queue.go, queue_*.go: key and version are read once, the transform runs, changes wait as
-//	    │                 records in an order: that of arrival (real_fifo.go), or by key (delta_fifo.go, coalesced_fifo.go)
+//	    │  its sink (reflector_sink.go): batches of what the watch channel holds, a whole state, staged as it arrives, Resync
+//	pipeline ──────────── pipeline.go: the rest of the way, as the reflector sees it; asks queue and handlers for room
+//	    │
+//	queue ─────────────── record_queue.go, queue_*.go: key and version are read once, the transform runs, changes wait as
+//	    │                 records in an order: that of arrival (queue_order.go), or by key (queue_bykey.go)
 //	    │  a batch of records, all that is there; or, if nothing waits and nobody is at work, the reflector's own batch,
 //	    │  which goes on in its goroutine
 //	controller ────────── controller.go: the loop that takes batches; process_error.go: what becomes of errors
@@ -78,7 +80,7 @@
 // Slow handlers are the business of delivery.go: coalescer.go merges what waits, backpressure.go holds the watch back and
 // removes handlers, handler_statistics.go tells how each of them is doing.
 //
-// DeltaFIFO and FIFO are queues for users of New; our informers use RealFIFO, or the queue of WithCoalescedQueue. Names and
+// RealFIFO, DeltaFIFO and FIFO are queues for users of New. Names and
 // contracts that are client-go's are aliases and live in the clientgo*.go files; nothing else does.
 //
 // # Names beyond client-go's
@@ -113,7 +115,7 @@
 // In the order in which they may be taken, each at most once:
 //
 //  1. sharedIndexInformer.life: the phases of an informer and what may be set before the start
-//  2. sharedIndexInformer.delivery: one batch goes into the store and on to the handlers, or one handler joins
+//  2. pipeline.delivery: one batch goes into the store and on to the handlers, or one handler joins
 //  3. the lock of internal/table that the writers of a store take, and no reader. The goroutine that reads the watch only
 //     tries
 //  4. the lock of a store's index functions, held for 32 objects at most. Nothing is taken under it. Who prepares a whole

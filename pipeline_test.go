@@ -123,3 +123,21 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 		})
 	}
 }
+
+// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the informer, and others need not
+// wait for it.
+func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
+	informer := newSharedIndexInformer(&fakeServer{}, &corev1.Pod{}, informerConfig{})
+	require.NoError(t, informer.store.Add(podAt("a", "1")))
+	asked := 0
+	require.NoError(t, informer.AddIndexers(Indexers{"asks": func(any) ([]string, error) {
+		asked++
+		_, err := StatusOf(informer)
+		require.NoError(t, err)
+		assert.False(t, informer.IsStopped() || informer.HasStarted())
+		_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{})
+		require.NoError(t, err)
+		return nil, nil
+	}}))
+	assert.Equal(t, 1, asked)
+}

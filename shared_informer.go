@@ -264,7 +264,7 @@ func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
 //
 // The watch goes on meanwhile; what it brings reaches store and handlers when the indices are complete.
 func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
-	if s.IsStopped() {
+	if s.IsStopped() { // asked without the lock held on: index functions of a full store take their time, and may ask, too
 		return fmt.Errorf("indexers were not added to the shared informer because %w", errAlreadyStopped)
 	}
 	return s.store.AddIndexers(indexers)
