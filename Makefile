@@ -14,6 +14,7 @@ FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
 # What is given to every go test.
 TESTFLAGS ?=
 N ?= 10
+BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
 .PHONY: help demo soak fuzz vulncheck test flaky suites check format vet staticcheck $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
@@ -29,8 +30,8 @@ test: suites ## all tests; a red suite does not keep the others from running, an
 	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit conformance-suite foreign-cache foreign-packages apiserver e2e embedded \
 		controllerruntime foreign-controllerruntime examples
 
-flaky: suites apiserver ## every suite N times (those of others once) beside two busy loops; goes on where it was interrupted
-	@TESTFLAGS=-count=1 $(BIN)/suites -n $(N) -busy 2 -state $(BIN)/flaky -once '$(FOREIGN)' $(OURS) $(FOREIGN)
+flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
+	@TESTFLAGS=-count=1 $(BIN)/suites -n $(N) -busy $(BUSY) -state $(BIN)/flaky -once '$(FOREIGN)' $(OURS) $(FOREIGN)
 
 suites:
 	@cd tools && $(GO) build -o $(BIN)/suites ./suites
