@@ -36,7 +36,7 @@ type outage struct {
 	since  time.Time     // when it was noticed; zero: there is none
 	err    error         // the last one
 	lasted time.Duration // the last one that is over
-	worth  bool          // it lasts for long enough
+	worth  bool          // it is not over and lasts for long enough
 
 	timer  *time.Timer // rings when there is something to say; nil: there is not
 	ticket uint64      // of a line that waits for its turn, else 0
@@ -60,6 +60,8 @@ func (o *outage) note(ctx context.Context, err error) {
 	if o.since.IsZero() {
 		o.since = time.Now()
 		o.r.report.outOfReach(o.since)
+		o.disarm()
+		o.ticket, o.worth = 0, false // the line about the end of the last one, if it waits, is counted by a later line
 		o.arm(outageWarning)
 	}
 }
@@ -72,10 +74,10 @@ func (o *outage) over(ctx context.Context) {
 	o.lasted = o.r.report.inReach(time.Now(), true)
 	o.since, o.err = time.Time{}, nil
 	o.disarm()
+	o.ticket = 0
 	if o.worth {
 		o.ring(ctx)
 	}
-	o.worth = false
 }
 
 // end forgets the outage, because the reflector ends.
@@ -99,7 +101,7 @@ func (o *outage) disarm() {
 // ring says what there is to say, when it is its turn.
 func (o *outage) ring(ctx context.Context) {
 	o.disarm()
-	o.worth = true
+	o.worth = !o.since.IsZero()
 	lines := o.r.tuning.outages
 	if lines == nil {
 		lines = &processOutages

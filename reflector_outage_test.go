@@ -331,6 +331,63 @@ func TestOutageLines(t *testing.T) {
 	})
 }
 
+// outageOf is the outage of a reflector with turns of its own.
+func outageOf(turns *outageLines) *outage {
+	return &outage{r: newReflector(reflectorConfig{listerWatcher: &fakeServer{}, store: &storeLog{}, tuning: reflectorTuning{outages: turns}})}
+}
+
+// TestShortOutageAfterALateLine: a line about the end of an outage that had to wait for its turn makes the next outage, a short
+// one, no longer than it is.
+func TestShortOutageAfterALateLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := loud(t)
+		o := outageOf(&outageLines{})
+		o.note(ctx, errRefused)
+		<-o.C()
+		o.ring(ctx)
+		require.Equal(t, 1, lines.count("out of reach"))
+		o.over(ctx)
+		require.Zero(t, lines.count("in reach again"), "waits for its turn")
+		<-o.C()
+		o.ring(ctx)
+		require.Equal(t, 1, lines.count("in reach again"))
+		lines.take()
+
+		time.Sleep(time.Minute)
+		o.note(ctx, errRefused)
+		time.Sleep(time.Second)
+		o.over(ctx)
+		assert.Empty(t, lines.take(), "too short for a line")
+		assert.Nil(t, o.C())
+	})
+}
+
+// TestOutageAfterALineOfOthers: the line about the end of one outage waits for its turn when the next one begins, and another
+// reflector counts it: the next outage has its warning all the same.
+func TestOutageAfterALineOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := loud(t)
+		turns := &outageLines{}
+		o := outageOf(turns)
+		o.note(ctx, errRefused)
+		<-o.C()
+		o.ring(ctx)
+		o.over(ctx)
+		lines.take()
+		o.note(ctx, errRefused)
+		time.Sleep(2 * time.Second)
+		_, others, mine := turns.turn(turns.ask(), time.Now())
+		assert.True(t, mine)
+		assert.EqualValues(t, 1, others, "the end of the first")
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, lines.take())
+		<-o.C()
+		o.ring(ctx)
+		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		o.end()
+	})
+}
+
 // TestIsOutOfReach tells no answer from one that is not liked.
 func TestIsOutOfReach(t *testing.T) {
 	for name, tc := range map[string]struct {
