@@ -104,6 +104,12 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 // called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
+	defer c.report.end()
+	c.run(ctx)
+}
+
+// run is RunWithContext for who says himself, afterwards, that the controller has ended.
+func (c *controller) run(ctx context.Context) {
 	if c.refused(ctx) {
 		return
 	}
@@ -113,12 +119,15 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	working, workDone := context.WithCancel(context.Background())
 	defer workDone()
 	var group, closer wait.Group
+	stopped := make(chan struct{})
 	closer.Start(func() {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-stopped:
+		}
 		c.queue.Close()
 		c.nameSlowStop(ctx, working.Done())
 	})
-	stopped := make(chan struct{})
 	group.StartWithContext(ctx, func(ctx context.Context) {
 		defer c.queue.Close()
 		defer close(stopped)

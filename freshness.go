@@ -46,6 +46,9 @@ func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() 
 		select {
 		case <-changed:
 		case <-own.report.ended:
+			if reached, err := own.fresh.reached(own.store.RV(), rv); reached || err != nil {
+				return err // by the last that came
+			}
 			return own.notReached(rv, errNotReached)
 		case <-ctx.Done():
 			return own.notReached(rv, context.Cause(ctx))

@@ -142,7 +142,7 @@ func (r *reflector) run(ctx context.Context) {
 	logger.V(3).Info("Starting reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
 	m := newMachine(r)
 	m.roundOver = m.scheduleRound
-	defer r.report.end()
+	defer r.report.enter(stopped)
 	if r.tuning.jitter > 0 {
 		m.phase = m.restAfterRound(rand.N(r.tuning.jitter))
 	}

@@ -227,8 +227,8 @@ func (m *machine) close() {
 }
 
 func (m *machine) dropStream() {
-	if m.stream != nil {
-		m.stream.stop()
-		m.stream = nil
+	if s := m.stream; s != nil {
+		m.stream = nil // before: a Stop that panics is not called again
+		s.stop()
 	}
 }

@@ -17,7 +17,7 @@ type reflectorReport struct {
 	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
 	lists   atomic.Int64  // LIST requests, each page one
 	watches atomic.Int64  // watch requests, watch-lists included
-	ended   chan struct{} // closed when run has returned, or is known to do nothing
+	ended   chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
 
 	mu struct {
 		sync.Mutex
@@ -156,7 +156,7 @@ func (p *reflectorReport) giveUp(err error) {
 	err = kept(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.err, p.mu.stopped, p.mu.phase = err, true, PhaseStopped
+	p.mu.err, p.mu.stopped, p.mu.phase, p.mu.since = err, true, PhaseStopped, p.mu.clock.Now()
 }
 
 // attempts returns how many errors there were since the last success.
@@ -184,7 +184,7 @@ func (p *reflectorReport) cause() error {
 	return p.mu.err
 }
 
-// end notes that run has returned.
+// end notes that what the reflector has brought is processed, and no more comes.
 func (p *reflectorReport) end() {
 	p.enter(stopped)
 	p.mu.Lock()

@@ -45,7 +45,8 @@ type answer[T any] struct {
 }
 
 // request calls send in a goroutine of its own and waits for it as await does, so that a send that ignores its context
-// holds up nobody. No call begins after request has returned: the goroutine claims its call, or there is none. An answer
+// holds up nobody. No call begins after request has returned: the goroutine claims its call, from when on it counts as begun, or
+// there is none. An answer
 // that nobody waits for any more is handed to discard if it is a value, and reported if it is a panic. A panic that is waited
 // for goes on in the caller with its original value. Whatever else comes after the context ended is late, too.
 func request[T any](ctx context.Context, m *machine, send func(context.Context) (T, error), discard func(T)) (T, error) {
@@ -87,12 +88,21 @@ func request[T any](ctx context.Context, m *machine, send func(context.Context) 
 	return got.value, got.err
 }
 
+// arriveLate does what is left to do with an answer that nobody waits for. It does not panic: there is nobody to throw it at.
 func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
+	report := func(p any, stack []byte) {
+		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",
+			"stack", string(stack))
+	}
 	switch {
 	case a.panic != nil:
-		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", a.panic), "The ListerWatcher panicked after its request was given up",
-			"stack", string(a.stack))
+		report(a.panic, a.stack)
 	case a.err == nil:
+		defer func() {
+			if p := recover(); p != nil {
+				report(p, debug.Stack())
+			}
+		}()
 		discard(a.value)
 	}
 }
@@ -117,8 +127,8 @@ type stream struct {
 
 // stop ends the watch. Exactly one call for each stream.
 func (s *stream) stop() {
+	defer s.cancel()
 	s.watch.Stop()
-	s.cancel()
 }
 
 // busyGap is between batches of a stream whose sender may well be about to send again.

@@ -82,6 +82,7 @@ type sharedIndexInformer struct {
 	clock            clock.Clock
 	mutationDetector MutationDetector
 	synced           chan struct{} // closed when the first list is in the store
+	announced        sync.Once     // the closing of synced
 	failures         *processFailures
 	report           *reflectorReport
 
@@ -135,10 +136,15 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		s.processor.stop()
 	})
 	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
-	group.StartWithContext(handling, func(ctx context.Context) { s.announceSynced(ctx, controller) })
-
-	defer s.markStopped()
-	controller.RunWithContext(ctx)
+	group.StartWithContext(handling, func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-controller.HasSyncedChecker().Done():
+			s.announceSynced()
+		}
+	})
+	defer s.ended(controller)
+	controller.run(ctx)
 }
 
 // start makes the controller. It returns nil if there is one already.
@@ -196,17 +202,20 @@ func (s *sharedIndexInformer) watchForMutations(changes []change) {
 	}
 }
 
-// announceSynced waits until the first list is in the store and distributed.
-func (s *sharedIndexInformer) announceSynced(ctx context.Context, c *controller) {
-	select {
-	case <-ctx.Done():
-	case <-c.HasSyncedChecker().Done():
+// announceSynced makes it known that the first list is in the store and distributed.
+func (s *sharedIndexInformer) announceSynced() {
+	s.announced.Do(func() {
 		close(s.synced)
 		s.processor.upstreamSynced()
-	}
+	})
 }
 
-func (s *sharedIndexInformer) markStopped() {
+// ended makes it known that nothing more comes into the store; before that, that the first list is there, if it is.
+func (s *sharedIndexInformer) ended(c *controller) {
+	if c.HasSynced() {
+		s.announceSynced()
+	}
+	s.report.end()
 	s.life.Lock()
 	defer s.life.Unlock()
 	s.life.phase = phaseStopped

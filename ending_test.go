@@ -1,0 +1,132 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+// TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since then.
+func TestStoppedSince(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			time.Sleep(time.Minute)
+			return nil, errForbidden
+		}}
+		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
+		informer.RunWithContext(t.Context())
+		time.Sleep(time.Second)
+		s := statusOf(t, informer)
+		assert.Equal(t, PhaseStopped, s.Phase)
+		assert.Equal(t, time.Second, s.PhaseAge)
+	})
+}
+
+// TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first list is on the way into the
+// store is not told that it ended before it had synced.
+func TestSyncedAfterThePolicyStopped(t *testing.T) {
+	reports(t)
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches(errForbidden)}
+			informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} }))
+			require.NoError(t, informer.AddIndexers(Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
+			go informer.RunWithContext(t.Context())
+			err := WaitForSync(t.Context(), informer)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Len(t, informer.GetStore().List(), 1)
+			assert.True(t, informer.HasSynced())
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestStopNamesWhatThePolicyWaitsFor: also when the policy ends the informer.
+func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches(errForbidden)}
+		release, lines := make(chan struct{}), &logged{}
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
+		c.tuning.policy = func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} }
+		time.AfterFunc(time.Minute, func() { close(release) })
+		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.write, funcr.Options{})))
+		assert.Equal(t, 1, lines.count("Run waits until a call returns"))
+	})
+}
+
+// panickingWatch is a watch with methods that panic.
+type panickingWatch struct {
+	watch.Interface
+	inStop, inChan bool
+}
+
+func (u *panickingWatch) Stop() {
+	if u.inStop {
+		panic("in Stop")
+	}
+	u.Interface.Stop()
+}
+
+func (u *panickingWatch) ResultChan() <-chan watch.Event {
+	if u.inChan {
+		panic("in ResultChan")
+	}
+	return u.Interface.ResultChan()
+}
+
+// TestWatchThatPanics: a process that is told to survive panics survives those of a watch, too, and the informer goes on.
+func TestWatchThatPanics(t *testing.T) {
+	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			reports(t)
+			utilruntime.ReallyCrash = false
+			defer func() { utilruntime.ReallyCrash = true }()
+			synctest.Test(t, func(t *testing.T) {
+				first := newScriptedWatch(1)
+				first.events <- failedWith(errExpired)
+				server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(&panickingWatch{first, tc.inStop, tc.inChan})}
+				informer := informerOf(server)
+				stop := running(t, informer)
+				time.Sleep(time.Minute)
+				s := statusOf(t, informer)
+				assert.Equal(t, PhaseWatching, s.Phase)
+				assert.ErrorContains(t, s.LastError, "in ")
+				stop()
+			})
+		})
+	}
+}
+
+// TestLateWatchThatPanics is given up before it is there.
+func TestLateWatchThatPanics(t *testing.T) {
+	reported := reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listOf(podList("5"))}
+		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			time.Sleep(time.Hour)
+			return &panickingWatch{newScriptedWatch(0), true, false}, nil
+		}
+		stop := running(t, informerOf(server))
+		time.Sleep(time.Second)
+		stop()
+		time.Sleep(2 * time.Hour)
+	})
+	assert.Len(t, reported(), 1)
+}
