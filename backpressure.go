@@ -17,15 +17,22 @@ func (p *sharedProcessor) room(inFlight func() int) (events int, freed <-chan st
 	if p.blockers.Load() == 0 {
 		return unbounded, nil
 	}
-	if events = p.leastRoom() - inFlight(); events > 0 {
+	if events = p.roomBeyond(inFlight); events > 0 {
 		return events, nil
 	}
 	changed := make(chan struct{})
 	p.freed.Store(&changed)
-	if events = p.leastRoom() - inFlight(); events > 0 { // what changed before that was not told
+	if events = p.roomBeyond(inFlight); events > 0 { // what changed before that was not told
 		return events, nil
 	}
 	return 0, changed
+}
+
+// roomBeyond is leastRoom less what is in flight. That comes first: what is distributed in between is counted twice, and
+// whoever distributes it has the caller ask again, but it is never counted by neither.
+func (p *sharedProcessor) roomBeyond(inFlight func() int) int {
+	reserved := inFlight()
+	return p.leastRoom() - reserved
 }
 
 // unbounded is the room that handlers without Block have.

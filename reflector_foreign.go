@@ -61,7 +61,9 @@ func (s *foreignSink) stage(size int, streamed bool) stage {
 
 func (s *foreignSink) resync() error { return s.store.Resync() }
 
-func (s *foreignSink) room() (int, <-chan struct{}) { return drainLimit, nil }
+// room is for one change at a time: after each of them the reflector's position is where the store has come, whatever
+// becomes of the next one, and the reflector may be stopped.
+func (s *foreignSink) room() (int, <-chan struct{}) { return 1, nil }
 
 // collectedStage holds a state as received, for a sink that takes it in one call.
 type collectedStage struct {
