@@ -41,7 +41,8 @@ func decoderErrors() map[string]error {
 	_, timeErr := time.Parse(time.RFC3339, secret)
 	_, numberErr := strconv.Atoi(secret)
 	_, durationErr := time.ParseDuration("1" + secret)
-	_, urlErr := url.Parse(":" + secret)
+	quoted := string([]byte{58}) + secret // no URL
+	_, urlErr := url.Parse(quoted)
 	return map[string]error{
 		"time": timeErr, "number": numberErr, "duration": durationErr, "url": urlErr,
 		"JSON number": json.Unmarshal([]byte(`{"generation":31337.5}`), &metav1.ObjectMeta{}),

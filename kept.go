@@ -42,7 +42,7 @@ func kept(err error) error {
 
 // keep returns err, or what is left of it if something had to be cut.
 func keep(err error) (rest error, cut bool) {
-	if rest, cut, known := keepKnown(err); known {
+	if known, cut, rest := keepKnown(err); known {
 		return rest, cut
 	}
 	causes := make([]error, 0, 1)
@@ -64,24 +64,24 @@ func keep(err error) (rest error, cut bool) {
 }
 
 // keepKnown is keep for the types of errors that are cut in ways of their own.
-func keepKnown(err error) (rest error, cut, known bool) {
+func keepKnown(err error) (known, cut bool, rest error) {
 	switch e := err.(type) {
 	case KeyError:
-		return keyErrorWithout(e), true, true
+		return true, true, keyErrorWithout(e)
 	case *apierrors.StatusError:
 		if e.ErrStatus.Size() <= maxKept {
-			return err, false, true
+			return true, false, err
 		}
-		return statusWithout(e), true, true
+		return true, true, statusWithout(e)
 	}
 	switch {
 	case len(err.Error()) <= maxKept:
 	case runtime.IsMissingKind(err):
-		return runtime.NewMissingKindErr("..."), true, true
+		return true, true, runtime.NewMissingKindErr("...")
 	case runtime.IsMissingVersion(err):
-		return runtime.NewMissingVersionErr("..."), true, true
+		return true, true, runtime.NewMissingVersionErr("...")
 	}
-	return nil, false, false
+	return false, false, nil
 }
 
 // keyErrorWithout is e without its object.

@@ -79,7 +79,7 @@ func TestHiddenField(t *testing.T) {
 		pointer *inner
 		direct  inner
 		missing *inner
-	}{pointer: &inner{gauge: set}, direct: inner{gauge: set}}
+	}{pointer: &inner{gauge: set, nothing: nil, number: 0}, direct: inner{gauge: set}}
 	for name, tc := range map[string]struct {
 		owner any
 		path  []string

@@ -39,22 +39,22 @@ type outages []struct {
 // begins is closed.
 func (o outages) serve(server *fakeServer) *fakeServer {
 	began := time.Now()
-	now := func() (list error, w any) {
+	now := func() (w any, list error) {
 		for _, outage := range o {
 			if at := time.Since(began); at >= outage.from && at < outage.to {
-				return outage.list, outage.watch
+				return outage.watch, outage.list
 			}
 		}
 		return nil, nil
 	}
 	server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-		if err, _ := now(); err != nil {
+		if _, err := now(); err != nil {
 			return nil, err
 		}
 		return podList("5", podAt("a", "3")), nil
 	}
 	server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-		switch _, w := now(); w := w.(type) {
+		switch w, _ := now(); w := w.(type) {
 		case error:
 			return nil, w
 		case watch.Interface:
