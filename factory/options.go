@@ -15,7 +15,8 @@ import (
 // Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer, and of what cache.InformerFunc returns.
 type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 
-// Option sets a property of the informers of a factory.
+// Option sets a property of the informers of a factory. Of several that set the same property the last one counts. With a nil
+// one the informers do not run.
 type Option func(*config)
 
 // config is all that the factories can be told. Its zero value works.
@@ -33,6 +34,9 @@ type config struct {
 func newConfig(options []Option) config {
 	c := config{namespace: metav1.NamespaceAll}
 	for _, o := range options {
+		if o == nil {
+			o = WithInformerOptions(nil) // which each informer refuses
+		}
 		o(&c)
 	}
 	return c
