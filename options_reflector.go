@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -78,8 +79,8 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 	if b.Duration <= 0 {
 		bad.add("%s: Duration is %v: the first delay must be positive", name, b.Duration)
 	}
-	if b.Factor < 0 || b.Jitter < 0 || b.Steps < 0 || b.Cap < 0 {
-		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative", name, b.Factor, b.Jitter, b.Steps, b.Cap)
+	if !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1) || b.Steps < 0 || b.Cap < 0 {
+		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative or no number", name, b.Factor, b.Jitter, b.Steps, b.Cap)
 	}
 }
 

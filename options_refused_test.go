@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,10 @@ func TestOptionsAreRefused(t *testing.T) {
 			[]string{"WithBackoff: Duration is 0s"}},
 		"backoff below zero": {[]Option{WithBackoff(wait.Backoff{Duration: time.Second, Cap: -1})}, nil,
 			[]string{"WithBackoff", "Cap -1ns"}},
+		"backoff by no number": {[]Option{WithBackoff(wait.Backoff{Duration: time.Second, Factor: math.NaN()})}, nil,
+			[]string{"WithBackoff", "Factor NaN"}},
+		"backoff without an end": {[]Option{WithBackoff(wait.Backoff{Duration: time.Second, Jitter: math.Inf(1)})}, nil,
+			[]string{"WithBackoff", "Jitter +Inf"}},
 		"list slots of nobody":         {[]Option{WithListSlots(&ListSlots{})}, nil, []string{"WithListSlots"}},
 		"list slots of a negative":     {[]Option{WithListSlots(NewListSlots(-2))}, nil, []string{"WithListSlots"}},
 		"watch-list in pages":          {[]Option{WithPageSize(5), WithListMode(ListModeWatchList)}, nil, []string{"WithPageSize", "leave out one"}},
