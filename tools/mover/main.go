@@ -38,8 +38,6 @@ type decl struct {
 	name   string
 	node   ast.Decl
 	spec   ast.Spec // for one of a group
-	from   token.Pos
-	to     token.Pos
 	target string
 }
 
