@@ -309,7 +309,8 @@ func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchError
 }
 
 // SetTransform sets what every object passes before it is stored, before the start only. The last call counts. The
-// function owns the object it is given, must be idempotent, and gets no tombstones.
+// function owns the object it is given, must be idempotent, and gets no tombstones. A nil result without an error, of whatever
+// type, counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })
 }
