@@ -17,7 +17,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz vulncheck test flaky suites check format vet staticcheck $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak fuzz mutants vulncheck test flaky suites check format vet staticcheck $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ fuzz: ## every fuzz target for TIME (the first build of each module takes minute
 		echo "fuzz $$dir $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
 	done) || exit 1; done
+
+mutants: ## show that the tests of internal/table notice each line of its protocol that is wrong
+	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
 	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...); rc=$$?; \

@@ -297,7 +297,8 @@ func TestConcurrentReadersSeeWholeStatesInOrder(t *testing.T) {
 
 // TestGetIsMonotonous hammers one key: it is always there and only grows.
 func TestGetIsMonotonous(t *testing.T) {
-	const writes = 100_000
+	writes := fewer(100_000)
+	jostle(t)
 	table := New(nil, Options{})
 	put(table, clockKey, 0)
 	var done atomic.Bool

@@ -430,12 +430,13 @@ func requireNothingKept(t require.TestingT, table *Table) {
 		runtime.Gosched()
 	}
 	require.Zero(t, table.Snapshots().Kept)
+	require.Nil(t, table.pins.left.Load(), "somebody has left and was not heard")
 }
 
 func tidying(table *Table) bool {
 	table.w.Lock()
 	defer table.w.Unlock()
-	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.left.Load() != nil
+	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.leaving != nil
 }
 
 // eachFailure calls hook for one failure after the other.

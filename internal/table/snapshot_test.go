@@ -271,31 +271,39 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, "1", table.RV())
 }
 
-// TestNobodyKeepsForWhoHasLeft: pins that leave while a writer looks at them
-// leave nothing behind, although no other write follows.
+// TestNobodyKeepsForWhoHasLeft: pins that leave while a writer looks at them, or
+// while somebody tidies up, leave nothing behind, although no other write
+// follows.
 func TestNobodyKeepsForWhoHasLeft(t *testing.T) {
-	const rounds, objects = 3000, 20
-	table := newValueTable()
-	var ops []Op
-	for i := range objects {
-		ops = append(ops, Op{Key: strconv.Itoa(i), Object: &half{value: "v"}})
-	}
-	leavers := []func(){
-		func() { table.Snapshot().Close() },
-		func() { table.ListKeys() },
-		func() {
-			for range table.All() {
-				break
+	for objects, rounds := range map[int]int{20: 10_000, 3 * tidyStep: 1000} {
+		t.Run(strconv.Itoa(objects), func(t *testing.T) {
+			jostle(t)
+			table := newValueTable()
+			var ops []Op
+			for i := range objects {
+				ops = append(ops, Op{Key: strconv.Itoa(i), Object: &half{value: "v"}})
 			}
-		},
-	}
-	for round := range rounds {
-		s := table.Snapshot()
-		var wg sync.WaitGroup
-		wg.Go(func() { table.Apply(ops, nil) })
-		wg.Go(s.Close)
-		wg.Go(leavers[round%len(leavers)])
-		wg.Wait()
-		requireNothingKept(t, table)
+			for range fewer(rounds) {
+				leave := []func(){
+					table.Snapshot().Close,
+					func() { table.ListKeys() },
+					func() { table.Snapshot().Close() },
+					func() {
+						for range table.All() {
+							break
+						}
+					},
+				}
+				table.Apply(ops, nil)
+				leave = append(leave, table.Snapshot().Close)
+				var wg sync.WaitGroup
+				wg.Go(func() { table.Apply(ops, nil) })
+				for _, f := range leave {
+					wg.Go(f)
+				}
+				wg.Wait()
+				requireNothingKept(t, table)
+			}
+		})
 	}
 }

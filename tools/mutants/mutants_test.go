@@ -1,0 +1,54 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const root = "../.."
+
+// TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is not part of it.
+func TestPatchesApply(t *testing.T) {
+	mutants, err := readMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		c, err := newCopy(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.apply(t.Context(), m.patch); err != nil {
+			t.Errorf("%s: %v: make the change again by hand, and the patch by git diff", m.name, err)
+		}
+		c.remove()
+	}
+}
+
+func TestAMutantNeedsItsTwoLines(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":  "",
+		"no tests": "It is wrong.\ndiff --git\n",
+		"no words": "\nTests: TestX\n",
+	} {
+		file := filepath.Join(t.TempDir(), "m.patch")
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := readMutant(file); err == nil {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "m.patch")
+	if err := os.WriteFile(file, []byte("It is wrong.\nTests: TestX/y\ndiff\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readMutant(file)
+	if err != nil || m.name != "m" || m.wrong != "It is wrong." || m.tests != "TestX/y" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
