@@ -110,11 +110,9 @@ func (s *store) keyOf(obj any) (string, error) {
 
 // admit computes the key and the form in which obj is stored.
 func (s *store) admit(obj any) (key string, stored any, err error) {
-	meta := prefetchObject(obj)
 	if key, err = s.keyOf(obj); err != nil {
 		return "", nil, err
 	}
-	prefetchOwner(meta)
 	if s.transformer == nil {
 		return key, obj, nil
 	}
@@ -139,7 +137,6 @@ func (s *store) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
 func (s *store) Delete(obj interface{}) error {
-	prefetchObject(obj)
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return err

@@ -191,6 +191,28 @@ func (b *builder) file(ix *index) {
 	}
 }
 
+// guess returns a posting that probably has a value with this hash.
+func (ix *index) guess(hash uint64) *posting {
+	g := ix.values.at(hash)
+	if m := match(g.Load(), hash); m != 0 {
+		return g.refs[first(m)].Load()
+	}
+	return nil
+}
+
+// warm loads what the addition of a member looks at first. It returns a number
+// that means nothing.
+func (p *posting) warm() uint64 {
+	if p == nil {
+		return 0
+	}
+	sum := uint64(p.n) + uint64(touch(p.value))
+	if l := p.leaf(uint32(len(p.rest()))); l != nil {
+		sum += uint64(l.ids()[l.n%l.room])
+	}
+	return sum
+}
+
 // done completes the body.
 func (b *builder) done(rv string) *core {
 	b.flush()

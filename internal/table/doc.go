@@ -72,8 +72,9 @@
 // bytes are. It is a hint. A slot may go to another key between two loads; what
 // counts is the record, and a reader that finds the two at odds searches again
 // by the records alone. A record keeps the first string that it got for its key
-// until it goes to another key. A write tells the processor of the places that
-// it will look at before it does what it can do without them: see prefetch.
+// until it goes to another key. A Replace and a Draft take many objects at a
+// time, one short step with all of them, so that their waits overlap: see
+// builder and Draft.
 //
 // A record keeps the two words of the object's interface value apart, so that
 // they can be loaded and stored atomically. This and the ids that follow a leaf

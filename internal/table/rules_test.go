@@ -144,7 +144,7 @@ func (x *machine) stepwise(t *rapid.T, old *modelState, ops []Op) {
 	values, failures := x.table.compute(ixs, ops)
 	gen := c.published.Load() + 1
 	for i := range ops {
-		c.apply(gen, &ops[i], c.hash(ops[i].Key), ixs, values[i*len(ixs):])
+		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
 		requireSame(t, old, x.table)
 	}
 	c.describe(gen, x.model.rv)

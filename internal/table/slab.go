@@ -3,10 +3,7 @@
 
 package table
 
-import (
-	"sync/atomic"
-	"unsafe"
-)
+import "sync/atomic"
 
 const (
 	slabBits = 7
@@ -29,8 +26,6 @@ type slab[E any] struct {
 	// are the writer's.
 	next uint32
 	free []uint32
-	// block is what reserve has made. Writer only.
-	block []E
 }
 
 // chunks returns the chunks as they are now.
@@ -89,14 +84,6 @@ func (s *slab[E]) reserve(n int) {
 		spine[i] = (*slabChunk[E])(block[i<<slabBits:])
 	}
 	s.spine.Store(&spine)
-	s.block = block
-}
-
-// likelyID returns the id of an element if it is one that reserve has made.
-func (s *slab[E]) likelyID(e *E) (id uint32, ok bool) {
-	at := uintptr(unsafe.Pointer(e)) - uintptr(unsafe.Pointer(unsafe.SliceData(s.block)))
-	id = uint32(at / unsafe.Sizeof(*e))
-	return id, at/unsafe.Sizeof(*e) < uintptr(len(s.block))
 }
 
 // held is the number of ids given out and not back.

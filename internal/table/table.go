@@ -82,7 +82,6 @@ type Table struct {
 		unchecked int
 		singles   []string
 		values    []indexValues
-		ahead     ahead
 	}
 }
 
@@ -133,23 +132,14 @@ func (t *Table) apply(ops []Op, stamp Stamp) failures {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	ixs := *c.indexes.Load()
-	next := &t.w.ahead
-	next.groups(c, ops)
 	rv := c.meta().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
-	next.records(c)
 	values, failed := t.compute(ixs, ops)
 	gen := c.published.Load() + 1
-	for rest, of := ops, values; len(rest) > 0; next.records(c) {
-		next.postings(c, ixs, of)
-		n := next.n
-		for i := range rest[:n] {
-			c.apply(gen, &rest[i], next.hashes[i], ixs, of[i*len(ixs):])
-		}
-		rest, of = rest[n:], of[n*len(ixs):]
-		next.groups(c, rest)
+	for i := range ops {
+		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
 	}
 	clear(values)
 	clear(t.w.singles)
@@ -162,7 +152,8 @@ func (t *Table) apply(ops []Op, stamp Stamp) failures {
 }
 
 // apply makes one change in the draft gen.
-func (c *core) apply(gen uint64, op *Op, hash uint64, ixs []*index, values []indexValues) {
+func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
+	hash := c.hash(op.Key)
 	if op.Delete {
 		id, old := c.drop(gen, op.Key, hash)
 		if op.Old, op.Had = old.object(), !old.none(); op.Had {
@@ -178,7 +169,6 @@ func (c *core) apply(gen uint64, op *Op, hash uint64, ixs []*index, values []ind
 // file brings an object's places up to date. Without values it has none.
 func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 	row := c.rows.row(id)
-	c.warm(row, ixs, values)
 	for i, ix := range ixs {
 		var of indexValues
 		if values != nil {

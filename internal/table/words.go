@@ -68,7 +68,7 @@ const (
 // Warm has the processor fetch the beginning of what a pointer points to, all
 // of it at once: the functions that look at an object one field after the other
 // would wait for memory at each. It returns a number that means nothing. It is
-// for many objects one after the other; see Prefetch for a single one.
+// for many objects one after the other.
 //
 // With the race detector it does nothing, as it looks at fields that are none
 // of its business.
