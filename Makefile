@@ -7,7 +7,7 @@ GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
 FUZZED := . e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
-MODULES := . conformance e2e controllerruntime examples bench/chart tools
+MODULES := . conformance conformance/controllerruntime e2e examples bench tools
 # The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
 OURS := unit conformance-suite e2e embedded controllerruntime examples
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
@@ -48,8 +48,8 @@ staticcheck: ## staticcheck in every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
 	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
 
-unit: ## unit and model tests of the root module, with -race, and of the tools
-	@rc=0; for m in . bench/chart tools; do echo "test $$m"; \
+unit: ## unit and model tests of the root module, with -race, of the benchmark and of the tools
+	@rc=0; for m in . bench tools; do echo "test $$m"; \
 		(cd $$m && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...) || rc=1; done; exit $$rc
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
@@ -66,7 +66,7 @@ foreign-packages: ## packages that make or use informers, of client-go and cloud
 	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestPackagesOfOthers$$' ./mixing
 
 foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources
-	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestControllerRuntimesOwnTests$$' ./...
+	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestControllerRuntimesOwnTests$$' ./...
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
@@ -81,24 +81,24 @@ embedded: ## the API server within the test's process, and what informers take, 
 	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources
 
 controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
-	cd controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestControllerRuntimesOwnTests$$' ./...
+	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestControllerRuntimesOwnTests$$' ./...
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
 
-bench: ## side by side with client-go; prints BENCHMARKS.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
+bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
 	@mkdir -p $(BIN)
-	@$(GO) run ./bench -charts docs/charts -json $(BIN)/bench.json $(BENCH_FLAGS)
+	@cd bench && $(GO) run . -charts charts -json $(BIN)/bench.json $(BENCH_FLAGS)
 
-bench-million: ## the store's single operations with 10^6 light objects; prints docs/million.md (about five minutes, 8 GiB)
-	@$(GO) run ./bench -run '^store/(get|list|byindex|update|add|replace)' -light -n 1000000 -rounds 3
+bench-million: ## the store's single operations with 10^6 light objects; prints docs/benchmarks/million.md (about five minutes, 8 GiB)
+	@cd bench && $(GO) run . -run '^store/(get|list|byindex|update|add|replace)' -light -n 1000000 -rounds 3
 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)
-	@$(GO) run ./bench -quick -check bench/floors.txt > $(BIN)/bench-check.md
+	@cd bench && $(GO) run . -quick -check floors.txt > $(BIN)/bench-check.md
 
-charts: ## draw docs/charts from bin/bench.json
-	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/charts
+charts: ## draw docs/benchmarks/charts from bin/bench.json
+	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/benchmarks/charts
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak

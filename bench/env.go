@@ -36,10 +36,10 @@ type env struct {
 	first, second *workload.Population
 }
 
-// use prepares the environment for a row: objects of the other kind are let
-// go, so that at most one kind is in memory.
-func (e *env) use(r row) {
-	light := r.light || e.allLight
+// use prepares the environment for a row with light objects, or with others:
+// those of the other kind are let go, so that at most one kind is in memory.
+func (e *env) use(light bool) {
+	light = light || e.allLight
 	if e.light != light {
 		e.drop()
 	}

@@ -3,17 +3,17 @@
 
 // Command bench compares client-go's informers and stores with this library's:
 // side by side in one process, on equal work, and writes the result as the
-// Markdown of BENCHMARKS.md.
+// Markdown of docs/benchmarks/README.md.
 //
-//	go run ./bench                        everything, about twenty minutes
-//	go run ./bench -quick                 everything, smaller, two minutes
-//	go run ./bench -run '^(store|held|stall)/' -light -n 1000000
-//	go run ./bench -quick -control         client-go against itself: the noise
-//	go run ./bench -run fanout/0-16 -cpuprofile /tmp/p.
-//	go run ./bench -quick -check bench/floors.txt
-//	go run ./bench -benchstat out.txt && benchstat -col /side out.txt
+//	go run .                        everything, about twenty minutes
+//	go run . -quick                 everything, smaller, two minutes
+//	go run . -run '^(store|held|stall)/' -light -n 1000000
+//	go run . -quick -control         client-go against itself: the noise
+//	go run . -run fanout/0-16 -cpuprofile /tmp/p.
+//	go run . -quick -check floors.txt
+//	go run . -benchstat out.txt && benchstat -col /side out.txt
 //
-// Each row is a workload (row.go lists them); both sides run it in turns
+// Each row is a workload (rows lists them); both sides run it in turns
 // (runner.go) and must end alike (state.go).
 package main
 
@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func commandOf(c config, args []string) string {
 	if !c.named {
 		return "make bench"
 	}
-	return "go run ./bench '" + strings.Join(args, "' '") + "'"
+	return "cd bench && go run . '" + strings.Join(args, "' '") + "'"
 }
 
 // readFloors reads the floors of ratios, if a file is named.
@@ -107,6 +108,16 @@ func readFloors(path string) (*guard.Floors, error) {
 		return nil, fmt.Errorf("floors: %w", err)
 	}
 	return guard.Parse(string(content))
+}
+
+// rows are all workloads, in the order of the report.
+func rows() []row {
+	const none, held = holding(false), holding(true)
+	return slices.Concat(
+		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
+		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
+		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
+	)
 }
 
 // rowNames are the names of all rows, and whether a quick run has them.

@@ -108,5 +108,5 @@ func TestFloorsNameRowsThatAQuickRunHas(t *testing.T) {
 
 func TestCommandOf(t *testing.T) {
 	assert.Equal(t, "make bench", commandOf(config{}, []string{"-json", "x"}))
-	assert.Equal(t, "go run ./bench '-run' '^store/'", commandOf(config{named: true}, []string{"-run", "^store/"}))
+	assert.Equal(t, "cd bench && go run . '-run' '^store/'", commandOf(config{named: true}, []string{"-run", "^store/"}))
 }

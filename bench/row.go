@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/stats"
@@ -70,16 +69,6 @@ type check struct {
 	Adds, Updates, Deletes, Reads int64
 	Objects                       int
 	State, Index                  uint64
-}
-
-// rows are all workloads, in the order of the report.
-func rows() []row {
-	const none, held = holding(false), holding(true)
-	return slices.Concat(
-		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
-		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
-	)
 }
 
 // differError is the error of a round whose sides did not end alike.

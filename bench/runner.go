@@ -57,7 +57,7 @@ func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]
 
 func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err error) {
 	result = report.Row{Group: w.group, Name: w.name, Title: w.title}
-	r.env.use(w)
+	r.env.use(w.light)
 	defer func() { err = errors.Join(err, r.env.release()) }()
 	try, err := w.setup(ctx, r.env)
 	if err != nil {

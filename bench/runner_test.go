@@ -91,12 +91,12 @@ func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 	assert.NotSame(t, full.Pods[0], redecoded.Pods[0])
 	assert.Equal(t, full.Pods[0], redecoded.Pods[0])
 
-	e.use(row{light: true})
+	e.use(true)
 	assert.Nil(t, e.first)
 	assert.Nil(t, e.second)
 	light, err := e.population(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, light.Pods[0].Spec.Containers)
-	e.use(row{light: true})
+	e.use(true)
 	assert.NotNil(t, e.first)
 }

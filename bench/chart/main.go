@@ -3,8 +3,8 @@
 
 // Command chart draws the pictures of a benchmark from its JSON:
 //
-//	go run ./bench -json bin/bench.json
-//	cd bench/chart && go run . -in ../../bin/bench.json -out ../../docs/charts
+//	cd bench && go run . -json ../bin/bench.json
+//	cd bench/chart && go run . -in ../../bin/bench.json -out ../../docs/benchmarks/charts
 //
 // It replaces the SVG files of the folder that it draws into. Which pictures
 // there are is decided by the report (report.Document.Pictures), whose Markdown

@@ -17,7 +17,7 @@ const BlockLen = 32
 // Nearly all of its time goes into waiting for memory: keys, objects, hash
 // groups, postings. So it works in blocks, and each pass over a block does one
 // short thing with all of its objects, so that their waits overlap. Measured
-// on 10^5 pods with three indexes: see BENCHMARKS.md, row store/replace.
+// on 10^5 pods with three indexes: see docs/benchmarks, row store/replace.
 type builder struct {
 	core   *core
 	gen    uint64

@@ -12,7 +12,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/stats"
 )
 
-// WriteMarkdown writes the text of BENCHMARKS.md.
+// WriteMarkdown writes the text of docs/benchmarks/README.md.
 func (d *Document) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	d.writeHead(&b)

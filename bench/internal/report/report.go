@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report holds the results of a benchmark and writes them: as the
-// Markdown of BENCHMARKS.md, as JSON, and in the format of benchstat.
+// Markdown of docs/benchmarks/README.md, as JSON, and in the format of benchstat.
 package report
 
 import (

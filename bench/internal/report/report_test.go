@@ -140,9 +140,9 @@ func TestPicturesFollowTheResults(t *testing.T) {
 	assert.Len(t, pictures[1].Lines[1].Curve.Rounds[1], 2)
 
 	assert.NotContains(t, markdown(t, d), "![")
-	d.Charts, d.Notes = "docs/charts", "## Notes\n"
+	d.Charts, d.Notes = "charts", "## Notes\n"
 	text := markdown(t, d)
-	assert.Contains(t, text, "\n![Store](docs/charts/bars-store.svg)\n![store/get cold: latency](docs/charts/store-get-cold-latency.svg)\n\n## Sync")
+	assert.Contains(t, text, "\n![Store](charts/bars-store.svg)\n![store/get cold: latency](charts/store-get-cold-latency.svg)\n\n## Sync")
 	assert.True(t, strings.HasSuffix(text, "\n## Notes\n"))
 }
 

@@ -15,5 +15,5 @@
 // The benchmarks measure a cache's first sync, and reads from a cache, beside controller-runtime's default informer:
 //
 //	make apiserver
-//	cd controllerruntime && KINFORMER_APISERVER=$PWD/../bin/apiserver go test -run '^$' -bench . -count 6
+//	cd conformance/controllerruntime && KINFORMER_APISERVER=$PWD/../../bin/apiserver go test -run '^$' -bench . -count 6
 package controllerruntime

@@ -1,10 +1,10 @@
-module github.com/kinformer/cache/controllerruntime
+module github.com/kinformer/cache/conformance/controllerruntime
 
 go 1.26.0
 
 replace (
-	github.com/kinformer/cache => ../
-	github.com/kinformer/cache/e2e => ../e2e
+	github.com/kinformer/cache => ../../
+	github.com/kinformer/cache/e2e => ../../e2e
 )
 
 require (
@@ -14,6 +14,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
+	k8s.io/client-go v0.37.2
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	sigs.k8s.io/controller-runtime v0.25.2
 )
@@ -67,7 +68,6 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
-	k8s.io/client-go v0.37.2 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
