@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -31,8 +32,8 @@ type controller struct {
 
 	calls    string                  // which functions of the user's are called in the goroutines of Run
 	identity InformerNameAndResource // may be zero
-	tuning   reflectorTuning
-	unfit    error // why it cannot run, nil if it can
+	options  reflectorOptions        // what client-go has no name for, or no way to set for an informer
+	unfit    error                   // why it cannot run, nil if it can
 	report   *reflectorReport
 	store    *store     // where take brings it, nil if that is the user's business
 	fresh    *freshness // of store, nil with it
@@ -172,7 +173,7 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.end()
 	c.queue.Close()
 	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
-	c.tuning.tellStopped(ctx, c.resourceName(), c.unfit)
+	c.options.tellStopped(ctx, c.resourceName(), c.unfit)
 	return true
 }
 
@@ -182,22 +183,19 @@ func (c *controller) resourceName() string {
 
 func (c *controller) start(ctx context.Context) *reflector {
 	logger := klog.FromContext(ctx)
-	r := newReflector(reflectorConfig{
-		listerWatcher:     c.config.ListerWatcher,
-		expectedType:      c.config.ObjectType,
-		typeDescription:   c.config.ObjectDescription,
-		resource:          c.resourceName(),
-		sink:              c.sink,
-		resyncPeriod:      c.config.FullResyncPeriod,
-		shouldResync:      c.config.ShouldResync,
-		minWatchTimeout:   c.config.MinWatchTimeout,
-		pageSize:          c.config.WatchListPageSize,
-		watchErrorHandler: watchErrorHandlerOf(&c.config),
-		clock:             c.clock,
-		logger:            &logger,
-		tuning:            c.tuning,
-		report:            c.report,
-	})
+	o := c.options
+	o.listerWatcher = c.config.ListerWatcher
+	o.expectedType = c.config.ObjectType
+	o.typeDescription = c.config.ObjectDescription
+	o.resource = c.resourceName()
+	o.sink = c.sink
+	o.resyncPeriod = c.config.FullResyncPeriod
+	o.shouldResync = c.config.ShouldResync
+	o.minWatchTimeout = c.config.MinWatchTimeout
+	o.pageSize = cmp.Or(o.pageSize, c.config.WatchListPageSize)
+	o.onError = errorsTo(watchErrorHandlerOf(&c.config))
+	o.clock, o.logger, o.report = c.clock, &logger, c.report
+	r := newReflector(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.reflector = r

@@ -64,7 +64,7 @@ func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 		release, lines := make(chan struct{}), &logged{}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.tuning.policy = func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} }
+		c.options.decide = decisionsBy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} })
 		time.AfterFunc(time.Minute, func() { close(release) })
 		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.write, funcr.Options{})))
 		assert.Equal(t, 1, lines.count("Run waits until a call returns"))

@@ -5,13 +5,10 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 )
 
 // ErrorPolicy decides what an informer does about an error of a list or watch after which it would wait: attempts is how
@@ -69,54 +66,13 @@ func WaitForResource(period time.Duration) ErrorPolicy {
 	}
 }
 
-// decide asks the error policy about an error, or nothing.
-func (r *reflector) decide(ctx context.Context, err error) ErrorDecision {
-	if err == nil || r.tuning.policy == nil {
-		return ErrorDecision{}
+// decisionsBy returns a policy as a reflector asks for it, nil for none.
+func decisionsBy(policy ErrorPolicy) func(ctx context.Context, err error, attempts int, synced bool) reflectorDecision {
+	if policy == nil {
+		return nil
 	}
-	decision := r.tuning.policy(ctx, err, r.report.attempts())
-	r.waitsOut = r.waitsOut && decision.Expected
-	return decision
-}
-
-// announce tells who wants to know of an error that ends a round. The default handler would log it as an error each time.
-func (r *reflector) announce(ctx context.Context, err error, decision ErrorDecision) {
-	if r.watchErrorHandler != nil {
-		r.watchErrorHandler(ctx, r.card(), err)
+	return func(ctx context.Context, err error, attempts int, synced bool) reflectorDecision {
+		d := policy(ctx, err, attempts)
+		return reflectorDecision{stop: d.stops(synced), after: d.After, expected: d.Expected}
 	}
-	switch {
-	case !decision.Expected && r.watchErrorHandler == nil:
-		DefaultWatchErrorHandler(ctx, r.card(), err)
-	case decision.Expected && !r.waitsOut:
-		r.waitsOut = true
-		klog.FromContext(ctx).Info("The server does not have it, as expected: asking again until it does", "reflector", r.name,
-			"type", r.typeDescription, "period", decision.After, "err", err)
-	}
-}
-
-// delayAfter is how long to wait after an error, or nothing, until the next attempt. A longer delay that the server asks for
-// goes before the backoff.
-func (r *reflector) delayAfter(err error, decision ErrorDecision) time.Duration {
-	if decision.After > 0 {
-		return decision.After
-	}
-	suggested, _ := apierrors.SuggestsClientDelay(err)
-	return max(r.delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter))
-}
-
-// giveUp makes it known that the error policy has stopped the informer.
-func (r *reflector) giveUp(ctx context.Context, err error) {
-	r.report.giveUp(err)
-	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, as its error policy wants: what is cached stays as it is",
-		"reflector", r.name, "type", r.typeDescription, "synced", r.synced)
-	r.tuning.tellStopped(ctx, r.typeDescription, err)
-}
-
-// tellStopped tells the program, if it wants to know, that an informer follows its objects no more, or never will.
-func (t *reflectorTuning) tellStopped(ctx context.Context, objects string, err error) {
-	if t.onStop == nil {
-		return
-	}
-	defer utilruntime.HandleCrashWithContext(ctx) // and the informer has stopped all the same
-	t.onStop(ctx, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err))
 }

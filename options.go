@@ -21,7 +21,8 @@ type Option func(*informerConfig)
 type informerConfig struct {
 	SharedIndexInformerOptions
 	queue     queueConfig
-	reflector reflectorTuning
+	reflector reflectorOptions // what is not set here the controller sets
+	reuse     ReuseMode
 	bad       faults // of the options themselves
 }
 
@@ -66,7 +67,7 @@ var errBadOptions = errors.New("invalid options")
 func (c *informerConfig) check() error {
 	bad := slices.Clip(c.bad)
 	c.queue.check(&bad)
-	c.reflector.check(&bad)
+	c.checkReflector(&bad)
 	checkIndexers(c.Indexers, &bad)
 	return bad.as(errBadOptions)
 }

@@ -26,50 +26,34 @@ const (
 	ListModeWatchList ListMode = "watch-list"
 )
 
-// reflectorTuning are the properties of a reflector that client-go has no name for, or no way to set for an informer. The
-// zero value is client-go's behaviour.
-type reflectorTuning struct {
-	policy   ErrorPolicy // nil: always retry
-	onStop   func(context.Context, error)
-	mode     ListMode
-	silence  time.Duration // 0: streamSilenceLimit
-	idle     time.Duration // 0: a watch may be silent for ever
-	backoff  *wait.Backoff // nil: the default
-	pageSize int64         // 0: client-go's rules
-	jitter   time.Duration // 0: no pause before the first request
-	slots    *ListSlots    // nil: no cap
-	reuse    ReuseMode
-	// namespace is that of all objects; "": any.
-	namespace string
-	outages   *outageLines // nil: those of the process
-}
-
-func (t *reflectorTuning) check(bad *faults) {
-	if !slices.Contains([]ListMode{ListModeAuto, ListModeList, ListModeWatchList}, t.mode) {
-		bad.add("WithListMode: there is no mode %q: use ListModeAuto, ListModeList or ListModeWatchList", t.mode)
+// checkReflector notes what is wrong with the options of the reflector.
+func (c *informerConfig) checkReflector(bad *faults) {
+	o := &c.reflector
+	if mode := ListMode(o.mode); !slices.Contains([]ListMode{ListModeAuto, ListModeList, ListModeWatchList}, mode) {
+		bad.add("WithListMode: there is no mode %q: use ListModeAuto, ListModeList or ListModeWatchList", mode)
 	}
-	if !slices.Contains([]ReuseMode{ReuseAuto, ReuseAlways, ReuseNever}, t.reuse) {
-		bad.add("WithReuse: there is no mode %q: use ReuseAuto, ReuseAlways or ReuseNever", t.reuse)
+	if !slices.Contains([]ReuseMode{ReuseAuto, ReuseAlways, ReuseNever}, c.reuse) {
+		bad.add("WithReuse: there is no mode %q: use ReuseAuto, ReuseAlways or ReuseNever", c.reuse)
 	}
-	refuseNegative(bad, "WithPageSize", t.pageSize, "the default")
-	refuseNegative(bad, "WithStreamSilence", t.silence, "the default")
-	refuseNegative(bad, "WithIdleTimeout", t.idle, "never")
-	refuseNegative(bad, "WithStartJitter", t.jitter, "no wait")
-	if t.backoff != nil {
-		checkBackoff("WithBackoff", *t.backoff, bad)
+	refuseNegative(bad, "WithPageSize", o.pageSize, "the default")
+	refuseNegative(bad, "WithStreamSilence", o.streamSilence, "the default")
+	refuseNegative(bad, "WithIdleTimeout", o.idleTimeout, "never")
+	refuseNegative(bad, "WithStartJitter", o.startJitter, "no wait")
+	if o.backoff != nil {
+		checkBackoff("WithBackoff", *o.backoff, bad)
 	}
-	if t.slots != nil && t.slots.free == nil {
+	if o.turns != nil && cap(o.turns) == 0 {
 		bad.add("WithListSlots: the slots are none of NewListSlots, or it was given a negative number")
 	}
-	t.checkPairs(bad)
+	checkPairs(o, bad)
 }
 
 // checkPairs notes options that exclude each other.
-func (t *reflectorTuning) checkPairs(bad *faults) {
-	if t.mode == ListModeWatchList && t.pageSize > 0 {
+func checkPairs(o *reflectorOptions, bad *faults) {
+	if o.mode == byWatchList && o.pageSize > 0 {
 		bad.add("WithPageSize is for lists, and WithListMode(ListModeWatchList) wants none: leave out one of them")
 	}
-	if t.mode == ListModeList && t.silence > 0 {
+	if o.mode == byList && o.streamSilence > 0 {
 		bad.add("WithStreamSilence is for watch-lists, and WithListMode(ListModeList) wants none: leave out one of them")
 	}
 }
@@ -87,7 +71,7 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 // WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
 // default is to try again with backoff, for ever. See ErrorDecision, StopOnForbidden and WaitForResource.
 func WithErrorPolicy(policy ErrorPolicy) Option {
-	return func(c *informerConfig) { c.reflector.policy = policy }
+	return func(c *informerConfig) { c.reflector.decide = decisionsBy(policy) }
 }
 
 // WithStopHandler has handle called if the informer stops for good by itself, because its error policy wants that, or because
@@ -100,13 +84,13 @@ func WithStopHandler(handle func(ctx context.Context, err error)) Option {
 
 // WithListMode sets how the informer takes over the whole state. The default is ListModeAuto.
 func WithListMode(mode ListMode) Option {
-	return func(c *informerConfig) { c.reflector.mode = mode }
+	return func(c *informerConfig) { c.reflector.mode = reflectorMode(mode) }
 }
 
 // WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it up and uses LIST. The
 // default, also for 0, is 2 minutes. Together with ListModeList it is refused.
 func WithStreamSilence(limit time.Duration) Option {
-	return func(c *informerConfig) { c.reflector.silence = limit }
+	return func(c *informerConfig) { c.reflector.streamSilence = limit }
 }
 
 // WithIdleTimeout has the informer open its watch anew, from where it is, when neither an event nor a bookmark came for at
@@ -114,7 +98,7 @@ func WithStreamSilence(limit time.Duration) Option {
 // begins to look after the first bookmark, because servers that send bookmarks send one each minute: limit should be
 // several minutes. Time in which the informer itself was held up does not count. The default, 0, is never.
 func WithIdleTimeout(limit time.Duration) Option {
-	return func(c *informerConfig) { c.reflector.idle = limit }
+	return func(c *informerConfig) { c.reflector.idleTimeout = limit }
 }
 
 // WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew. The default, also for the
@@ -144,7 +128,7 @@ func WithExpectedNamespace(namespace string) Option {
 // WithStartJitter has the informer wait for a random part of span before its first request, so that the informers of a
 // fleet that starts do not all list at once. The default, 0, is no wait.
 func WithStartJitter(span time.Duration) Option {
-	return func(c *informerConfig) { c.reflector.jitter = span }
+	return func(c *informerConfig) { c.reflector.startJitter = span }
 }
 
 // ListSlots caps how many informers take over the whole state at the same time: of those with the same ListSlots at most
@@ -159,16 +143,25 @@ func NewListSlots(n int) *ListSlots {
 	}
 	s := &ListSlots{free: make(chan struct{}, max(n, 1))}
 	for range cap(s.free) {
-		s.release()
+		s.free <- struct{}{}
 	}
 	return s
 }
 
-// release gives a slot back that was received from free.
-func (s *ListSlots) release() { s.free <- struct{}{} }
+// turns returns what reflectors wait for: nil without slots, and a channel that has no room for slots that cannot be had.
+func (s *ListSlots) turns() chan struct{} {
+	switch {
+	case s == nil:
+		return nil
+	case s.free == nil:
+		return make(chan struct{})
+	default:
+		return s.free
+	}
+}
 
 // WithListSlots has the informer wait for one of the slots before it lists, or streams the whole state. A program that
 // gives the same to all its informers has a cap for the process. The default, nil, is no cap.
 func WithListSlots(slots *ListSlots) Option {
-	return func(c *informerConfig) { c.reflector.slots = slots }
+	return func(c *informerConfig) { c.reflector.turns = slots.turns() }
 }

@@ -162,7 +162,7 @@ func TestIdleTimeoutNotForPauses(t *testing.T) {
 			}
 			return nil
 		}}
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), tuning: reflectorTuning{idle: 4 * time.Minute}})
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), idleTimeout: 4 * time.Minute})
 		stop := inBackground(t, r)
 		w.events <- bookmark("8")
 		w.events <- added("b", "9") // takes an hour

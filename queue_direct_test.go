@@ -186,7 +186,7 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		}
 		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
 		store := &sizesSink{sink: sinkOf(atomicFIFO())}
-		r := newReflector(reflectorConfig{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
+		r := newReflector(reflectorOptions{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
 		store.position = r.lastSyncResourceVersion
 		defer inBackground(t, r)()
 		synctest.Wait()

@@ -92,7 +92,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		queue := atomicFIFO()
 		queue.SetLimit(2)
 		server := impatientServer(9, 20)
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue), resyncPeriod: time.Minute})
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), resyncPeriod: time.Minute})
 		stop := inBackground(t, r)
 		synctest.Wait()
 		assert.Equal(t, 2, depthOf(queue), "the list and an update")
@@ -157,7 +157,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		queue.SetLimit(2)
 		stream := sent(bookmark("2"), modified("a", "3"), modified("a", "4"))
 		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue), tuning: reflectorTuning{idle: time.Minute}})
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), idleTimeout: time.Minute})
 		defer inBackground(t, r)()
 		time.Sleep(time.Hour)
 		synctest.Wait()

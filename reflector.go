@@ -5,250 +5,206 @@ package cache
 
 import (
 	"context"
-	"math/rand/v2"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-	clientfeatures "k8s.io/client-go/features"
-	"k8s.io/client-go/util/watchlist"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 )
 
-// reflectorConfig is what a reflector is made of. listerWatcher and sink are required, every other zero value works.
-// The reflector keeps the config and does not change it.
-type reflectorConfig struct {
-	// name identifies the reflector in logs and errors; empty: the resource, if it is known, and file:line of the nearest
-	// caller outside of this package and of client-go's.
-	name string
-	// resource is what is reflected, as it is called in the default name; may be empty.
-	resource string
-	// typeDescription says in words what is reflected; empty: derived from expectedType.
-	typeDescription string
-	// listerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream lists.
-	listerWatcher ListerWatcher
-	// expectedType is an example of the objects to admit; nil admits any. An unstructured example with apiVersion and
-	// kind admits only objects of that kind.
-	expectedType any
-	// sink is where everything goes.
-	sink sink
-	// resyncPeriod is the time between two looks at shouldResync while watching; 0: never.
-	resyncPeriod time.Duration
-	// shouldResync reports whether a period that has passed leads to a resync of the sink; nil: always.
-	shouldResync func() bool
-	// minWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it has no effect.
-	minWatchTimeout time.Duration
-	// pageSize forces lists into pages of that many objects; 0: client-go's rules decide.
-	pageSize int64
-	// maxInternalErrorRetry is how long internal errors of a watch are answered by another watch instead of a list.
-	maxInternalErrorRetry time.Duration
-	// backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet minutes).
-	backoff *wait.Backoff
-	// clock drives everything but the delay between two rounds, which, as in client-go, is real; nil: the real clock.
-	clock clock.Clock
-	// logger replaces klog.Background during construction; a running reflector takes the one of its context.
-	logger *klog.Logger
-	// watchErrorHandler hears of each error that ends a round; nil: DefaultWatchErrorHandler, unless the policy expects it.
-	watchErrorHandler WatchErrorHandlerWithContext
-	// tuning is what client-go has no name for.
-	tuning reflectorTuning
-	// report is where the reflector tells what it does; nil: one that nobody reads.
-	report *reflectorReport
-	// spawn runs a function in a goroutine of its own; nil: by a go statement.
-	spawn func(func())
-}
-
-// reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state by a list or a
-// watch-list stream, then follows it by watches, and starts over when it loses the thread. The machine of
-// reflector_machine.go does the work; this type holds what outlives a round.
+// RunReflector keeps store equal, eventually, to the collection behind lw until ctx ends. It runs this package's own
+// reflector, the one of the informers, on any store; NewReflector gives client-go's.
 //
-// Guarantees:
-//   - The sink is called by one goroutine at a time, in the order of the server's events.
-//   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is left behind: what it
-//     returns later is dropped, a watch is stopped. None of its methods is called after run has returned.
-//   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a panic inside the
-//     ListerWatcher is thrown again in the goroutine that runs the reflector.
-//   - Objects never appear in logs or errors, only their types and keys.
+// expectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The zero value of
+// options works. The store's methods are called by one goroutine at a time, in the order of the server's events; a
+// store that implements ReflectorBookmarkStore or ResourceVersionUpdater is called for these too.
 //
-// At most one run or listAndWatch at a time; lastSyncResourceVersion and card may be called by anyone at any time.
-type reflector struct {
-	reflectorConfig
-
-	lists    ListerWatcherWithContext
-	expects  expectation
-	timeouts watchTimeouts
-	delay    wait.DelayFunc
-	opening  reflectorPhase // how a round begins: streaming or listing; but see begin
-
-	position position
-	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
-	// that server has no watch cache, and paging costs it nothing.
-	paging bool
-	// listUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
-	listUntil time.Time
-	// synced tells that a whole state was published; it stays so.
-	synced bool
-	// waitsOut tells that an error that the policy expects was logged and is not over.
-	waitsOut bool
-	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
-	bookmarked bool
-	id         identity
+// Errors of requests are handed to DefaultWatchErrorHandler, which logs them, and retried with backoff. RunReflector
+// returns at once when ctx ends, even if lw ignores its context, with the cause of the end (context.Cause, never nil).
+// Before anything else it returns an error if lw or store is nil, or a backoff has no delays.
+func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) error {
+	if isNil(lw) {
+		return errors.New("RunReflector needs a ListerWatcher")
+	}
+	if isNil(store) {
+		return errors.New("RunReflector needs a store")
+	}
+	if options.Backoff != nil {
+		var bad faults
+		checkBackoff("ReflectorOptions.Backoff", *options.Backoff, &bad)
+		if err := bad.as(errBadOptions); err != nil {
+			return err
+		}
+	}
+	newReflector(optionsFrom(lw, expectedType, store, options)).run(ctx)
+	return context.Cause(ctx)
 }
 
-// newReflector makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is decided
-// here, by the WatchListClient gate as it is now and by what cfg.listerWatcher says about itself.
-func newReflector(cfg reflectorConfig) *reflector {
-	cfg = cfg.withDefaults()
-	r := &reflector{
-		reflectorConfig: cfg,
-		lists:           ToListerWatcherWithContext(cfg.listerWatcher),
-		expects:         expectationOf(cfg.expectedType),
-		timeouts:        watchTimeoutsFrom(cfg.minWatchTimeout),
-		delay:           cfg.backoff.DelayWithReset(cfg.clock, backoffReset),
-		opening:         openingPhase(cfg),
-	}
-	r.expects.namespace = cfg.tuning.namespace
-	r.report.attach(cfg.clock)
-	return r
-}
-
-// openingPhase is what the config asks for; left to choose, streaming if the gate is on and the ListerWatcher does not
-// deny it, else listing.
-func openingPhase(cfg reflectorConfig) reflectorPhase {
-	switch cfg.tuning.mode {
-	case ListModeList:
-		return listing
-	case ListModeWatchList:
-		return streaming
-	}
-	if !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) {
-		return listing
-	}
-	if watchlist.DoesClientNotSupportWatchListSemantics(cfg.listerWatcher) {
-		logger := klog.LoggerWithName(*cfg.logger, cfg.name)
-		logger.V(2).Info("The client cannot stream lists, using LIST. Expected of fake clients only.",
-			"feature", clientfeatures.WatchListClient)
-		return listing
-	}
-	return streaming
-}
-
-// run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or until the error policy
-// stops it. Rounds that end are
-// followed by another one after a backoff; errors go to the watch-error handler.
-func (r *reflector) run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.V(3).Info("Starting reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
-	m := newMachine(r)
-	m.roundOver = m.scheduleRound
-	defer r.report.enter(stopped)
-	if r.tuning.jitter > 0 {
-		m.phase = m.restAfterRound(rand.N(r.tuning.jitter))
-	}
-	defer m.outage.end()
-	defer m.close()
-	for m.phase != stopped {
-		m.stepOrCrash(ctx)
-	}
-	logger.V(3).Info("Stopping reflector", "reflector", r.name, "type", r.typeDescription, "resyncPeriod", r.resyncPeriod)
-}
-
-// listAndWatch runs one round: the whole state, then watches until one ends in a way that needs the whole state again.
-// It returns nil when ctx ended or an established watch broke, and an error when a list failed or a watch could not be
-// started. It does not call the watch-error handler.
-func (r *reflector) listAndWatch(ctx context.Context) error {
-	var result error
-	m := newMachine(r)
-	m.roundOver = func(_ context.Context, err error) reflectorPhase {
-		result = err
-		return stopped
-	}
-	defer m.outage.end()
-	defer m.close()
-	for m.phase != stopped {
-		m.step(ctx)
-	}
-	return result
-}
-
-// lastSyncResourceVersion returns the version that the reflector would watch from now; "" before the first list. The
-// sink may still be busy with that version.
-func (r *reflector) lastSyncResourceVersion() string {
-	return r.position.version()
-}
-
-// begin is the phase in which a round begins now.
-func (r *reflector) begin() reflectorPhase {
-	if r.opening == streaming && r.clock.Now().Before(r.listUntil) {
-		return listing
-	}
-	return r.opening
-}
-
-// succeeded records that a watch is open, on a published state.
-func (r *reflector) succeeded() {
-	r.waitsOut = false
-	r.report.succeeded()
-}
-
-// preferLists remembers that watch-lists do not come to their end, unless they are what the user wants.
-func (r *reflector) preferLists() {
-	if r.tuning.mode == ListModeAuto {
-		r.listUntil = r.clock.Now().Add(listPreference)
-		r.report.preferLists(r.listUntil)
+// optionsFrom translates the options that client-go knows.
+func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) reflectorOptions {
+	return reflectorOptions{
+		name:            options.Name,
+		typeDescription: options.TypeDescription,
+		listerWatcher:   lw,
+		expectedType:    expectedType,
+		sink:            sinkOf(store),
+		resyncPeriod:    options.ResyncPeriod,
+		minWatchTimeout: options.MinWatchTimeout,
+		backoff:         options.Backoff,
+		clock:           options.Clock,
+		logger:          options.Logger,
+		onError:         errorsTo(nil),
 	}
 }
 
-// refuse records whether the server refused the position.
-func (r *reflector) refuse(refused bool) {
-	if r.position.refused != refused {
-		r.position.refused = refused
-		r.report.refusal(refused)
-	}
-}
-
-// position is where the reflector stands in the history of the collection.
-type position struct {
-	mu struct {
-		sync.RWMutex
-		version string
-	}
-	// refused records that the server no longer, or not yet, knows version, so that the next whole state must be its
-	// newest. Only the engine's goroutine uses it.
-	refused bool
-}
-
-func (p *position) version() string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.mu.version
-}
-
-func (p *position) advance(version string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.version = version
-}
-
-// forList is the version a list asks for: "" (the newest) after a refusal, "0" (whatever the server has in its cache)
-// for the first one, else at least the last one seen, so that the store never goes back in time.
-func (p *position) forList() string {
-	version := p.version()
-	switch {
-	case p.refused:
-		return ""
-	case version == "":
-		return "0"
+// sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by their types themselves: a
+// user's type that embeds one has these methods too, and may override those that they would pass by.
+func sinkOf(store ReflectorStore) sink {
+	switch own := store.(type) {
+	case *RealFIFO:
+		return queueSink{own, &own.recordQueue}
+	case *DeltaFIFO:
+		return queueSink{own, &own.recordQueue}
 	default:
-		return version
+		return newForeignSink(store)
 	}
 }
 
-// forStream is the version a watch-list stream asks for: at least the last one seen, or the newest.
-func (p *position) forStream() string {
-	if p.refused {
-		return ""
-	}
-	return p.version()
+// queueSink is a queue of ours on its own as a sink.
+type queueSink struct {
+	store ReflectorStore
+	queue *recordQueue
 }
+
+func (s queueSink) put(changes []record) []refusedRecord { return s.queue.putBatch(changes) }
+
+func (s queueSink) stage(size int, streamed bool) stage {
+	return newCollectedStage(size, streamed, s.store.Replace)
+}
+
+func (s queueSink) resync() error { return s.store.Resync() }
+
+func (s queueSink) room() (int, <-chan struct{}) { return s.queue.room() }
+
+// NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector runs ours.
+// Its name is the file:line of the nearest caller outside of this package and of client-go's. See
+// NewReflectorWithOptions.
+func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod})
+}
+
+// NewNamedReflector is NewReflector with a name.
+func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
+}
+
+// NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector
+// runs ours. It is here for code that holds a *Reflector. Only objects of the type of expectedType reach the store; an
+// unstructured example with apiVersion and kind narrows that to this kind, nil admits everything. An empty
+// options.Name becomes the file:line of the nearest caller outside of this package and of client-go's.
+func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
+	if options.Name == "" {
+		options.Name = callsiteName()
+	}
+	return clientgo.NewReflectorWithOptions(lw, expectedType, store, options)
+}
+
+// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package that is indexed by namespace, and a Reflector
+// as from NewReflector that fills it once it runs.
+func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
+	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
+}
+
+// errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and the error not expected,
+// DefaultWatchErrorHandler.
+func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, *reflector, error, bool) {
+	id := &standIn{}
+	return func(ctx context.Context, r *reflector, err error, expected bool) {
+		switch {
+		case handler != nil:
+			handler(ctx, id.of(r), err)
+		case !expected:
+			DefaultWatchErrorHandler(ctx, id.of(r), err)
+		}
+	}
+}
+
+// standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first asked for.
+type standIn struct {
+	mu struct {
+		sync.Mutex
+		reflector *Reflector
+		source    *standInSource
+	}
+}
+
+// of returns a client-go Reflector that does not run, always the same one, with the name of r, its type description, the
+// settings that are exported fields, and the version as of this call. Writing to its fields or running it has no effect on r.
+// It is always called for the same r.
+func (s *standIn) of(r *reflector) *Reflector {
+	version := r.lastSyncResourceVersion()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.reflector == nil {
+		s.mu.source = &standInSource{}
+		s.mu.reflector = newStandIn(r, s.mu.source)
+	}
+	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
+		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", r.name, err))
+	}
+	return s.mu.reflector
+}
+
+func newStandIn(r *reflector, source *standInSource) *Reflector {
+	made := clientgo.NewReflectorWithOptions(source, nil, standInStore{}, ReflectorOptions{
+		Logger: &klog.Logger{}, Name: r.name, TypeDescription: r.typeDescription,
+	})
+	made.WatchListPageSize = r.pageSize
+	made.ShouldResync = r.shouldResync
+	made.MaxInternalErrorRetryDuration = r.maxInternalErrorRetry
+	return made
+}
+
+// errStandIn ends the round by which a stand-in learns its version.
+var errStandIn = errors.New("this reflector is a stand-in and does not run")
+
+// standInSource is the ListerWatcher of a stand-in: an empty collection at a version, which cannot be watched.
+type standInSource struct{ version string }
+
+// stamp makes r tell version as its last one, by a round of client-go's loop over the empty collection.
+func (s *standInSource) stamp(r *Reflector, version string) error {
+	if s.version == version {
+		return nil
+	}
+	s.version = version
+	silent := klog.NewContext(context.Background(), klog.Logger{})
+	if err := r.ListAndWatchWithContext(silent); !errors.Is(err, errStandIn) {
+		return err
+	}
+	return nil
+}
+
+func (s *standInSource) List(metav1.ListOptions) (runtime.Object, error) {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.version}}, nil
+}
+
+func (s *standInSource) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errStandIn }
+
+// IsWatchListSemanticsUnSupported keeps client-go from streaming what List answers.
+func (s *standInSource) IsWatchListSemanticsUnSupported() bool { return true }
+
+// standInStore takes everything and keeps nothing.
+type standInStore struct{}
+
+func (standInStore) Add(any) error               { return nil }
+func (standInStore) Update(any) error            { return nil }
+func (standInStore) Delete(any) error            { return nil }
+func (standInStore) Replace([]any, string) error { return nil }
+func (standInStore) Resync() error               { return nil }

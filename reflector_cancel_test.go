@@ -93,7 +93,7 @@ func TestCancel(t *testing.T) {
 				var handler handled
 				backoff := second()
 				backoff.Duration = time.Minute
-				r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), backoff: backoff, watchErrorHandler: handler.handle})
+				r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), backoff: backoff, onError: handler.hear})
 				stop := inBackground(t, r)
 				time.Sleep(time.Second)
 				synctest.Wait()
@@ -118,7 +118,7 @@ func TestCancelBefore(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			server := &fakeServer{noStream: noStream, list: listOf(podList("5")), watch: watches()}
-			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})})
+			r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})})
 			require.NoError(t, r.listAndWatch(ctx))
 			r.run(ctx)
 			synctest.Wait()
@@ -145,7 +145,7 @@ func TestCancelFailsTheRequest(t *testing.T) {
 				}
 				return nil
 			}}
-			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), resyncPeriod: time.Second})
+			r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: time.Second})
 			require.NoError(t, r.listAndWatch(ctx))
 		})
 	}
@@ -156,7 +156,7 @@ func TestCancelDuringConsistencyCheck(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
 		server := newDeafServer(time.Hour, 0, sent(endMark("9")))
-		stop := inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
 		time.Sleep(time.Second)
 		ended := time.Now()
 		stop()
@@ -173,7 +173,7 @@ func TestLatePanic(t *testing.T) {
 			time.Sleep(time.Hour)
 			panic("too late")
 		}}
-		stop := inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
 		time.Sleep(time.Second)
 		stop()
 		time.Sleep(2 * time.Hour)
@@ -193,7 +193,7 @@ func TestStreamWinsOverCancel(t *testing.T) {
 		w.events <- mark // taken by the reflector, so the state is whole
 		cancel()
 	}()
-	require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}).listAndWatch(ctx))
+	require.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).listAndWatch(ctx))
 	assert.Equal(t, []string{"replace 9: a@1"}, store.entries())
 	assert.Len(t, w.stopped, 1)
 }
@@ -211,8 +211,8 @@ func TestResyncEndsTheRound(t *testing.T) {
 					}
 					return nil
 				}}
-				stop := inBackground(t, newReflector(reflectorConfig{
-					listerWatcher: server, sink: sinkOf(store), backoff: second(), watchErrorHandler: handler.handle, resyncPeriod: 10 * time.Second,
+				stop := inBackground(t, newReflector(reflectorOptions{
+					listerWatcher: server, sink: newForeignSink(store), backoff: second(), onError: handler.hear, resyncPeriod: 10 * time.Second,
 				}))
 				time.Sleep(12 * time.Second)
 				stop()
@@ -239,7 +239,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, held, n := &fakeServer{noStream: tc.noStream, list: listOf(podList("5")), watch: watches()}, make(chan func(), 1), 0
-				r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), spawn: func(f func()) {
+				r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), spawn: func(f func()) {
 					if n++; n == tc.hold {
 						held <- f
 						return
@@ -269,7 +269,7 @@ func TestRequestGivenUpByAResync(t *testing.T) {
 			}
 			return nil
 		}}
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), backoff: second(), resyncPeriod: time.Second, spawn: func(f func()) {
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), backoff: second(), resyncPeriod: time.Second, spawn: func(f func()) {
 			if n++; n == 2 {
 				held <- f
 				return

@@ -25,7 +25,7 @@ func TestErrorsDoNotQuoteWhatHasNoKind(t *testing.T) {
 		server := &ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, missing },
 		}
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})})
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})})
 		_, listed := r.listPage(context.Background(), metav1.ListOptions{})
 		watched := errorOf(&apierrors.NewInternalError(fmt.Errorf("unable to decode: %w", missing)).ErrStatus)
 		for _, err := range []error{listed, watched} {

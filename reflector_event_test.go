@@ -63,7 +63,7 @@ func TestMalformedEvents(t *testing.T) {
 			mark.Object = mark.Object.DeepCopyObject()
 			mark.Object.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 			reported := reports(t)
-			expect := func(c *reflectorConfig) {
+			expect := func(c *reflectorOptions) {
 				c.expectedType = tc.expected
 				if _, ok := tc.expected.(*unstructured.Unstructured); ok {
 					c.listerWatcher.(*fakeServer).list = listOf(untypedList("5", untyped("g/v1", "Kind", "a", "1")))

@@ -69,8 +69,8 @@ func TestAListWithForeignItems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reported, report := reports(t), newReflectorReport()
-			got := watchedFor(t, func(c *reflectorConfig) {
-				c.expectedType, c.tuning.namespace, c.report = tc.expected, tc.namespace, report
+			got := watchedFor(t, func(c *reflectorOptions) {
+				c.expectedType, c.namespace, c.report = tc.expected, tc.namespace, report
 				c.listerWatcher.(*fakeServer).list = listOf(tc.list)
 			})
 			if tc.stored == "" {
@@ -82,16 +82,15 @@ func TestAListWithForeignItems(t *testing.T) {
 			assert.Equal(t, []string{tc.stored}, got.stored)
 			if tc.says == "" {
 				assert.Empty(t, reported())
-				assert.Zero(t, report.status().Dropped)
+				assert.Zero(t, report.status().left)
 				return
 			}
 			require.Len(t, reported(), 1)
 			assert.Contains(t, reported()[0], tc.says)
 			assert.NotContains(t, reported()[0], "hush")
-			assert.EqualValues(t, 1, report.status().Dropped)
-			require.Len(t, report.status().Degraded, 1)
-			assert.Contains(t, report.status().Degraded[0], "1 object of another type or namespace left out: ")
-			assert.Contains(t, report.status().Degraded[0], tc.says)
+			assert.EqualValues(t, 1, report.status().left)
+			assert.EqualValues(t, 1, report.status().leftNow)
+			assert.Contains(t, report.status().leftWhy, tc.says)
 		})
 	}
 }
@@ -102,7 +101,7 @@ func TestEventsOfAnotherNamespace(t *testing.T) {
 		e.Object.(*v1.Pod).Namespace = namespace
 		return e
 	}
-	expect := func(c *reflectorConfig) { c.tuning.namespace = "ns" }
+	expect := func(c *reflectorOptions) { c.namespace = "ns" }
 	reported := reports(t)
 	got := watchedFor(t, expect, sent(modified("a", "6"), in(added("b", "7"), "other"), in(deleted("a", "8"), "other"), in(bookmark("9"), "")))
 	assert.Equal(t, []string{"replace 5: a@1", "update a@6"}, got.stored)

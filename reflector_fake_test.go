@@ -250,6 +250,9 @@ func (h *handled) handle(_ context.Context, _ *Reflector, err error) {
 	h.errs = append(h.errs, err)
 }
 
+// hear is handle for a reflector of ours.
+func (h *handled) hear(ctx context.Context, _ *reflector, err error, _ bool) { h.handle(ctx, nil, err) }
+
 func (h *handled) errors() []error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,7 +32,7 @@ func TestForeignStoreThatPanics(t *testing.T) {
 			list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
 				return podList(fmt.Sprint(4 + n)), nil
 			}}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}))()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:", "add b@6", "add c@7", "add d@8", "replace 6:"}, store.entries())
@@ -58,7 +58,7 @@ func TestForeignStoreHearsWhereTheReflectorIs(t *testing.T) {
 			events = append(events, added(fmt.Sprint("p", i), fmt.Sprint(i)))
 		}
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(events)}
-		r = newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)})
+		r = newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)})
 		r.run(ctx)
 		assert.Equal(t, []string{"", "5", "6", "7"}, at[:4])
 		assert.Less(t, len(at), 100, "select may choose the event a few times")

@@ -28,7 +28,7 @@ import (
 func listOnly(server *fakeServer, store ReflectorStore) *reflector {
 	server.noStream = true
 	server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, errForbidden }
-	return newReflector(reflectorConfig{name: "r", listerWatcher: server, expectedType: &v1.Pod{}, sink: sinkOf(store)})
+	return newReflector(reflectorOptions{name: "r", listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store)})
 }
 
 // TestListPublishesTheCollection: the store is replaced by one call with the items in their order and the list's version.
@@ -273,8 +273,8 @@ func TestListErrorsReachTheHandler(t *testing.T) {
 			return podList("5"), nil
 		}}
 		var handler handled
-		defer inBackground(t, newReflector(reflectorConfig{
-			listerWatcher: server, sink: sinkOf(&storeLog{}), backoff: second(), watchErrorHandler: handler.handle,
+		defer inBackground(t, newReflector(reflectorOptions{
+			listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second(), onError: handler.hear,
 		}))()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -304,7 +304,7 @@ func TestSurvivedPanic(t *testing.T) {
 			}
 			return podList("5"), nil
 		}}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}))()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:"}, store.entries())

@@ -14,21 +14,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// reflectorPhase is a state of the machine.
-type reflectorPhase uint8
+// reflectorPhase is what a reflector does at a moment, and a state of its machine.
+type reflectorPhase string
 
 const (
-	// listing: a LIST is in flight; its result replaces the store's content.
-	listing reflectorPhase = iota
+	// unstarted: nothing was done yet. No machine is in it.
+	unstarted reflectorPhase = "new"
+	// listing: a LIST is in flight, or waits for its turn; its result replaces the store's content.
+	listing reflectorPhase = "listing"
 	// streaming: a watch-list stream fills a staging area, which replaces the store's content at the end mark.
-	streaming
+	streaming reflectorPhase = "streaming"
 	// watching: a watch is being opened or followed; its events go to the store in their order, in
 	// batches if it takes those.
-	watching
+	watching reflectorPhase = "watching"
 	// backingOff: nothing is in flight; the machine waits for pause.length, then goes to pause.resume.
-	backingOff
-	// stopped: the context ended or the only round is over. The last state.
-	stopped
+	backingOff reflectorPhase = "backing off"
+	// stopped: the context ended, a decision wants it, or the only round is over. The last state.
+	stopped reflectorPhase = "stopped"
 )
 
 // machine walks a reflector through its phases. A round is the way from the opening reflectorPhase to a point where only the
@@ -119,7 +121,7 @@ func (m *machine) panicked(_ context.Context, p any) {
 	if !ok {
 		err = fmt.Errorf("%v", p)
 	}
-	m.r.report.failed(fmt.Errorf("panic while %s: %w", m.phase.exported(), err))
+	m.r.report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
 }
 
 // failed notes a request, or the following of a watch, that ended with err.
@@ -144,30 +146,30 @@ func (m *machine) endRound(ctx context.Context, err error) reflectorPhase {
 	return m.roundOver(ctx, err)
 }
 
-// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless the error policy says
+// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless the decision about it is
 // otherwise.
 func (m *machine) scheduleRound(ctx context.Context, err error) reflectorPhase {
-	decision := m.r.decide(ctx, err)
+	decision := m.r.decideOn(ctx, err)
 	if err != nil {
 		m.r.announce(ctx, err, decision)
 	}
-	if decision.stops(m.r.synced) {
+	if decision.stop {
 		m.r.giveUp(ctx, err)
 		return stopped
 	}
 	return m.restAfterRound(m.r.delayAfter(err, decision))
 }
 
-// takeTurn waits for a slot to take over the whole state in. The caller gives it back by done.
+// takeTurn waits until the whole state may be taken over. The caller gives it back by done.
 func (m *machine) takeTurn(ctx context.Context) (done func(), err error) {
-	slots := m.r.tuning.slots
-	if slots == nil {
+	turns := m.r.turns
+	if turns == nil {
 		return func() {}, nil
 	}
-	if _, err := await(ctx, m, slots.free); err != nil {
+	if _, err := await(ctx, m, turns); err != nil {
 		return nil, err
 	}
-	return slots.release, nil
+	return func() { turns <- struct{}{} }, nil
 }
 
 // restAfterRound leads to another round after length, on real time as in client-go: whoever steps a fake clock
@@ -179,8 +181,8 @@ func (m *machine) restAfterRound(length time.Duration) reflectorPhase {
 
 // retryLater leads back to the phase resume after the backoff, within the round.
 func (m *machine) retryLater(ctx context.Context, resume reflectorPhase, err error) reflectorPhase {
-	decision := m.r.decide(ctx, err)
-	if decision.stops(m.r.synced) {
+	decision := m.r.decideOn(ctx, err)
+	if decision.stop {
 		m.r.giveUp(ctx, err)
 		return stopped
 	}

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -60,40 +61,117 @@ const (
 	unspecifiedType = "<unspecified>"
 )
 
+// reflectorMode is how a reflector takes over the whole state.
+type reflectorMode string
+
+const (
+	// byChoice: by watch-list if the feature gate is on and the client does not deny it, unless watch-lists turn out not
+	// to come to their end, else by LIST.
+	byChoice reflectorMode = ""
+	// byList: by LIST.
+	byList reflectorMode = "list"
+	// byWatchList: by watch-list, and by LIST in a round in which that fails.
+	byWatchList reflectorMode = "watch-list"
+)
+
+// reflectorOptions is what a reflector is made of. listerWatcher and sink are required, every other zero value works.
+// The reflector keeps the options and does not change them.
+type reflectorOptions struct {
+	// name identifies the reflector in logs and errors; empty: the resource, if it is known, and file:line of the nearest
+	// caller outside of this module's engines and of client-go's.
+	name string
+	// resource is what is reflected, as it is called in the default name; may be empty.
+	resource string
+	// typeDescription says in words what is reflected; empty: derived from expectedType.
+	typeDescription string
+	// listerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream lists.
+	listerWatcher ListerWatcher
+	// expectedType is an example of the objects to admit; nil admits any. An unstructured example with apiVersion and
+	// kind admits only objects of that kind.
+	expectedType any
+	// namespace is that of the objects to admit; "": any.
+	namespace string
+	// sink is where everything goes.
+	sink sink
+
+	// resyncPeriod is the time between two looks at shouldResync while watching; 0: never.
+	resyncPeriod time.Duration
+	// shouldResync reports whether a period that has passed leads to a resync of the sink; nil: always.
+	shouldResync func() bool
+
+	// mode is how the whole state is taken over.
+	mode reflectorMode
+	// pageSize forces lists into pages of that many objects; 0: client-go's rules decide.
+	pageSize int64
+	// streamSilence is how long a watch-list stream may send nothing before its end mark; 0: streamSilenceLimit.
+	streamSilence time.Duration
+	// turns holds a token for each reflector that may take over the whole state now. Who does takes one, and puts it back.
+	// nil: there is no cap.
+	turns chan struct{}
+	// startJitter bounds the random pause before the first request; 0: there is none.
+	startJitter time.Duration
+
+	// minWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it has no effect.
+	minWatchTimeout time.Duration
+	// idleTimeout is how long a watch may be silent; 0: for ever.
+	idleTimeout time.Duration
+	// maxInternalErrorRetry is how long internal errors of a watch are answered by another watch instead of a list.
+	maxInternalErrorRetry time.Duration
+	// backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet minutes).
+	backoff *wait.Backoff
+
+	// decide says what to do about an error after which the reflector would wait, the attempts-th since the last success;
+	// synced tells whether a whole state was ever published. nil: the zero decision. It must not wait.
+	decide func(ctx context.Context, err error, attempts int, synced bool) reflectorDecision
+	// onError hears of each error that ends a round, and whether the decision about it was that it is expected; nil: nobody
+	// does.
+	onError func(ctx context.Context, r *reflector, err error, expected bool)
+	// onStop hears that a decision has stopped the reflector; nil: nobody does. It may panic.
+	onStop func(ctx context.Context, err error)
+	// report is where the reflector tells what it does; nil: one that nobody reads.
+	report *reflectorReport
+
+	// logger replaces klog.Background during construction; a running reflector takes the one of its context.
+	logger *klog.Logger
+	// clock drives everything but the delay between two rounds, which, as in client-go, is real; nil: the real clock.
+	clock clock.Clock
+	// spawn runs a function in a goroutine of its own; nil: by a go statement.
+	spawn func(func())
+	// outages are the turns of lines about outages; nil: those of the process.
+	outages *outageLines
+}
+
 // withDefaults fills what the zero value leaves open.
-func (c reflectorConfig) withDefaults() reflectorConfig {
-	if c.name == "" {
-		c.name = callsiteName()
-		if c.resource != "" {
-			c.name = fmt.Sprintf("%s (%s)", c.resource, c.name)
+func (o reflectorOptions) withDefaults() reflectorOptions {
+	if o.name == "" {
+		o.name = callsiteName()
+		if o.resource != "" {
+			o.name = fmt.Sprintf("%s (%s)", o.resource, o.name)
 		}
 	}
-	if c.typeDescription == "" {
-		c.typeDescription = describeType(c.expectedType)
+	if o.typeDescription == "" {
+		o.typeDescription = describeType(o.expectedType)
 	}
-	if c.tuning.backoff != nil {
-		c.backoff = c.tuning.backoff
+	if o.backoff == nil {
+		o.backoff = defaultBackoff()
 	}
-	if c.tuning.pageSize != 0 {
-		c.pageSize = c.tuning.pageSize
+	if o.clock == nil {
+		o.clock = clock.RealClock{}
 	}
-	if c.backoff == nil {
-		c.backoff = defaultBackoff()
-	}
-	if c.clock == nil {
-		c.clock = clock.RealClock{}
-	}
-	if c.logger == nil {
+	if o.logger == nil {
 		background := klog.Background()
-		c.logger = &background
+		o.logger = &background
 	}
-	if c.report == nil {
-		c.report = newReflectorReport()
+	if o.report == nil {
+		o.report = newReflectorReport()
 	}
-	if c.spawn == nil {
-		c.spawn = func(f func()) { go f() }
+	if o.spawn == nil {
+		o.spawn = func(f func()) { go f() }
 	}
-	return c
+	if o.outages == nil {
+		o.outages = &processOutages
+	}
+	return o
 }
 
 func defaultBackoff() *wait.Backoff {
@@ -141,26 +219,34 @@ func resourceName(gvr schema.GroupVersionResource, description string, example a
 	return strings.TrimRight(gvr.Resource+"."+gvr.Version+"."+gvr.Group, ".")
 }
 
-// callsiteName is file:line of the nearest caller outside of this package and of client-go's tools/cache.
+// callsiteName is file:line of the nearest caller outside of this module's engines and of client-go's tools/cache.
 func callsiteName() string {
 	return naming.GetNameFromCallsite(append(ownFilesOnStack(), "client-go/tools/cache/")...)
 }
 
-// ownFilesOnStack lists the files of this package that the present call goes through, tests left out. Files are told
-// by the function's package, which holds wherever the module was unpacked and however it was built.
+// ownFilesOnStack lists the files of the engines that the present call goes through.
 func ownFilesOnStack() []string {
 	const depth = 32 // more than naming looks at
 	pcs := make([]uintptr, depth)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	own := reflect.TypeFor[reflector]().PkgPath() + "."
 	var files []string
 	for {
 		frame, more := frames.Next()
-		if strings.HasPrefix(frame.Function, own) && !strings.HasSuffix(frame.File, "_test.go") {
+		if isOwn(frame.Function, frame.File) {
 			files = append(files, frame.File)
 		}
 		if !more {
 			return files
 		}
 	}
+}
+
+// modulePath is that of the root package, whichever of its packages this file is in.
+var modulePath = strings.TrimSuffix(reflect.TypeFor[reflector]().PkgPath(), "/internal/reflector")
+
+// isOwn reports whether a function is one of the root package or of the engines below it, tests left out. It goes by the
+// function's package, which holds wherever the module was unpacked and however it was built.
+func isOwn(function, file string) bool {
+	rest, inModule := strings.CutPrefix(function, modulePath)
+	return inModule && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/")) && !strings.HasSuffix(file, "_test.go")
 }

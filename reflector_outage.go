@@ -102,10 +102,7 @@ func (o *outage) disarm() {
 func (o *outage) ring(ctx context.Context) {
 	o.disarm()
 	o.worth = !o.since.IsZero()
-	lines := o.r.tuning.outages
-	if lines == nil {
-		lines = &processOutages
-	}
+	lines := o.r.outages
 	if o.ticket == 0 {
 		o.ticket = lines.ask()
 	}

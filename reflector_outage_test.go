@@ -333,7 +333,7 @@ func TestOutageLines(t *testing.T) {
 
 // outageOf is the outage of a reflector with turns of its own.
 func outageOf(turns *outageLines) *outage {
-	return &outage{r: newReflector(reflectorConfig{listerWatcher: &fakeServer{}, sink: sinkOf(&storeLog{}), tuning: reflectorTuning{outages: turns}})}
+	return &outage{r: newReflector(reflectorOptions{listerWatcher: &fakeServer{}, sink: newForeignSink(&storeLog{}), outages: turns})}
 }
 
 // TestShortOutageAfterALateLine: a line about the end of an outage that had to wait for its turn makes the next outage, a short

@@ -11,6 +11,37 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// reflectorStatus is what a reflector does, and how well that goes, at a moment.
+type reflectorStatus struct {
+	phase reflectorPhase
+	since time.Time // when phase began; zero: it was not run
+	age   time.Duration
+	mode  reflectorMode // of the last request for the whole state; byChoice: there was none
+
+	unfit     error     // why there is nothing to be run; nil: there is
+	stopped   bool      // by a decision
+	err       error     // the last one, kept when requests succeed again
+	errAt     time.Time // when it came
+	failures  int       // since the last success, those between two waits being one
+	refused   bool      // the server did not know the position
+	silent    bool      // the idle watchdog gave up a watch, and nothing has come since
+	listUntil time.Time // until then LIST replaces watch-lists; zero: it does not
+
+	// The server is, or was last, out of reach from outageAt on, for outage; zero: never.
+	outageAt   time.Time
+	outage     time.Duration
+	outOfReach bool // it is
+	reconnects int64
+
+	lists, watches int64     // requests, each page of a list one, watch-lists among the watches
+	heardAt        time.Time // when the last watch event or bookmark came; zero: none yet
+	heardAge       time.Duration
+
+	left    int64  // list items and watch events that were left out, so far
+	leftNow int64  // those of them since the whole state was last asked for
+	leftWhy string // the reason of the last of these
+}
+
 // reflectorReport is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
 // the reflector is, so that an informer that was not started has one too.
 type reflectorReport struct {
@@ -21,35 +52,53 @@ type reflectorReport struct {
 
 	mu struct {
 		sync.Mutex
-		clock    clock.Clock
-		phase    Phase
-		mode     ListMode
-		err      error // the last one, kept when requests succeed again
-		errAt    time.Time
-		failures int       // since the last success, those between two waits being one
-		counted  bool      // whether there was one since the last wait
-		refused  bool      // the server did not know the position
-		stopped  bool      // by the error policy
-		unfit    error     // why there is nothing to be run; nil: there is
-		over     bool      // ended is closed
-		since    time.Time // when phase began; zero: it was not run
-
-		// The server is, or was last, out of reach from outageAt on, until outageEnd, which is zero while it is.
-		outageAt, outageEnd time.Time
-		reconnects          int64
-
-		listUntil time.Time // until then LIST replaces watch-lists
-		silentAt  time.Time // when the idle watchdog last gave up a watch
-		left      int64     // list items and watch events that were left out, so far
-		leftNow   int64     // those of them since the whole state was last asked for
-		leftWhy   string    // the reason of the last of these
+		clock     clock.Clock
+		known     reflectorStatus // but for ages, what the atomics count, and what depends on these
+		counted   bool            // whether there was a failure since the last wait
+		over      bool            // ended is closed
+		outageEnd time.Time       // zero while the server is out of reach
+		silentAt  time.Time       // when the idle watchdog last gave up a watch
 	}
 }
 
 func newReflectorReport() *reflectorReport {
 	p := &reflectorReport{ended: make(chan struct{})}
-	p.mu.clock, p.mu.phase = clock.RealClock{}, PhaseNew
+	p.mu.clock, p.mu.known.phase = clock.RealClock{}, unstarted
 	return p
+}
+
+// status returns what is to be told now.
+func (p *reflectorReport) status() reflectorStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, now := p.mu.known, p.mu.clock.Now()
+	s.lists, s.watches = p.lists.Load(), p.watches.Load()
+	if !s.since.IsZero() {
+		s.age = now.Sub(s.since)
+	}
+	heard := p.heard.Load()
+	if heard != 0 {
+		s.heardAt = time.Unix(0, heard)
+		s.heardAge = now.Sub(s.heardAt)
+	}
+	s.silent = !p.mu.silentAt.IsZero() && p.mu.silentAt.UnixNano() > heard
+	if !s.listUntil.After(now) {
+		s.listUntil = time.Time{}
+	}
+	s.outage, s.outOfReach = p.outageLocked()
+	return s
+}
+
+// outageLocked returns how long the last outage was, or is so far, and whether it is still on.
+func (p *reflectorReport) outageLocked() (length time.Duration, on bool) {
+	switch began := p.mu.known.outageAt; {
+	case began.IsZero():
+		return 0, false
+	case p.mu.outageEnd.IsZero():
+		return time.Since(began), true
+	default:
+		return p.mu.outageEnd.Sub(began), false
+	}
 }
 
 // attach is called by the reflector that the report is about.
@@ -62,16 +111,16 @@ func (p *reflectorReport) attach(c clock.Clock) {
 func (p *reflectorReport) enter(phase reflectorPhase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if next := phase.exported(); next != p.mu.phase {
-		p.mu.phase, p.mu.since = next, p.mu.clock.Now()
+	if known := &p.mu.known; phase != known.phase {
+		known.phase, known.since = phase, p.mu.clock.Now()
 	}
 	switch phase {
 	case backingOff:
 		p.mu.counted = false
 	case listing:
-		p.mu.mode = ListModeList
+		p.mu.known.mode = byList
 	case streaming:
-		p.mu.mode = ListModeWatchList
+		p.mu.known.mode = byWatchList
 	}
 }
 
@@ -84,10 +133,10 @@ func (p *reflectorReport) failed(err error) {
 	err = kept(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.err, p.mu.errAt = err, p.mu.clock.Now()
+	p.mu.known.err, p.mu.known.errAt = err, p.mu.clock.Now()
 	if !p.mu.counted {
 		p.mu.counted = true
-		p.mu.failures++
+		p.mu.known.failures++
 	}
 }
 
@@ -95,14 +144,14 @@ func (p *reflectorReport) failed(err error) {
 func (p *reflectorReport) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.failures, p.mu.counted = 0, false
+	p.mu.known.failures, p.mu.counted = 0, false
 }
 
 // outOfReach notes that the server was found out of reach.
 func (p *reflectorReport) outOfReach(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.outageAt, p.mu.outageEnd = now, time.Time{}
+	p.mu.known.outageAt, p.mu.outageEnd = now, time.Time{}
 }
 
 // inReach notes the end of an outage, because the server has answered or nobody asks it any more, and returns how long it was.
@@ -110,38 +159,38 @@ func (p *reflectorReport) inReach(now time.Time, answered bool) (outage time.Dur
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.outageEnd = now; answered {
-		p.mu.reconnects++
+		p.mu.known.reconnects++
 	}
-	return now.Sub(p.mu.outageAt)
+	return now.Sub(p.mu.known.outageAt)
 }
 
 // takesOver notes that the whole state is asked for.
 func (p *reflectorReport) takesOver() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.leftNow = 0
+	p.mu.known.leftNow = 0
 }
 
 // dropped notes n list items or watch events that were left out.
 func (p *reflectorReport) dropped(n int64, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.left += n
-	p.mu.leftNow += n
-	p.mu.leftWhy = why.Error()
+	p.mu.known.left += n
+	p.mu.known.leftNow += n
+	p.mu.known.leftWhy = why.Error()
 }
 
 func (p *reflectorReport) refusal(refused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.refused = refused
+	p.mu.known.refused = refused
 }
 
 // preferLists notes that LIST replaces watch-lists up to until.
 func (p *reflectorReport) preferLists(until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.listUntil = until
+	p.mu.known.listUntil = until
 }
 
 // silent notes that the idle watchdog gave up a watch.
@@ -151,26 +200,26 @@ func (p *reflectorReport) silent() {
 	p.mu.silentAt = p.mu.clock.Now()
 }
 
-// giveUp notes that the error policy stopped the reflector because of err.
+// giveUp notes that a decision stopped the reflector because of err.
 func (p *reflectorReport) giveUp(err error) {
 	err = kept(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.err, p.mu.stopped, p.mu.phase, p.mu.since = err, true, PhaseStopped, p.mu.clock.Now()
+	p.mu.known.err, p.mu.known.stopped, p.mu.known.phase, p.mu.known.since = err, true, stopped, p.mu.clock.Now()
 }
 
 // attempts returns how many errors there were since the last success.
 func (p *reflectorReport) attempts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.failures
+	return p.mu.known.failures
 }
 
 // refuse notes that what the report is about cannot run, because of err.
 func (p *reflectorReport) refuse(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.unfit, p.mu.err, p.mu.errAt = err, err, p.mu.clock.Now()
+	p.mu.known.unfit, p.mu.known.err, p.mu.known.errAt = err, err, p.mu.clock.Now()
 	p.endLocked()
 }
 
@@ -178,10 +227,10 @@ func (p *reflectorReport) refuse(err error) {
 func (p *reflectorReport) cause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.unfit == nil && p.mu.failures == 0 {
+	if p.mu.known.unfit == nil && p.mu.known.failures == 0 {
 		return nil
 	}
-	return p.mu.err
+	return p.mu.known.err
 }
 
 // end notes that what the reflector has brought is processed, and no more comes.
@@ -196,20 +245,5 @@ func (p *reflectorReport) endLocked() {
 	if !p.mu.over {
 		close(p.ended)
 		p.mu.over = true
-	}
-}
-
-func (p reflectorPhase) exported() Phase {
-	switch p {
-	case listing:
-		return PhaseListing
-	case streaming:
-		return PhaseStreaming
-	case watching:
-		return PhaseWatching
-	case backingOff:
-		return PhaseBackingOff
-	default:
-		return PhaseStopped
 	}
 }

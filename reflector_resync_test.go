@@ -38,8 +38,8 @@ func TestResyncPeriods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &storeLog{}
-			got := watchedFor(t, func(c *reflectorConfig) {
-				c.sink, c.resyncPeriod, c.shouldResync = sinkOf(store), tc.period, tc.should
+			got := watchedFor(t, func(c *reflectorOptions) {
+				c.sink, c.resyncPeriod, c.shouldResync = newForeignSink(store), tc.period, tc.should
 			})
 			assert.Equal(t, tc.want, resyncs(store))
 			assert.Len(t, got.asked, 2, "a resync asks the server nothing")
@@ -55,7 +55,7 @@ func TestResyncBetweenEvents(t *testing.T) {
 		backoff := second()
 		backoff.Duration = 30 * time.Second
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w, errRefused)}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), resyncPeriod: 10 * time.Second, backoff: backoff}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: backoff}))()
 		time.Sleep(5 * time.Second)
 		w.events <- added("a", "6")
 		time.Sleep(10 * time.Second)
@@ -73,7 +73,7 @@ func TestResyncOnlyWhileWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &storeLog{}
 		server := newDeafServer(25*time.Second, 0, errForbidden).streamless()
-		stop := inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), resyncPeriod: 10 * time.Second, backoff: second()}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: second()}))
 		time.Sleep(52 * time.Second) // list to 25 s, refused, list again from 26 to 51 s
 		synctest.Wait()
 		assert.Zero(t, resyncs(store))
@@ -89,9 +89,9 @@ func TestResyncByTheClock(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	var asked atomic.Int32
 	store := &storeLog{}
-	r := newReflector(reflectorConfig{
+	r := newReflector(reflectorOptions{
 		listerWatcher: &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()},
-		sink:          sinkOf(store), clock: clock, resyncPeriod: time.Hour,
+		sink:          newForeignSink(store), clock: clock, resyncPeriod: time.Hour,
 		shouldResync: func() bool { return asked.Add(1) == 2 },
 	})
 	defer inBackground(t, r)()

@@ -37,7 +37,7 @@ const (
 
 // WithReuse sets when a relist keeps cached objects in place of identical ones. The default is ReuseAuto.
 func WithReuse(mode ReuseMode) Option {
-	return func(c *informerConfig) { c.reflector.reuse = mode }
+	return func(c *informerConfig) { c.reuse = mode }
 }
 
 // wanted tells whether the relist that begins now is to keep what is identical.

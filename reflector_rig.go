@@ -12,7 +12,7 @@ import (
 
 func init() {
 	rig.NewReflector = func(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) rig.Reflector {
-		return rigReflector{newReflector(configFrom(lw, expectedType, store, options))}
+		return rigReflector{newReflector(optionsFrom(lw, expectedType, store, options))}
 	}
 }
 
@@ -33,5 +33,5 @@ func (g rigReflector) SetDelay(delay func() time.Duration)        { g.r.delay = 
 func (g rigReflector) SetLastSyncResourceVersion(version string)  { g.r.position.advance(version) }
 func (g rigReflector) SetListerWatcher(lw ListerWatcher)          { g.r.lists = ToListerWatcherWithContext(lw) }
 func (g rigReflector) SetWatchErrorHandler(handle WatchErrorHandlerWithContext) {
-	g.r.watchErrorHandler = handle
+	g.r.onError = errorsTo(handle)
 }

@@ -130,18 +130,24 @@ func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string
 	return outputs
 }
 
+const scenarioName = "scenario"
+
 // scenarioEngine runs a reflector until ctx ends. The errors of its watch-error handler go to p, if it has one.
 type scenarioEngine func(ctx context.Context, p *scenarioPlay)
 
 func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
-	cfg := configFrom(p, &v1.Pod{}, p, p.options())
-	cfg.pageSize, cfg.maxInternalErrorRetry, cfg.tuning = p.pageSize, p.internalRetry, p.tuning
-	cfg.watchErrorHandler = func(_ context.Context, _ *Reflector, err error) { p.note("error: %v", err) }
-	newReflector(cfg).run(ctx)
+	o := p.ours
+	o.name, o.listerWatcher, o.expectedType, o.sink = scenarioName, p, &v1.Pod{}, newForeignSink(p)
+	o.resyncPeriod, o.backoff = p.resyncPeriod, second()
+	o.pageSize, o.maxInternalErrorRetry = p.pageSize, p.internalRetry
+	o.onError = func(_ context.Context, _ *reflector, err error, _ bool) { p.note("error: %v", err) }
+	newReflector(o).run(ctx)
 }
 
 func theirScenarioReflector(ctx context.Context, p *scenarioPlay) {
-	r := clientgo.NewReflectorWithOptions(p, &v1.Pod{}, p, p.options())
+	r := clientgo.NewReflectorWithOptions(p, &v1.Pod{}, p, clientgo.ReflectorOptions{
+		Name: scenarioName, ResyncPeriod: p.resyncPeriod, Backoff: second(),
+	})
 	r.WatchListPageSize, r.MaxInternalErrorRetryDuration = p.pageSize, p.internalRetry
 	r.RunWithContext(ctx)
 }
@@ -159,7 +165,7 @@ type scenarioPlay struct {
 	pageSize      int64
 	resyncPeriod  time.Duration
 	internalRetry time.Duration
-	tuning        reflectorTuning
+	ours          reflectorOptions // what client-go's reflector has not
 
 	mu struct {
 		sync.Mutex
@@ -175,10 +181,6 @@ func newScenarioPlay(t *testing.T, engine scenarioEngine) *scenarioPlay {
 	p.source = cachetest.Options{Example: &v1.Pod{}, NewList: func() runtime.Object { return &v1.PodList{} }}
 	p.mu.objects, p.mu.failing = map[string]string{}, map[string]int{}
 	return p
-}
-
-func (p *scenarioPlay) options() ReflectorOptions {
-	return ReflectorOptions{Name: "scenario", ResyncPeriod: p.resyncPeriod, Backoff: second()}
 }
 
 // note adds a line to what the present command leads to.

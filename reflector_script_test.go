@@ -77,9 +77,9 @@ var settings = map[string]scenarioCommand{
 	"pages":          func(p *scenarioPlay, args []string) { p.pageSize = int64(p.number(args[0])) },
 	"resync":         func(p *scenarioPlay, args []string) { p.resyncPeriod = p.duration(args[0]) },
 	"internal-retry": func(p *scenarioPlay, args []string) { p.internalRetry = p.duration(args[0]) },
-	"idle":           func(p *scenarioPlay, args []string) { p.tuning.idle = p.duration(args[0]) },
-	"silence":        func(p *scenarioPlay, args []string) { p.tuning.silence = p.duration(args[0]) },
-	"mode":           func(p *scenarioPlay, args []string) { p.tuning.mode = ListMode(args[0]) },
+	"idle":           func(p *scenarioPlay, args []string) { p.ours.idleTimeout = p.duration(args[0]) },
+	"silence":        func(p *scenarioPlay, args []string) { p.ours.streamSilence = p.duration(args[0]) },
+	"mode":           func(p *scenarioPlay, args []string) { p.ours.mode = reflectorMode(args[0]) },
 }
 
 // happenings are what happens while the reflector runs.

@@ -27,9 +27,9 @@ type silence struct {
 	quiet time.Duration // since when it did not change, in whole steps
 }
 
-// streamSilence watches over a watch-list stream that waits for its end mark.
-func (r *reflector) streamSilence() *silence {
-	limit := r.tuning.silence
+// streamWatchdog watches over a watch-list stream that waits for its end mark.
+func (r *reflector) streamWatchdog() *silence {
+	limit := r.streamSilence
 	if limit <= 0 {
 		limit = streamSilenceLimit
 	}
@@ -45,7 +45,7 @@ func (r *reflector) streamSilence() *silence {
 // idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
 // the second one had the reflector's full attention.
 func (r *reflector) idleWatchdog() *silence {
-	limit := r.tuning.idle
+	limit := r.idleTimeout
 	if limit <= 0 {
 		return nil
 	}

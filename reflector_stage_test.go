@@ -91,7 +91,7 @@ func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
 	server := &fakeServer{noStream: true, list: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), watch: watches(errForbidden)}
 	store := NewStore(MetaNamespaceKeyFunc)
-	require.ErrorIs(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}).listAndWatch(t.Context()), errForbidden)
+	require.ErrorIs(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).listAndWatch(t.Context()), errForbidden)
 	assert.True(t, letGo(before))
 	assert.Len(t, store.List(), 20)
 }
@@ -182,7 +182,7 @@ func TestTransformErrorInAStage(t *testing.T) {
 		w.events <- endMark("6")
 		server := &fakeServer{list: listOf(podList("7", podAt("a", "1"))), watch: watches(w)}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, errInternal }})
-		err := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context())
+		err := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context())
 		require.ErrorIs(t, err, errInternal)
 		assert.Contains(t, err.Error(), "unable to sync list result")
 		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.asked())
@@ -241,7 +241,7 @@ func versionsIn(s *store, skipped string) map[string]string {
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
 	server := &fakeServer{noStream: true, list: listOf(podList("7", podAt("a", "1"))), watch: watches(sent(added("b", "8"), failedWith(errExpired)))}
-	require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context()))
+	require.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context()))
 	assert.Equal(t, 1, queue.replaced)
 	assert.Equal(t, 1, queue.added)
 }
@@ -314,7 +314,7 @@ func TestStopWhileStaging(t *testing.T) {
 		})}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 		began := time.Now()
-		require.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(ctx))
+		require.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(ctx))
 		assert.Zero(t, time.Since(began))
 		assert.False(t, queue.HasSynced())
 	})

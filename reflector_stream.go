@@ -71,7 +71,7 @@ func (r *reflector) streamOptions(version string) metav1.ListOptions {
 
 // collect fills staged from the open stream up to the end mark, and returns the version of that.
 func (m *machine) collect(ctx context.Context, staged stage) (version string, err error) {
-	quiet := m.r.streamSilence()
+	quiet := m.r.streamWatchdog()
 	defer quiet.stop()
 	var refused error
 	err = m.follow(ctx, m.stream, quiet, func(ctx context.Context, c watchChange) bool {

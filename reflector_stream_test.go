@@ -25,14 +25,14 @@ import (
 
 // streamed runs a reflector in a bubble against the given watch answers until nothing more happens within a minute, and
 // returns what the server was asked and what the store got. Lists answer version 50.
-func streamed(t *testing.T, change func(*reflectorConfig), answers ...any) (asked, stored []string) {
+func streamed(t *testing.T, change func(*reflectorOptions), answers ...any) (asked, stored []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var handler handled
 		server := &fakeServer{list: listOf(podList("50", podAt("listed", "50"))), watch: watches(answers...)}
 		store := &storeLog{}
-		cfg := reflectorConfig{
-			listerWatcher: server, expectedType: &v1.Pod{}, sink: sinkOf(store), backoff: second(), watchErrorHandler: handler.handle,
+		cfg := reflectorOptions{
+			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: handler.hear,
 		}
 		if change != nil {
 			change(&cfg)
@@ -66,7 +66,7 @@ func TestStreamOptions(t *testing.T) {
 		}
 		return nil, errForbidden
 	}}
-	require.Error(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}).listAndWatch(t.Context()))
+	require.Error(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).listAndWatch(t.Context()))
 	assert.True(t, *got.SendInitialEvents)
 	assert.True(t, got.AllowWatchBookmarks)
 	assert.Equal(t, metav1.ResourceVersionMatchNotOlderThan, got.ResourceVersionMatch)
@@ -90,7 +90,7 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
-			r := newReflector(reflectorConfig{listerWatcher: tc.lw, sink: sinkOf(&storeLog{})})
+			r := newReflector(reflectorOptions{listerWatcher: tc.lw, sink: newForeignSink(&storeLog{})})
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, !tc.gate)
 			assert.Equal(t, tc.want, r.opening)
 		})
@@ -104,7 +104,7 @@ func TestStreamEndMark(t *testing.T) {
 		notTrue.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
 		w := newScriptedWatch(10)
 		server, store := &fakeServer{watch: watches(w)}, &storeLog{}
-		r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)})
+		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)})
 		defer inBackground(t, r)()
 		for _, event := range []watch.Event{added("a", "1"), modified("a", "2"), bookmark("3"), notTrue} {
 			w.events <- event
@@ -195,7 +195,7 @@ func TestStreamStrikesPerRound(t *testing.T) {
 func TestStreamBackoff(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	server, store := &fakeServer{watch: watches(errRefused, sent(endMark("9")))}, &storeLog{}
-	r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store), clock: clock, backoff: second()})
+	r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), clock: clock, backoff: second()})
 	defer inBackground(t, r)()
 	require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 	assert.Equal(t, []string{"stream rv="}, server.asked())
@@ -208,7 +208,7 @@ func TestStreamSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScriptedWatch(1)
 		server := &fakeServer{list: listOf(podList("50")), watch: watches(w)}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))()
 		for n := range 5 {
 			w.events <- added(fmt.Sprint("p", n), "1")
 			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
@@ -230,7 +230,7 @@ func TestStreamStops(t *testing.T) {
 			assert.Len(t, first.stopped, 1)
 			return podList("50"), nil
 		}}
-		stop := inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
 		synctest.Wait()
 		stop()
 		assert.Len(t, first.stopped, 1)
@@ -246,7 +246,7 @@ func TestStreamStoreRefuses(t *testing.T) {
 		}
 		return nil
 	}}
-	asked, _ := streamed(t, func(c *reflectorConfig) { c.sink = sinkOf(store) }, sent(endMark("9")))
+	asked, _ := streamed(t, func(c *reflectorOptions) { c.sink = newForeignSink(store) }, sent(endMark("9")))
 	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked)
 }
 
@@ -257,7 +257,7 @@ func TestStreamTransformsOnce(t *testing.T) {
 		calls[nameAt(obj)]++
 		return obj, nil
 	})
-	streamed(t, func(c *reflectorConfig) { c.sink = sinkOf(queue) }, sent(added("a", "1"), added("b", "2"), endMark("3"), added("c", "4")))
+	streamed(t, func(c *reflectorOptions) { c.sink = sinkOf(queue) }, sent(added("a", "1"), added("b", "2"), endMark("3"), added("c", "4")))
 	assert.Equal(t, map[string]int{"a@1": 1, "b@2": 1, "c@4": 1}, calls)
 }
 
@@ -277,7 +277,7 @@ func TestStreamComparedWithList(t *testing.T) {
 			}
 			store := &storeLog{fail: func(string) error { cancel(); return nil }}
 			round := func() {
-				assert.NoError(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)}).listAndWatch(ctx))
+				assert.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).listAndWatch(ctx))
 			}
 			if listed == "1" {
 				round()

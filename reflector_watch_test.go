@@ -28,14 +28,14 @@ type watched struct {
 }
 
 // watchedFor runs a reflector in a bubble against the given watch answers for a minute. The list answers version 5.
-func watchedFor(t *testing.T, change func(*reflectorConfig), answers ...any) (got watched) {
+func watchedFor(t *testing.T, change func(*reflectorOptions), answers ...any) (got watched) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var handler handled
 		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "1"))), watch: watches(answers...)}
 		store := &storeLog{}
-		cfg := reflectorConfig{
-			listerWatcher: server, expectedType: &v1.Pod{}, sink: sinkOf(store), backoff: second(), watchErrorHandler: handler.handle,
+		cfg := reflectorOptions{
+			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: handler.hear,
 		}
 		if change != nil {
 			change(&cfg)
@@ -60,7 +60,7 @@ func TestWatchedEvents(t *testing.T) {
 // TestWatchTellsStoreOfVersions: the optional interfaces of the store, after the change is in it.
 func TestWatchTellsStoreOfVersions(t *testing.T) {
 	store := &fullStoreLog{}
-	watchedFor(t, func(c *reflectorConfig) { c.sink = sinkOf(store) }, sent(added("b", "7"), bookmark("12")))
+	watchedFor(t, func(c *reflectorOptions) { c.sink = newForeignSink(store) }, sent(added("b", "7"), bookmark("12")))
 	assert.Equal(t, []string{"replace 5: a@1", "add b@7", "version 7", "bookmark 12", "version 12"}, store.entries())
 }
 
@@ -74,7 +74,7 @@ func TestWatchStoreErrors(t *testing.T) {
 		}
 		return errors.New("store says no")
 	}
-	got := watchedFor(t, func(c *reflectorConfig) { c.sink = sinkOf(store) },
+	got := watchedFor(t, func(c *reflectorOptions) { c.sink = newForeignSink(store) },
 		sent(added("b", "7"), modified("b", "8"), deleted("b", "9"), bookmark("10")))
 	assert.Equal(t, "10", got.version)
 	require.Len(t, reported(), 4)
@@ -96,7 +96,7 @@ func TestWatchOptions(t *testing.T) {
 				got = o
 				return nil, errForbidden
 			}}
-			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), minWatchTimeout: least})
+			r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), minWatchTimeout: least})
 			require.Error(t, r.listAndWatch(t.Context()))
 			assert.GreaterOrEqual(t, *got.TimeoutSeconds, want[0])
 			assert.LessOrEqual(t, *got.TimeoutSeconds, want[1])
@@ -116,7 +116,7 @@ func TestWatchSyntheticEvents(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newScriptedWatch(5)
 			server := &fakeServer{noStream: true, list: listOf(podList(listVersion)), watch: watches(w)}
-			r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(store)})
+			r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)})
 			defer inBackground(t, r)()
 			w.events <- added("b", "9")
 			w.events <- added("a", "3")
@@ -172,7 +172,7 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScriptedWatch(0)
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{})}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))()
 		time.Sleep(veryShortWatch)
 		close(w.events)
 		synctest.Wait()
@@ -192,7 +192,7 @@ func TestWatchDelays(t *testing.T) {
 		}}
 		backoff := second()
 		backoff.Factor = 2
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), backoff: backoff}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: backoff}))()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at)
@@ -209,7 +209,7 @@ func TestWatchRetriesInternalErrors(t *testing.T) {
 		clock.Step(time.Second)
 		return sent(failedWith(errInternal)).open(), nil
 	}}
-	r := newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), clock: clock, maxInternalErrorRetry: 10 * time.Second})
+	r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), clock: clock, maxInternalErrorRetry: 10 * time.Second})
 	require.NoError(t, r.listAndWatch(t.Context()))
 	assert.Equal(t, 12, opened, "0 to 10 s after the first, and the one that was too late")
 }
@@ -223,7 +223,7 @@ func TestWatchContext(t *testing.T) {
 			contexts = append(contexts, ctx)
 			return watches(w, errRefused)(n, ctx, o)
 		}}
-		defer inBackground(t, newReflector(reflectorConfig{listerWatcher: server, sink: sinkOf(&storeLog{}), backoff: second()}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second()}))()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Len(t, contexts, 1)
@@ -248,43 +248,12 @@ func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	assert.Error(t, errorOf((*metav1.Status)(nil)))
 }
 
-// TestHandlerSeesTheCard: the reflector that the handler gets tells who it is and how far it came.
-func TestHandlerSeesTheCard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		type seen struct{ name, typ, version string }
-		var got []seen
-		var cards []*Reflector
-		server := &fakeServer{
-			noStream: true,
-			list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-				if n == 1 {
-					return nil, errForbidden
-				}
-				return podList("5"), nil
-			},
-			watch: watches(sent(added("b", "7"), closed), errForbidden),
-		}
-		defer inBackground(t, newReflector(reflectorConfig{
-			name: "n", expectedType: &v1.Pod{}, listerWatcher: server, sink: sinkOf(&storeLog{}), pageSize: 3,
-			watchErrorHandler: func(_ context.Context, card *Reflector, _ error) {
-				got = append(got, seen{card.Name(), card.TypeDescription(), card.LastSyncResourceVersion()})
-				cards = append(cards, card)
-			},
-		}))()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []seen{{"n", "*v1.Pod", ""}, {"n", "*v1.Pod", "7"}}, got)
-		assert.Same(t, cards[0], cards[1])
-		assert.EqualValues(t, 3, cards[0].WatchListPageSize)
-	})
-}
-
 // TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the version that it is asked for.
 // If the watch expires there, the same list again would be followed by the same watch for ever.
 func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
 	for name, expired := range map[string]any{"by an event": sent(failedWith(errExpired)), "when opened": errExpired} {
 		t.Run(name, func(t *testing.T) {
-			got := watchedFor(t, func(c *reflectorConfig) {
+			got := watchedFor(t, func(c *reflectorOptions) {
 				c.pageSize = 10
 				server := c.listerWatcher.(*fakeServer)
 				server.list = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -59,7 +59,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	s.processor = newSharedProcessor(s.clock)
 	s.processor.upstream = s.HasSyncedChecker()
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
-	s.pipeline.reuse, s.pipeline.handlers = config.reflector.reuse, s.processor.room
+	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.processor.room
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
 		s.report.refuse(s.unfit)
@@ -176,7 +176,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
-	c.report, c.tuning, c.store, c.fresh, c.identity = s.report, s.config.reflector, s.store, s.pipeline.fresh, s.config.Identifier
+	c.report, c.options, c.store, c.fresh, c.identity = s.report, s.config.reflector, s.store, s.pipeline.fresh, s.config.Identifier
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c

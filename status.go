@@ -102,7 +102,7 @@ type inspection struct {
 }
 
 func (i *inspection) status() Status {
-	status := i.report.status()
+	status := statusFrom(i.report.status())
 	status.ResourceVersion = i.LastSyncResourceVersion()
 	status.Synced = i.HasSynced()
 	if i.store != nil {
@@ -148,67 +148,45 @@ func unwrapped(informer any) any {
 // maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
 const maxWrappers = 16
 
-// status fills what the reflector knows.
-func (p *reflectorReport) status() Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Status{
-		Phase: p.mu.phase, Mode: p.mu.mode,
-		LastError: p.mu.err, LastErrorAt: p.mu.errAt, Attempts: p.mu.failures,
-		Lists: p.lists.Load(), Watches: p.watches.Load(), Dropped: p.mu.left,
+// statusFrom returns what the reflector knows.
+func statusFrom(r reflectorStatus) Status {
+	return Status{
+		Phase: Phase(r.phase), PhaseSince: r.since, PhaseAge: r.age, Mode: ListMode(r.mode),
+		LastError: r.err, LastErrorAt: r.errAt, Attempts: r.failures,
+		Reconnects: r.reconnects, LastOutageAt: r.outageAt, LastOutage: r.outage,
+		LastEvent: r.heardAt, LastEventAge: r.heardAge,
+		Lists: r.lists, Watches: r.watches, Dropped: r.left,
+		Degraded: degradedBy(r),
 	}
-	now := p.mu.clock.Now()
-	if s.PhaseSince = p.mu.since; !s.PhaseSince.IsZero() {
-		s.PhaseAge = now.Sub(s.PhaseSince)
-	}
-	s.Reconnects, s.LastOutageAt, s.LastOutage = p.mu.reconnects, p.mu.outageAt, p.outageLocked()
-	if heard := p.heard.Load(); heard != 0 {
-		s.LastEvent = time.Unix(0, heard)
-		s.LastEventAge = now.Sub(s.LastEvent)
-	}
-	s.Degraded = p.degradedLocked(now)
-	return s
 }
 
-func (p *reflectorReport) degradedLocked(now time.Time) []string {
-	m, reasons := &p.mu, []string(nil)
-	if m.unfit != nil {
+// degradedBy says what is not as it should be with a reflector.
+func degradedBy(r reflectorStatus) (reasons []string) {
+	if r.unfit != nil {
 		reasons = append(reasons, "it cannot run")
 	}
-	if m.stopped {
+	if r.stopped {
 		reasons = append(reasons, "stopped by its error policy")
 	}
-	if !m.outageAt.IsZero() && m.outageEnd.IsZero() {
-		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(p.outageLocked())))
+	if r.outOfReach {
+		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(r.outage)))
 	}
-	if m.failures > 0 {
-		reasons = append(reasons, counted(int64(m.failures), "error")+" since the last success")
+	if r.failures > 0 {
+		reasons = append(reasons, counted(int64(r.failures), "error")+" since the last success")
 	}
-	if m.refused {
+	if r.refused {
 		reasons = append(reasons, "the server does not know the last resourceVersion")
 	}
-	if m.leftNow > 0 {
-		reasons = append(reasons, counted(m.leftNow, "object")+" of another type or namespace left out: "+m.leftWhy)
+	if r.leftNow > 0 {
+		reasons = append(reasons, counted(r.leftNow, "object")+" of another type or namespace left out: "+r.leftWhy)
 	}
-	if m.listUntil.After(now) {
-		reasons = append(reasons, "LIST instead of watch-list until "+m.listUntil.Format(time.RFC3339))
+	if !r.listUntil.IsZero() {
+		reasons = append(reasons, "LIST instead of watch-list until "+r.listUntil.Format(time.RFC3339))
 	}
-	if !m.silentAt.IsZero() && m.silentAt.UnixNano() > p.heard.Load() {
+	if r.silent {
 		reasons = append(reasons, "the watch was silent and was opened anew")
 	}
 	return slices.Clip(reasons)
-}
-
-// outageLocked returns how long the last outage was, or is so far.
-func (p *reflectorReport) outageLocked() time.Duration {
-	switch {
-	case p.mu.outageAt.IsZero():
-		return 0
-	case p.mu.outageEnd.IsZero():
-		return time.Since(p.mu.outageAt)
-	default:
-		return p.mu.outageEnd.Sub(p.mu.outageAt)
-	}
 }
 
 // String returns the status in one line for a log, without objects.

@@ -51,3 +51,15 @@ func logLines(value any) map[string]string {
 	funcr.New(func(_, args string) { funcs.WriteString(args) }, funcr.Options{}).Info("said", "status", value)
 	return map[string]string{"klog": klogs.String(), "slog": slogs.String(), "funcr": funcs.String()}
 }
+
+// TestPhasesAndModes: what a reflector calls its phases and modes is what a Status calls them.
+func TestPhasesAndModes(t *testing.T) {
+	for phase, want := range map[reflectorPhase]Phase{
+		unstarted: PhaseNew, listing: PhaseListing, streaming: PhaseStreaming, watching: PhaseWatching, backingOff: PhaseBackingOff, stopped: PhaseStopped,
+	} {
+		assert.Equal(t, want, statusFrom(reflectorStatus{phase: phase}).Phase)
+	}
+	for mode, want := range map[reflectorMode]ListMode{byChoice: ListModeAuto, byList: ListModeList, byWatchList: ListModeWatchList} {
+		assert.Equal(t, want, statusFrom(reflectorStatus{mode: mode}).Mode)
+	}
+}

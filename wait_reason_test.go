@@ -91,7 +91,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 }
 
 // slotless is the option of slots that are never free.
-func slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{})})(c) }
+func slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{}, 1)})(c) }
 
 // streamsOf answers each watch with the events.
 func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {

@@ -1,0 +1,175 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// TestDefaultName: the caller's file:line, for client-go's reflectors.
+func TestDefaultName(t *testing.T) {
+	const here = `reflector_test\.go:\d+$`
+	assert.Regexp(t, here, NewReflector(&ListWatch{}, nil, &storeLog{}, 0).Name())
+	assert.Regexp(t, here, NewReflectorWithOptions(&ListWatch{}, nil, &storeLog{}, ReflectorOptions{}).Name())
+	_, r := NewNamespaceKeyedIndexerAndReflector(&ListWatch{}, nil, 0)
+	assert.Regexp(t, here, r.Name())
+	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &storeLog{}, 0).Name())
+}
+
+// TestStandInWithoutVersion: before the first list the stand-in has no version, and it never disturbs the reflector.
+func TestStandInWithoutVersion(t *testing.T) {
+	server := &fakeServer{}
+	r := newReflector(reflectorOptions{name: "n", typeDescription: "d", listerWatcher: server, sink: newForeignSink(&storeLog{}), shouldResync: func() bool { return true }})
+	var id standIn
+	made := id.of(r)
+	assert.Equal(t, "n", made.Name())
+	assert.Equal(t, "d", made.TypeDescription())
+	assert.Empty(t, made.LastSyncResourceVersion())
+	assert.True(t, made.ShouldResync())
+	for _, version := range []string{"7", "9", ""} {
+		r.position.advance(version)
+		assert.Same(t, made, id.of(r))
+		assert.Equal(t, version, made.LastSyncResourceVersion())
+	}
+	assert.Empty(t, server.asked())
+}
+
+// TestHandlerSeesTheStandIn: the reflector that the handler gets tells who it is and how far it came.
+func TestHandlerSeesTheStandIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type seen struct{ name, typ, version string }
+		var got []seen
+		var handed []*Reflector
+		server := &fakeServer{
+			noStream: true,
+			list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+				if n == 1 {
+					return nil, errForbidden
+				}
+				return podList("5"), nil
+			},
+			watch: watches(sent(added("b", "7"), closed), errForbidden),
+		}
+		defer inBackground(t, newReflector(reflectorOptions{
+			name: "n", expectedType: &v1.Pod{}, listerWatcher: server, sink: newForeignSink(&storeLog{}), pageSize: 3,
+			onError: errorsTo(func(_ context.Context, r *Reflector, _ error) {
+				got = append(got, seen{r.Name(), r.TypeDescription(), r.LastSyncResourceVersion()})
+				handed = append(handed, r)
+			}),
+		}))()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []seen{{"n", "*v1.Pod", ""}, {"n", "*v1.Pod", "7"}}, got)
+		assert.Same(t, handed[0], handed[1])
+		assert.EqualValues(t, 3, handed[0].WatchListPageSize)
+	})
+}
+
+// TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not expected.
+func TestErrorsWithoutAHandler(t *testing.T) {
+	reported := reports(t)
+	r := newReflector(reflectorOptions{name: "n", listerWatcher: &fakeServer{}, sink: newForeignSink(&storeLog{})})
+	tell := errorsTo(nil)
+	tell(t.Context(), r, errForbidden, true)
+	assert.Empty(t, reported())
+	tell(t.Context(), r, errForbidden, false)
+	require.Len(t, reported(), 1)
+	assert.Contains(t, reported()[0], "forbidden")
+	assert.Contains(t, reported()[0], "reflector n")
+}
+
+// TestRunReflector: our engine on a plain store, until the context ends, whose cause it returns.
+func TestRunReflector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := assert.AnError
+		ctx, cancel := context.WithCancelCause(t.Context())
+		server := &fakeServer{watch: watches(sent(added("a", "1"), endMark("2"), added("b", "3")))}
+		store := clientgo.NewStore(MetaNamespaceKeyFunc)
+		ended := make(chan error, 1)
+		go func() { ended <- RunReflector(ctx, server, &v1.Pod{}, store, ReflectorOptions{}) }()
+		synctest.Wait()
+		assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, store.ListKeys())
+		cancel(cause)
+		assert.ErrorIs(t, <-ended, cause)
+	})
+}
+
+// TestRunReflectorNeedsItsParts: missing parts are an error, not a crash later.
+func TestRunReflectorNeedsItsParts(t *testing.T) {
+	require.ErrorContains(t, RunReflector(t.Context(), nil, nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
+	require.ErrorContains(t, RunReflector(t.Context(), (*ListWatch)(nil), nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
+	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, nil, ReflectorOptions{}), "store")
+	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, &storeLog{}, ReflectorOptions{Backoff: &wait.Backoff{}}), "Backoff: Duration")
+}
+
+// TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, by namespace.
+func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "1"))), watch: watches()}
+		indexer, r := NewNamespaceKeyedIndexerAndReflector(server, &v1.Pod{}, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.RunWithContext(ctx)
+		}()
+		synctest.Wait()
+		found, err := indexer.ByIndex(NamespaceIndex, "ns")
+		require.NoError(t, err)
+		assert.Len(t, found, 1)
+		cancel()
+		<-done
+	})
+}
+
+// TestNamesOfInformersReflectors: the name tells what is reflected, by the resource where the informer knows it, and where it
+// was started. Errors such as that of a very short watch have nothing else.
+func TestNamesOfInformersReflectors(t *testing.T) {
+	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+	widgets := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})
+	config := func() *Config {
+		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}}
+	}
+	for name, tc := range map[string]struct {
+		want string
+		run  Controller
+	}{
+		"by resource":        {"pods.v1", informerOf(&fakeServer{}, WithIdentifier(pods, nil), WithObjectDescription("d"))},
+		"by resource, group": {"widgets.v2.g.example", informerOf(&fakeServer{}, WithIdentifier(widgets, nil))},
+		"by description":     {"d", informerOf(&fakeServer{}, WithObjectDescription("d"))},
+		"by type":            {"*v1.Pod", informerOf(&fakeServer{})},
+		"controller":         {"*v1.Pod", New(config())},
+		"simple informer": {"pods.v1", func() Controller {
+			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}, Identifier: pods})
+			return c
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			var c *controller
+			if shared, ok := tc.run.(*sharedIndexInformer); ok {
+				shared.RunWithContext(ctx)
+				c = shared.life.controller
+			} else {
+				c = tc.run.(*controller)
+				c.RunWithContext(ctx)
+			}
+			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_test\.go:\d+\)$`, c.mu.reflector.name)
+		})
+	}
+}
