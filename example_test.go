@@ -1,0 +1,204 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+)
+
+// newConfigMap returns a ConfigMap for the examples.
+func newConfigMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Data:       map[string]string{"value": value},
+	}
+}
+
+// runInformer runs an informer until the function that it returns is called.
+func runInformer(informer cache.SharedIndexInformer) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { informer.RunWithContext(ctx) })
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// A handler that only wants the newest state of each object, however many versions it misses while it is busy.
+func ExampleDeliver() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	busy, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	seen := make(chan string, 100)
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) {
+			once.Do(func() { close(busy) })
+			<-release
+		},
+		UpdateFunc: func(old, current any) {
+			seen <- old.(*corev1.ConfigMap).Data["value"] + " -> " + current.(*corev1.ConfigMap).Data["value"]
+		},
+	}
+	if _, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "newest", Overflow: cache.Coalesce})); err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+
+	<-busy // in its first call, and meanwhile the object changes three times
+	var last string
+	for _, value := range []string{"2", "3", "4"} {
+		server.Update(newConfigMap("a", value))
+		last = fmt.Sprint(server.ResourceVersion())
+	}
+	if err := cache.WaitForVersion(ctx, informer, last); err != nil {
+		fmt.Println(err)
+	}
+	close(release)
+	fmt.Println(<-seen)
+	// Output: 1 -> 4
+}
+
+// A snapshot is a store at one moment, whatever is written later.
+func ExampleSnapshotOf() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "old"))
+
+	snapshot, err := cache.SnapshotOf(store)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer snapshot.Close()
+	_ = store.Update(newConfigMap("a", "new"))
+	_ = store.Add(newConfigMap("b", "new"))
+
+	obj, _ := snapshot.Get("default/a")
+	fmt.Println(snapshot.Len(), obj.(*corev1.ConfigMap).Data["value"])
+	fmt.Println(len(store.List()))
+	// Output:
+	// 1 old
+	// 2
+}
+
+// What an informer is doing, and what is wrong with it.
+func ExampleStatusOf() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	status, _ := cache.StatusOf(informer)
+	fmt.Println(status.Phase)
+
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	status, _ = cache.StatusOf(informer)
+	fmt.Println(status.Objects, status.LastError)
+	// Output:
+	// new
+	// 1 <nil>
+}
+
+// An error of WaitForSync says why, and errors.As and its kin look into it.
+func ExampleWaitForSync() {
+	server := cachetest.New()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it"))
+	server.FailNext(cachetest.VerbList, forbidden)
+	informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	failed := make(chan struct{})
+	_ = informer.SetWatchErrorHandler(func(*cache.Reflector, error) { close(failed) }) // instead of the log
+	defer runInformer(informer)()
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		<-failed
+		cancel(errors.New("the program ends"))
+	}()
+	err := cache.WaitForSync(ctx, informer)
+	fmt.Println(apierrors.IsForbidden(err))
+	// Output: true
+}
+
+// A controller that reads its own write: the version that the write returned is in the store when the wait is over.
+func ExampleWaitForVersion() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New()
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+
+	written := server.Create(newConfigMap("a", "mine")).(*corev1.ConfigMap)
+	if err := cache.WaitForVersion(ctx, informer, written.ResourceVersion); err != nil {
+		fmt.Println(err)
+	}
+	obj, exists, _ := informer.GetStore().GetByKey("default/a")
+	fmt.Println(exists, obj.(*corev1.ConfigMap).Data["value"])
+	// Output: true mine
+}
+
+// Informers with options, wherever a constructor is asked for.
+func ExampleInformerFunc() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(
+		cache.WithObjectDescription("configmaps of the team"),
+		cache.WithPageSize(500),
+		cache.WithBackoff(wait.Backoff{Duration: 100 * time.Millisecond, Cap: 5 * time.Second, Factor: 2}),
+	)
+	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	fmt.Println(cache.WaitForSync(ctx, informer), informer.GetStore().ListKeys())
+	// Output: <nil> [default/a]
+}
+
+// A controller that was made with New, and whose process function may fail.
+func ExampleRetryProcess() {
+	attempts, done := 0, make(chan struct{})
+	process := cache.RetryProcess(cache.RetryPolicy{
+		Backoff: wait.Backoff{Duration: time.Millisecond, Factor: 2, Steps: 10},
+	}, func(any, bool) error {
+		if attempts++; attempts < 3 {
+			return errors.New("not yet")
+		}
+		close(done)
+		return nil
+	})
+	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+	controller := cache.New(&cache.Config{
+		Queue:         queue,
+		ListerWatcher: cachetest.New(newConfigMap("a", "1")),
+		ObjectType:    &corev1.ConfigMap{},
+		Process:       process,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { controller.RunWithContext(ctx) })
+	<-done
+	cancel()
+	group.Wait()
+	fmt.Println(attempts, "attempts")
+	// Output: 3 attempts
+}
