@@ -44,8 +44,8 @@ func (p *sharedProcessor) leastRoom() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, listener := range p.mu.tended {
-		if listener.delivery.Overflow == Block {
-			least = min(least, listener.delivery.Max-listener.behind())
+		if listener.overflow == block {
+			least = min(least, listener.max-listener.behind())
 		}
 	}
 	return least
@@ -66,12 +66,12 @@ func (p *sharedProcessor) disconnectLocked(listener *processorListener, behind i
 	listener.fault.Store(true)
 	p.removeLocked(listener)
 	err := fmt.Errorf("%w: %s: %d notifications are waiting, the most are %d",
-		ErrDisconnected, listener.delivery.Name, behind, listener.delivery.Max)
+		errDisconnected, listener.name, behind, listener.max)
 	p.running.Go(func() {
 		defer utilruntime.HandleCrashWithLogger(listener.logger)
 		listener.logger.Info("Warning: event handler removed", "err", err)
-		if listener.delivery.OnDisconnect != nil {
-			listener.delivery.OnDisconnect(err)
+		if listener.dropped != nil {
+			listener.dropped(err)
 		}
 	})
 }

@@ -15,7 +15,7 @@ func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		handler, release := stuck("b")
 		defer close(release)
-		p.add(newTestListener(t, p, Deliver(handler, Delivery{Overflow: Block, Max: 4})), newSnapshot(nil))
+		p.add(newTestListener(t, p, handler, listenerOptions{overflow: block, max: 4}), newSnapshot(nil))
 		onTheWay := 3
 		room, freed := p.room(func() int {
 			for ; onTheWay > 0; onTheWay-- {

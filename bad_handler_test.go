@@ -15,24 +15,24 @@ import (
 )
 
 // misbehaviour is what a handler does in each call, given its own handle once that is known.
-type misbehaviour func(e *exact, self func() *processorListener)
+type misbehaviour func(e *exact, self func() registration)
 
 var misbehaviours = map[string]misbehaviour{
-	"panics":                 func(*exact, func() *processorListener) { panic("cannot take it") },
-	"panics with nil":        func(*exact, func() *processorListener) { panic(nil) },
-	"ends its goroutine":     func(*exact, func() *processorListener) { runtime.Goexit() },
-	"removes itself":         func(e *exact, self func() *processorListener) { _ = e.informer.RemoveEventHandler(self()) },
-	"adds another":           func(e *exact, _ func() *processorListener) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
-	"waits for its removal":  func(_ *exact, self func() *processorListener) { <-self().closing },
-	"waits for the informer": func(e *exact, _ func() *processorListener) { time.Sleep(time.Hour) },
+	"panics":                 func(*exact, func() registration) { panic("cannot take it") },
+	"panics with nil":        func(*exact, func() registration) { panic(nil) },
+	"ends its goroutine":     func(*exact, func() registration) { runtime.Goexit() },
+	"removes itself":         func(e *exact, self func() registration) { _ = e.informer.RemoveEventHandler(self()) },
+	"adds another":           func(e *exact, _ func() registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
+	"waits for its removal":  func(_ *exact, self func() registration) { <-self().listener.closing },
+	"waits for the informer": func(e *exact, _ func() registration) { time.Sleep(time.Hour) },
 	"reads the informer":     readEverything,
-	"removes itself and ends": func(e *exact, self func() *processorListener) {
+	"removes itself and ends": func(e *exact, self func() registration) {
 		_ = e.informer.RemoveEventHandler(self())
 		runtime.Goexit()
 	},
 }
 
-func readEverything(e *exact, self func() *processorListener) {
+func readEverything(e *exact, self func() registration) {
 	e.informer.GetStore().List()
 	e.informer.HasSynced()
 	e.informer.LastSyncResourceVersion()
@@ -51,8 +51,8 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					good := newMirror()
 					e.addNow(good, Delivery{})
 					known := make(chan struct{})
-					var handle *processorListener
-					self := func() *processorListener { <-known; return handle }
+					var handle registration
+					self := func() registration { <-known; return handle }
 					handle = e.addNow(&journal{on: func(string) { behave(e, self) }}, delivery)
 					close(known)
 					for _, name := range []string{"b", "c", "d"} {

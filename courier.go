@@ -419,7 +419,7 @@ func (l *courier) countPassedLocked() {
 	if !l.listener.coalesces() && s.next > s.settled {
 		l.mu.passed += int64(s.next - s.settled)
 		l.mu.counted += int64(s.boundedSince(s.settled))
-		if l.listener.delivery.Overflow == Block {
+		if l.listener.overflow == block {
 			l.listener.processor.madeRoom()
 		}
 	}
@@ -449,6 +449,28 @@ func (l *courier) call(now int64) (lasts time.Duration, backlog int64) {
 		lasts = time.Duration(now - l.mu.current.since)
 	}
 	return lasts, l.backlogLocked()
+}
+
+// addFigures adds what is known of the courier's calls. Those of several couriers do not add up but for what coalesces: each
+// of them looks at every notification.
+func (l *courier) addFigures(all *figures, now int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all.working = all.working || l.mu.state == courierAtWork
+	if work := l.mu.current; work.calling {
+		all.calling = max(all.calling, time.Duration(now-work.since))
+		all.oldest = max(all.oldest, time.Duration(now-work.at))
+	}
+	if l.listener.coalesces() {
+		all.pending += int(l.backlogLocked())
+	} else {
+		all.pending = max(all.pending, int(l.backlogLocked()))
+	}
+	all.coalesced += l.mu.coalesced
+	if l.mu.pending != nil {
+		all.coalesced += l.mu.pending.merged
+	}
+	all.times.merge(&l.mu.times)
 }
 
 // checkSynced finds out whether the initial list is through.

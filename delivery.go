@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -83,7 +84,7 @@ const maxParallel = 1024
 const defaultMax = 1024
 
 // ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was behind.
-var ErrDisconnected = errors.New("event handler disconnected")
+var ErrDisconnected = errDisconnected
 
 var errBadDelivery = errors.New("invalid Delivery")
 
@@ -101,15 +102,15 @@ type deliveredHandler struct {
 	delivery Delivery
 }
 
-// unwrapDelivery returns a handler without Deliver's wrapper, and the delivery with defaults.
-func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, Delivery, error) {
+// unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served.
+func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, listenerOptions, error) {
 	var delivery Delivery
 	name := nameForHandler(handler)
 	if wrapped, ok := handler.(deliveredHandler); ok {
 		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
 	}
 	if handler == nil {
-		return nil, delivery, errNilHandler
+		return nil, listenerOptions{}, errNilHandler
 	}
 	var bad faults
 	delivery.check(&bad)
@@ -118,14 +119,21 @@ func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, Deliver
 			"instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
 	}
 	if err := bad.as(errBadDelivery); err != nil {
-		return nil, delivery, fmt.Errorf("handler %s: %w", name, err)
+		return nil, listenerOptions{}, fmt.Errorf("handler %s: %w", name, err)
 	}
 	delivery.Name = name
-	if delivery.Max == 0 {
-		delivery.Max = defaultMax
+	return handler, delivery.options(), nil
+}
+
+// options translates a Delivery that makes sense.
+func (d Delivery) options() listenerOptions {
+	return listenerOptions{
+		name:         d.Name,
+		overflow:     [...]overflow{Lossless: lossless, Block: block, Coalesce: coalesce, Disconnect: disconnect}[d.Overflow],
+		max:          cmp.Or(d.Max, defaultMax),
+		parallel:     d.Parallel,
+		onDisconnect: d.OnDisconnect,
 	}
-	delivery.Parallel = max(1, delivery.Parallel)
-	return handler, delivery, nil
 }
 
 // check notes the fields that say nothing that can be had.

@@ -6,6 +6,7 @@ package cache
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -52,6 +53,17 @@ func TestDeliveryIsRefused(t *testing.T) {
 			assert.Zero(t, informer.(*sharedIndexInformer).EventHandlerCount())
 		})
 	}
+}
+
+// TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more often.
+func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
+	informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
+	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&journal{}, Delivery{Max: -1}), time.Minute)
+	require.ErrorIs(t, err, errBadDelivery)
+	assert.Equal(t, time.Hour, informer.life.resyncCheckPeriod)
+	_, err = informer.AddEventHandlerWithResyncPeriod(&journal{}, time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, time.Minute, informer.life.resyncCheckPeriod)
 }
 
 // TestDeliveryIsTaken: what is at the bounds, and a filter that is delivered, is no fault.

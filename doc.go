@@ -69,8 +69,8 @@
 //	    │
 //	eventlog.Log ──────── internal/eventlog: small segments, garbage as soon as the last cursor has left them
 //	    │
-//	courier ───────────── courier.go: a cursor in the log, and one line of calls. A handler's registration is its
-//	    │                 processorListener, with one courier or, if it asked for parallel calls, several
+//	courier ───────────── courier.go: a cursor in the log, and one line of calls. A handler is a processorListener
+//	    │                 (listener.go), with one courier or, if it asked for parallel calls, several
 //	    │
 //	worker ────────────── workers.go: the goroutine that calls handlers, one courier after the other; a call that blocks
 //	    │                 keeps no other courier waiting, because the next worker is on its way by then

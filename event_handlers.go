@@ -39,26 +39,31 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	if s.life.phase == phaseStopped {
 		return nil, fmt.Errorf("handler %s was not added to shared informer because %w", nameForHandler(handler), errAlreadyStopped)
 	}
-	logger := ptr.Deref(options.Logger, klog.Background())
-	requested := s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
-	listener, err := newProcessorListener(s.processor, listenerConfig{
-		logger:       logger,
-		handler:      handler,
-		clock:        s.clock,
-		requested:    requested,
-		resyncPeriod: effectiveResyncPeriod(logger, requested, s.life.resyncCheckPeriod),
-	})
+	listener, err := s.newListenerLocked(handler, options)
 	if err != nil {
 		return nil, err
 	}
 	if s.life.phase == phaseNew {
 		s.processor.add(listener, &snapshot{})
-		return listener, nil
+		return registration{listener}, nil
 	}
 	s.pipeline.delivery.Lock()
 	defer s.pipeline.delivery.Unlock()
 	s.processor.add(listener, storedSnapshot(s.store.Snapshot()))
-	return listener, nil
+	return registration{listener}, nil
+}
+
+// newListenerLocked translates what the user wants of a handler. A handler that is refused has changed nothing.
+func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, options HandlerOptions) (*processorListener, error) {
+	handler, served, err := unwrapDelivery(handler)
+	if err != nil {
+		return nil, err
+	}
+	served.logger = ptr.Deref(options.Logger, klog.Background())
+	warnOfTypedNil(served.logger, handler)
+	served.resync = s.resyncPeriodLocked(served.logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
+	served.check = s.life.resyncCheckPeriod
+	return newProcessorListener(s.processor, handler, served), nil
 }
 
 // resyncPeriodLocked fits a requested period into what the informer can do. Before the start the informer checks as often
@@ -84,28 +89,15 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 	return requested
 }
 
-// effectiveResyncPeriod is how often a handler is resynced by an informer that checks every check; 0 is never.
-func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
-	switch {
-	case requested == 0:
-		return 0
-	case check == 0:
-		logger.Info("Warning: no resyncs, because the informer does none", "requested", requested)
-		return 0
-	default:
-		return max(requested, check)
-	}
-}
-
 // RemoveEventHandler has the handler called no more, apart from a call that is running; client-go's ShutDownEventHandler
 // waits for that one. Removing twice, or with a handle of another informer, does nothing. It may be called from within the
 // handler. A handle of another type is an error.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
-	listener, ok := handle.(*processorListener)
+	own, ok := handle.(registration)
 	if !ok {
 		return fmt.Errorf("invalid registration handle of type %T", handle)
 	}
-	s.processor.remove(listener)
+	s.processor.remove(own.listener)
 	return nil
 }
 
@@ -114,6 +106,6 @@ func (s *sharedIndexInformer) EventHandlerCount() int { return s.processor.count
 
 // IsRegistered tells whether the handle's handler is registered with this informer.
 func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistration) bool {
-	listener, ok := handle.(*processorListener)
-	return ok && s.processor.has(listener)
+	own, ok := handle.(registration)
+	return ok && s.processor.has(own.listener)
 }

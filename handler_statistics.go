@@ -20,8 +20,6 @@ type MeasuredRegistration interface {
 	Statistics() HandlerStatistics
 }
 
-var _ MeasuredRegistration = (*processorListener)(nil)
-
 // HandlerStatistics is what is known of one handler. Calls that a panic or runtime.Goexit has ended count like others.
 type HandlerStatistics struct {
 	// Name is Delivery.Name, or the name that the handler's code gives.
@@ -54,7 +52,7 @@ type HandlerStatistics struct {
 
 	// Histogram counts the calls that have returned by the time they took: element i those of up to CallTimeBounds()[i],
 	// the last one all others.
-	Histogram [callTimeBuckets]uint64
+	Histogram [7]uint64
 }
 
 // HandlerState is what a handler is doing.
@@ -82,82 +80,39 @@ func (s HandlerState) String() string {
 	return "unknown"
 }
 
-// stuckCall is the age from which a call counts as stuck.
-const stuckCall = time.Second
-
-const callTimeBuckets = 7
-
-var callTimeBounds = [callTimeBuckets - 1]time.Duration{
-	100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second,
-}
-
 // CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, but for the last one, which has
 // none: powers of ten from 100 microseconds to 10 seconds.
 func CallTimeBounds() []time.Duration { return append([]time.Duration(nil), callTimeBounds[:]...) }
 
-// callTimes sums up how long calls took.
-type callTimes struct {
-	calls          uint64
-	total, longest time.Duration
-	histogram      [callTimeBuckets]uint64
+// statisticsOf translates what the fan-out knows of a handler.
+func statisticsOf(listener *processorListener) HandlerStatistics {
+	known := listener.figures()
+	return HandlerStatistics{
+		Name:      listener.name,
+		State:     stateOf(&known),
+		Calling:   known.calling,
+		SyncError: listener.syncError(),
+		Pending:   known.pending,
+		Oldest:    known.oldest,
+		Delivered: known.times.calls,
+		Coalesced: known.coalesced,
+		Busy:      known.times.total,
+		Longest:   known.times.longest,
+		Histogram: known.times.histogram,
+	}
 }
 
-// add counts calls that took that long together. All but one of several count as the quickest: groups are timed together
-// only where calls are quick, so that one that stands out is the one that is counted in its place.
-func (t *callTimes) add(calls int, took time.Duration) {
-	t.calls += uint64(calls)
-	t.total += took
-	t.longest = max(t.longest, took)
-	t.histogram[0] += uint64(calls - 1)
-	bucket := 0
-	for bucket < len(callTimeBounds) && took > callTimeBounds[bucket] {
-		bucket++
-	}
-	t.histogram[bucket]++
-}
-
-// Statistics implements MeasuredRegistration.
-func (l *processorListener) Statistics() HandlerStatistics {
-	all := HandlerStatistics{Name: l.delivery.Name, SyncError: l.syncError()}
-	now := l.processor.now()
-	for _, c := range l.couriers {
-		c.addStatistics(&all, now)
-	}
+func stateOf(known *figures) HandlerState {
 	switch {
-	case l.fault.Load():
-		all.State = HandlerDisconnected
-	case l.closed.Load():
-		all.State = HandlerRemoved
-	case all.Calling >= stuckCall:
-		all.State = HandlerStuck
-	}
-	return all
-}
-
-func (l *courier) addStatistics(all *HandlerStatistics, now int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.state == courierAtWork {
-		all.State = HandlerRunning
-	}
-	if work := l.mu.current; work.calling {
-		all.Calling = max(all.Calling, time.Duration(now-work.since))
-		all.Oldest = max(all.Oldest, time.Duration(now-work.at))
-	}
-	if l.listener.coalesces() {
-		all.Pending += int(l.backlogLocked())
-	} else {
-		all.Pending = max(all.Pending, int(l.backlogLocked()))
-	}
-	all.Coalesced += l.mu.coalesced
-	if l.mu.pending != nil {
-		all.Coalesced += l.mu.pending.merged
-	}
-	times := &l.mu.times
-	all.Delivered += times.calls
-	all.Busy += times.total
-	all.Longest = max(all.Longest, times.longest)
-	for i, n := range times.histogram {
-		all.Histogram[i] += n
+	case known.disconnected:
+		return HandlerDisconnected
+	case known.removed:
+		return HandlerRemoved
+	case known.stuck:
+		return HandlerStuck
+	case known.working:
+		return HandlerRunning
+	default:
+		return HandlerIdle
 	}
 }

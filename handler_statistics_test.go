@@ -52,7 +52,7 @@ func TestStatistics(t *testing.T) {
 		assert.Equal(t, uint64(4), done.Delivered)
 		assert.Equal(t, stuckCall+3*took, done.Busy)
 		assert.Equal(t, stuckCall+took, done.Longest)
-		assert.Equal(t, [callTimeBuckets]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
+		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
 		require.NoError(t, e.informer.RemoveEventHandler(handle))
 		assert.Equal(t, HandlerRemoved, handle.Statistics().State)
 	})
@@ -77,16 +77,8 @@ func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	})
 }
 
-func TestCallTimes(t *testing.T) {
-	var times callTimes
-	times.add(1, time.Microsecond)
-	times.add(32, 80*time.Microsecond)
-	times.add(10, 5*time.Millisecond) // one of the quick calls was not
-	times.add(1, time.Hour)
-	assert.Equal(t, [callTimeBuckets]uint64{0: 1 + 32 + 9, 2: 1, 6: 1}, times.histogram)
-	assert.Equal(t, uint64(44), times.calls)
-	assert.Equal(t, time.Hour, times.longest)
-	assert.Len(t, CallTimeBounds(), callTimeBuckets-1)
+func TestCallTimeBounds(t *testing.T) {
+	assert.Len(t, CallTimeBounds(), len(HandlerStatistics{}.Histogram)-1)
 }
 
 func TestHandlerStateNames(t *testing.T) {

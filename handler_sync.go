@@ -22,18 +22,13 @@ func (c registrationSynced) Name() string {
 
 func (c registrationSynced) Done() <-chan struct{} { return c.synced }
 
-// HasSynced reports whether the informer has synced and the handler has returned from the Adds of its initial list.
-func (l *processorListener) HasSynced() bool { return IsDone(l.HasSyncedChecker()) }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (l *processorListener) HasSyncedChecker() DoneChecker {
-	return registrationSynced{l.processor.upstream, l.delivery.Name, l.synced}
+// syncedChecker returns what says whether the informer has synced and the handler has returned from the Adds of its initial
+// list.
+func (l *processorListener) syncedChecker() DoneChecker {
+	return registrationSynced{l.processor.upstream, l.name, l.synced}
 }
 
-var (
-	errNeverSyncs      = errors.New("an event handler will never count as synced")
-	errRemovedUnsynced = errors.New("it was removed, or its informer stopped, before it had heard all of its initial list")
-)
+var errRemovedUnsynced = errors.New("it was removed, or its informer stopped, before it had heard all of its initial list")
 
 // syncFailure is why a registration will never count as synced.
 type syncFailure struct{ reason error }
@@ -66,20 +61,6 @@ func (l *processorListener) neverSyncs() <-chan struct{} {
 		}
 	}
 	return l.hopeless
-}
-
-// whyUnsynced says what keeps the registration from being synced.
-func (l *processorListener) whyUnsynced() error {
-	name := l.HasSyncedChecker().Name()
-	if err := l.syncError(); err != nil {
-		return fmt.Errorf("%s has not synced, and never will: %w", name, err)
-	}
-	known := l.Statistics()
-	if known.Pending == 0 {
-		return fmt.Errorf("%s has not synced (it waits for the informer)", name)
-	}
-	return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
-		name, known.State, known.Pending, known.Calling.Round(time.Millisecond))
 }
 
 // lostCall is a call of an initial list that did not return.
@@ -122,6 +103,6 @@ func (l *processorListener) failSync(reason error) {
 	first := l.failSyncLocked(reason)
 	l.processor.mu.Unlock()
 	if first {
-		l.logger.Error(reason, "An event handler will never count as synced", "handler", l.delivery.Name)
+		l.logger.Error(reason, "An event handler will never count as synced", "handler", l.name)
 	}
 }

@@ -70,8 +70,7 @@ func runAndStop(t *testing.T, keep func(*sharedIndexInformer, ResourceEventHandl
 func TestRemovedHandlerIsNotKept(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		release := make(chan struct{})
-		stuck := newTestListener(t, p, &journal{on: func(string) { <-release }})
-		stuck.resync.init(time.Second, time.Second, time.Now())
+		stuck := newTestListener(t, p, &journal{on: func(string) { <-release }}, listenerOptions{resync: time.Second, check: time.Second})
 		p.add(stuck, newSnapshot(nil))
 		distributeUpdate(p)
 		handler, listener := addToBeRemoved(t, p)

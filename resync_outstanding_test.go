@@ -32,6 +32,15 @@ var everyDelivery = map[string]Delivery{
 	"disconnect":        {Overflow: Disconnect, Max: 1000},
 }
 
+var everyOverflow = map[string]listenerOptions{
+	"lossless":          {},
+	"lossless parallel": {parallel: 3},
+	"block":             {overflow: block, max: 1000},
+	"coalesce":          {overflow: coalesce},
+	"coalesce parallel": {overflow: coalesce, parallel: 3},
+	"disconnect":        {overflow: disconnect, max: 1000},
+}
+
 // TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot open for it, and when it goes
 // on it hears of all objects once more.
 func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
@@ -104,11 +113,11 @@ func TestLogKeepsNoResyncForStuckHandlers(t *testing.T) {
 // TestSkippedResyncLosesNothing: of each object that the store has when a handler is due for a resync, the handler hears
 // after that, and in that state or a later one, whatever else happens and however slow it is.
 func TestSkippedResyncLosesNothing(t *testing.T) {
-	for name, delivery := range everyDelivery {
+	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				schedule := rapid.SliceOfN(rapid.Custom(drawResyncStep), 1, 40).Draw(rt, "schedule")
-				if fault := playResyncs(t, delivery, schedule); fault != nil {
+				if fault := playResyncs(t, options, schedule); fault != nil {
 					rt.Fatal(fault)
 				}
 			})
@@ -119,10 +128,10 @@ func TestSkippedResyncLosesNothing(t *testing.T) {
 // TestUpdateThatWasMissedIsInTheNextResync: the second handler has the resync of second 2 to hear, takes no part at second 3, so
 // that an update without news passes it by, and is due again at second 4.
 func TestUpdateThatWasMissedIsInTheNextResync(t *testing.T) {
-	for name, delivery := range everyDelivery {
+	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
 			schedule := []resyncStep{{"put", "a"}, {op: "tick"}, {op: "tick"}, {op: "tick"}, {"rewrite", "a"}, {op: "tick"}}
-			assert.NoError(t, playResyncs(t, delivery, schedule))
+			assert.NoError(t, playResyncs(t, options, schedule))
 		})
 	}
 }
@@ -183,13 +192,13 @@ type resyncModel struct {
 	fault     error
 }
 
-func playResyncs(t *testing.T, delivery Delivery, schedule []resyncStep) (fault error) {
+func playResyncs(t *testing.T, options listenerOptions, schedule []resyncStep) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &resyncModel{processor: newSharedProcessor(clock.RealClock{}), objects: map[string]*corev1.Pod{}}
 		for _, period := range []time.Duration{time.Second, 2 * time.Second} {
 			handler := &tollHandler{tokens: make(chan struct{})}
-			listener := newTestListener(t, m.processor, Deliver(handler, delivery))
-			listener.resync.init(period, period, time.Now())
+			options.resync, options.check = period, period
+			listener := newTestListener(t, m.processor, handler, options)
 			m.processor.add(listener, newSnapshot(nil))
 			m.handlers, m.listeners = append(m.handlers, handler), append(m.listeners, listener)
 		}

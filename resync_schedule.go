@@ -44,3 +44,16 @@ func (r *resyncSchedule) fit(logger klog.Logger, check time.Duration) {
 	defer r.mu.Unlock()
 	r.mu.period = effectiveResyncPeriod(logger, r.requested, check)
 }
+
+// effectiveResyncPeriod is how often a handler is resynced by an informer that checks every check; 0 is never.
+func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
+	switch {
+	case requested == 0:
+		return 0
+	case check == 0:
+		logger.Info("Warning: no resyncs, because the informer does none", "requested", requested)
+		return 0
+	default:
+		return max(requested, check)
+	}
+}

@@ -37,9 +37,9 @@ type sharedProcessor struct {
 	running  sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
 
 	end      atomic.Int64                  // calls that all changes so far stand for; written under mu
-	bounded  atomic.Int64                  // how many of these count against Delivery.Max; written under mu
+	bounded  atomic.Int64                  // how many of these are bounded; written under mu
 	syncedAt atomic.Int64                  // the end of the initial list; unknownPosition before it is distributed
-	blockers atomic.Int64                  // listeners with Block
+	blockers atomic.Int64                  // listeners that block
 	freed    atomic.Pointer[chan struct{}] // closed by madeRoom; nil: nobody waits for room
 
 	mu struct {
@@ -50,7 +50,7 @@ type sharedProcessor struct {
 		workers     workers
 		listeners   map[*processorListener]struct{}
 		leaving     map[*processorListener]struct{} // removed, with a call that has not returned
-		tended      []*processorListener            // those of listeners that are not Lossless
+		tended      []*processorListener            // those of listeners that are not lossless
 		round       resyncRound                     // the last look at who is due for a resync
 		couriers    uint64                          // how many there were so far
 		looked      int64                           // when it was looked for stuck handlers last
@@ -103,7 +103,7 @@ func (p *sharedProcessor) nameLeaving() {
 	p.mu.Unlock()
 	for _, listener := range leaving {
 		listener.logger.Info("Warning: the informer has stopped, and Run waits until a call of an event handler returns",
-			"handler", listener.delivery.Name, "call", listener.longestCall(now))
+			"handler", listener.name, "call", listener.longestCall(now))
 	}
 	if len(leaving) == 0 {
 		klog.Background().Info("Warning: the informer has stopped, and Run waits until an OnDisconnect function returns")
@@ -122,10 +122,10 @@ func (p *sharedProcessor) add(listener *processorListener, known *snapshot) {
 	}
 	p.mu.listeners[listener] = struct{}{}
 	known.keyed = listener.needsKeys()
-	if listener.delivery.Overflow != Lossless {
+	if listener.overflow != lossless {
 		p.mu.tended = append(p.mu.tended, listener)
 	}
-	if listener.delivery.Overflow == Block {
+	if listener.overflow == block {
 		p.blockers.Add(1)
 	}
 	listener.joinedAt = p.end.Load()
@@ -158,7 +158,7 @@ func (p *sharedProcessor) removeLocked(listener *processorListener) {
 	}
 	delete(p.mu.listeners, listener)
 	p.mu.tended = slices.DeleteFunc(p.mu.tended, func(other *processorListener) bool { return other == listener })
-	if listener.delivery.Overflow == Block {
+	if listener.overflow == block {
 		p.blockers.Add(-1)
 		defer p.madeRoom()
 	}
@@ -291,11 +291,11 @@ func (p *sharedProcessor) advanceLocked(changes []change) {
 // tendLocked looks after the listeners that must not let everything pile up in the log.
 func (p *sharedProcessor) tendLocked() {
 	for i := len(p.mu.tended) - 1; i >= 0; i-- {
-		switch listener := p.mu.tended[i]; listener.delivery.Overflow {
-		case Coalesce:
+		switch listener := p.mu.tended[i]; listener.overflow {
+		case coalesce:
 			listener.foldBehind()
-		case Disconnect:
-			if behind := listener.behind(); behind > listener.delivery.Max {
+		case disconnect:
+			if behind := listener.behind(); behind > listener.max {
 				p.disconnectLocked(listener, behind)
 			}
 		}

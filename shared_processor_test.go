@@ -30,10 +30,14 @@ type neverSynced struct{}
 func (neverSynced) Name() string          { return "upstream" }
 func (neverSynced) Done() <-chan struct{} { return nil }
 
-func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHandler) *processorListener {
-	listener, err := newProcessorListener(p, listenerConfig{logger: klog.Background(), handler: handler, clock: clock.RealClock{}})
-	require.NoError(t, err)
-	return listener
+// newTestListener makes a listener, with options if any are given.
+func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHandler, options ...listenerOptions) *processorListener {
+	var o listenerOptions
+	if len(options) > 0 {
+		o = options[0]
+	}
+	o.name, o.logger = t.Name(), klog.Background()
+	return newProcessorListener(p, handler, o)
 }
 
 // inProcessorBubble runs test with a processor inside a synctest bubble, and stops it in the end.
@@ -71,7 +75,7 @@ func TestIdleHandlersKeepNoObject(t *testing.T) {
 		for range 4 {
 			p.add(newTestListener(t, p, nothing), newSnapshot(nil))
 		}
-		p.add(newTestListener(t, p, Deliver(nothing, Delivery{Overflow: Coalesce, Parallel: 3})), newSnapshot(nil))
+		p.add(newTestListener(t, p, nothing, listenerOptions{overflow: coalesce, parallel: 3}), newSnapshot(nil))
 		var objects [][2]weak.Pointer[corev1.Pod]
 		for range 100 {
 			objects = append(objects, distributeUpdate(p))
@@ -84,16 +88,16 @@ func TestIdleHandlersKeepNoObject(t *testing.T) {
 
 func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 	for name, test := range map[string]struct {
-		delivery Delivery
-		pending  int // how many updates stay alive, of 1000
+		options listenerOptions
+		pending int // how many updates stay alive, of 1000
 	}{
-		"lossless": {Delivery{}, 1000},
-		"coalesce": {Delivery{Overflow: Coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, what is not read
+		"lossless": {listenerOptions{}, 1000},
+		"coalesce": {listenerOptions{overflow: coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, what is not read
 	} {
 		t.Run(name, func(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 				release := make(chan struct{})
-				stuck := newTestListener(t, p, Deliver(ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}, test.delivery))
+				stuck := newTestListener(t, p, ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}, test.options)
 				p.add(stuck, newSnapshot(nil))
 				p.add(newTestListener(t, p, nothing), newSnapshot(nil))
 				var objects [][2]weak.Pointer[corev1.Pod]
@@ -105,7 +109,7 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 				}
 				synctest.Wait()
 				assert.LessOrEqual(t, countAlive(objects), test.pending)
-				if test.delivery.Overflow == Lossless {
+				if test.options.overflow == lossless {
 					for range 500 {
 						release <- struct{}{}
 					}
@@ -178,8 +182,7 @@ func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
 func TestParkedHandlersIgnoreResyncsThatAreNotForThem(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		due, other := &journal{}, &journal{}
-		listener := newTestListener(t, p, due)
-		listener.resync.init(time.Second, time.Second, time.Now())
+		listener := newTestListener(t, p, due, listenerOptions{resync: time.Second, check: time.Second})
 		p.add(listener, newSnapshot(nil))
 		p.add(newTestListener(t, p, other), newSnapshot(nil))
 		bulk := func() []change {
@@ -208,8 +211,7 @@ func TestResyncIsForWhoWasDueWhenItCame(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		release := make(chan struct{})
 		seen := &journal{on: func(string) { <-release }}
-		listener := newTestListener(t, p, seen)
-		listener.resync.init(time.Minute, time.Minute, time.Now())
+		listener := newTestListener(t, p, seen, listenerOptions{resync: time.Minute, check: time.Minute})
 		p.add(listener, newSnapshot(nil))
 		distributeUpdate(p)
 		time.Sleep(time.Minute)
@@ -228,7 +230,7 @@ func TestAddToAStoppedProcessor(t *testing.T) {
 		p.stop()
 		listener := newTestListener(t, p, nothing)
 		p.add(listener, newSnapshot(nil))
-		<-listener.ShutdownChan()
+		<-listener.finished
 		p.distribute([]change{{kind: changeAdd, new: pod("a", "1")}})
 		assert.Zero(t, p.count())
 	})

@@ -33,8 +33,8 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 						runtime.Gosched()
 					}
 				}}
-				delivery := Delivery{Overflow: Block, Max: 1 + random.IntN(3), Parallel: 1 + random.IntN(2)}
-				p.add(newTestListener(t, p, Deliver(handler, delivery)), newSnapshot(nil))
+				options := listenerOptions{overflow: block, max: 1 + random.IntN(3), parallel: 1 + random.IntN(2)}
+				p.add(newTestListener(t, p, handler, options), newSnapshot(nil))
 			}
 			done := make(chan struct{})
 			go func() {

@@ -81,14 +81,11 @@ type unruly struct {
 // join adds a misfit that first hears of all objects that there are.
 func (u *unruly) join() {
 	h := &misfit{release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
-	delivery := Delivery{Parallel: 1 + u.random.IntN(3)}
+	options := listenerOptions{parallel: 1 + u.random.IntN(3), max: 1 << 20}
 	if u.random.IntN(3) == 0 {
-		delivery.Overflow = Overflow(u.random.IntN(4))
+		options.overflow = overflow(u.random.IntN(4))
 	}
-	if delivery.Overflow == Block || delivery.Overflow == Disconnect {
-		delivery.Max = 1 << 20
-	}
-	h.listener = newTestListener(u, u.processor, Deliver(h, delivery))
+	h.listener = newTestListener(u, u.processor, h, options)
 	var known []any
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if obj := u.state[name]; obj != nil {
@@ -183,24 +180,24 @@ func (u *unruly) settle() {
 func (u *unruly) judge(h *misfit) {
 	couriers := len(h.listener.couriers)
 	if h.gone {
-		assert.Equal(u, h.blocked == 0, isClosed(h.listener.ShutdownChan()), "finished when the last call has returned")
+		assert.Equal(u, h.blocked == 0, isClosed(h.listener.finished), "finished when the last call has returned")
 		return
 	}
-	statistics := h.listener.Statistics()
+	known := h.listener.figures()
 	if h.blocked > 0 {
-		assert.Equal(u, HandlerStuck, statistics.State)
-		assert.Positive(u, statistics.Pending)
+		assert.True(u, known.stuck)
+		assert.Positive(u, known.pending)
 		assert.LessOrEqual(u, h.blocked, couriers)
 		return
 	}
-	assert.Equal(u, HandlerIdle, statistics.State)
-	assert.Zero(u, statistics.Pending)
+	assert.False(u, known.working || known.stuck)
+	assert.Zero(u, known.pending)
 	if h.listener.coalesces() {
 		assert.Equal(u, latest(h.expected), latest(h.heard))
 		return
 	}
-	assert.Equal(u, u.synced && !h.failed, h.listener.HasSynced())
-	assert.EqualValues(u, len(h.expected), statistics.Delivered)
+	assert.Equal(u, u.synced && !h.failed, isClosed(h.listener.synced))
+	assert.EqualValues(u, len(h.expected), known.times.calls)
 	if couriers == 1 {
 		assert.Equal(u, h.expected, h.heard)
 	} else {
@@ -277,7 +274,7 @@ func TestWhoStandsByIsParkedWhileAJoinerBlocks(t *testing.T) {
 		release := make(chan struct{})
 		p.add(newTestListener(t, p, &journal{on: func(string) { <-release }}), newSnapshot([]any{pod("a", "1")}))
 		synctest.Wait()
-		assert.Equal(t, HandlerIdle, through.Statistics().State)
+		assert.False(t, through.figures().working)
 		p.mu.Lock()
 		assert.Equal(t, 1, p.mu.log.Cursors())
 		p.mu.Unlock()

@@ -1,0 +1,60 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import "time"
+
+// stuckCall is the age from which a call counts as stuck.
+const stuckCall = time.Second
+
+const callTimeBuckets = 7
+
+var callTimeBounds = [callTimeBuckets - 1]time.Duration{
+	100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second,
+}
+
+// callTimes sums up how long calls took.
+type callTimes struct {
+	calls          uint64
+	total, longest time.Duration
+	histogram      [callTimeBuckets]uint64
+}
+
+// add counts calls that took that long together. All but one of several count as the quickest: groups are timed together
+// only where calls are quick, so that one that stands out is the one that is counted in its place.
+func (t *callTimes) add(calls int, took time.Duration) {
+	t.calls += uint64(calls)
+	t.total += took
+	t.longest = max(t.longest, took)
+	t.histogram[0] += uint64(calls - 1)
+	bucket := 0
+	for bucket < len(callTimeBounds) && took > callTimeBounds[bucket] {
+		bucket++
+	}
+	t.histogram[bucket]++
+}
+
+// merge counts the calls of another line of calls, too.
+func (t *callTimes) merge(other *callTimes) {
+	t.calls += other.calls
+	t.total += other.total
+	t.longest = max(t.longest, other.longest)
+	for i, n := range other.histogram {
+		t.histogram[i] += n
+	}
+}
+
+// figures are what is known of one handler at one time.
+type figures struct {
+	working      bool // it is being called, or is about to be
+	stuck        bool // it has not returned from a call for long
+	disconnected bool // removed because it was too slow
+	removed      bool // for whatever reason
+
+	calling   time.Duration // how long the running call has lasted, the oldest one of several; 0 if there is none
+	oldest    time.Duration // how long ago the change was distributed that it is about
+	pending   int           // calls that are outstanding
+	coalesced uint64        // changes that will not be delivered because others say what they said
+	times     callTimes     // of the calls that have returned
+}
