@@ -237,5 +237,5 @@ func (c *controller) LastSyncResourceVersion() string {
 	if c.mu.reflector == nil {
 		return ""
 	}
-	return c.mu.reflector.lastSyncResourceVersion()
+	return c.mu.reflector.version()
 }

@@ -187,12 +187,12 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
 		store := &sizesSink{sink: sinkOf(atomicFIFO())}
 		r := newReflector(reflectorOptions{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
-		store.position = r.lastSyncResourceVersion
+		store.position = r.version
 		defer inBackground(t, r)()
 		synctest.Wait()
 		assert.Equal(t, []int{drainLimit, drainLimit, 10}, store.sizes)
 		assert.Equal(t, []string{"1", "256", "512"}, store.before)
-		assert.Equal(t, fmt.Sprint(events), r.lastSyncResourceVersion())
+		assert.Equal(t, fmt.Sprint(events), r.version())
 	})
 }
 

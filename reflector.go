@@ -85,7 +85,7 @@ type queueSink struct {
 func (s queueSink) put(changes []record) []refusedRecord { return s.queue.putBatch(changes) }
 
 func (s queueSink) stage(size int, streamed bool) stage {
-	return newCollectedStage(size, streamed, s.store.Replace)
+	return newStage(size, streamed, s.store.Replace)
 }
 
 func (s queueSink) resync() error { return s.store.Resync() }
@@ -149,7 +149,7 @@ type standIn struct {
 // settings that are exported fields, and the version as of this call. Writing to its fields or running it has no effect on r.
 // It is always called for the same r.
 func (s *standIn) of(r *reflector) *Reflector {
-	version := r.lastSyncResourceVersion()
+	version := r.version()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.reflector == nil {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/klog/v2"
@@ -27,14 +26,13 @@ import (
 //     ListerWatcher is thrown again in the goroutine that runs the reflector.
 //   - Objects never appear in logs or errors, only their types and keys.
 //
-// At most one run or listAndWatch at a time; lastSyncResourceVersion may be called by anyone at any time.
+// At most one run or listAndWatch at a time; version may be called by anyone at any time.
 type reflector struct {
 	reflectorOptions
 
 	lists    ListerWatcherWithContext
 	expects  expectation
 	timeouts watchTimeouts
-	delay    wait.DelayFunc
 	opening  reflectorPhase // how a round begins: streaming or listing; but see begin
 
 	position position
@@ -60,10 +58,10 @@ func newReflector(o reflectorOptions) *reflector {
 		lists:            ToListerWatcherWithContext(o.listerWatcher),
 		expects:          expectationOf(o.expectedType),
 		timeouts:         watchTimeoutsFrom(o.minWatchTimeout),
-		delay:            o.backoff.DelayWithReset(o.clock, backoffReset),
 		opening:          openingPhase(o),
 	}
 	r.expects.namespace = o.namespace
+	r.position.advance(o.reached)
 	r.report.attach(o.clock)
 	return r
 }
@@ -126,9 +124,12 @@ func (r *reflector) listAndWatch(ctx context.Context) error {
 	return result
 }
 
-// lastSyncResourceVersion returns the version that the reflector would watch from now; "" before the first list. The
+// streams reports whether rounds begin with a watch-list.
+func (r *reflector) streams() bool { return r.opening == streaming }
+
+// version returns the version that the reflector would watch from now; "" before the first list. The
 // sink may still be busy with that version.
-func (r *reflector) lastSyncResourceVersion() string {
+func (r *reflector) version() string {
 	return r.position.version()
 }
 

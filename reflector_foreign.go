@@ -15,7 +15,8 @@ type foreignSink struct {
 	ordered bool
 }
 
-func newForeignSink(store ReflectorStore) *foreignSink {
+// newForeignSink returns a sink that calls the store's methods.
+func newForeignSink(store ReflectorStore) sink {
 	s := &foreignSink{store: store}
 	s.bookmarks, _ = store.(ReflectorBookmarkStore)
 	s.versions, _ = store.(ResourceVersionUpdater)
@@ -64,6 +65,11 @@ func (s *foreignSink) resync() error { return s.store.Resync() }
 // room is for one change at a time: after each of them the reflector's position is where the store has come, whatever
 // becomes of the next one, and the reflector may be stopped.
 func (s *foreignSink) room() (int, <-chan struct{}) { return 1, nil }
+
+// newStage returns a stage that gives replace the state in one call.
+func newStage(size int, streamed bool, replace func(items []any, version string) error) stage {
+	return newCollectedStage(size, streamed, replace)
+}
 
 // collectedStage holds a state as received, for a sink that takes it in one call.
 type collectedStage struct {

@@ -48,7 +48,7 @@ func TestForeignStoreHearsWhereTheReflectorIs(t *testing.T) {
 		var at []string
 		ctx, cancel := context.WithCancel(t.Context())
 		store := &storeLog{fail: func(entry string) error {
-			if at = append(at, r.lastSyncResourceVersion()); entry == "add p8@8" {
+			if at = append(at, r.version()); entry == "add p8@8" {
 				cancel()
 			}
 			return nil

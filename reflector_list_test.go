@@ -36,10 +36,10 @@ func TestListPublishesTheCollection(t *testing.T) {
 	server := &fakeServer{list: listOf(podList("7", podAt("a", "1"), podAt("b", "5")))}
 	store := &storeLog{}
 	r := listOnly(server, store)
-	assert.Empty(t, r.lastSyncResourceVersion())
+	assert.Empty(t, r.version())
 	require.ErrorIs(t, r.listAndWatch(t.Context()), errForbidden)
 	assert.Equal(t, []string{"replace 7: a@1 b@5"}, store.entries())
-	assert.Equal(t, "7", r.lastSyncResourceVersion())
+	assert.Equal(t, "7", r.version())
 	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=7"}, server.asked())
 }
 
@@ -257,7 +257,7 @@ func TestListErrors(t *testing.T) {
 	err = r.listAndWatch(t.Context())
 	require.ErrorIs(t, err, full)
 	assert.EqualError(t, err, "unable to sync list result: full")
-	assert.Empty(t, r.lastSyncResourceVersion())
+	assert.Empty(t, r.version())
 }
 
 // TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists again after the backoff.

@@ -119,6 +119,10 @@ type reflectorOptions struct {
 	maxInternalErrorRetry time.Duration
 	// backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet minutes).
 	backoff *wait.Backoff
+	// delay returns how long to wait before the next attempt; nil: as backoff says.
+	delay wait.DelayFunc
+	// reached is the version that the reflector has come to before, as in another run; "": none.
+	reached string
 
 	// decide says what to do about an error after which the reflector would wait, the attempts-th since the last success;
 	// synced tells whether a whole state was ever published. nil: the zero decision. It must not wait.
@@ -157,6 +161,9 @@ func (o reflectorOptions) withDefaults() reflectorOptions {
 	}
 	if o.clock == nil {
 		o.clock = clock.RealClock{}
+	}
+	if o.delay == nil {
+		o.delay = o.backoff.DelayWithReset(o.clock, backoffReset)
 	}
 	if o.logger == nil {
 		background := klog.Background()

@@ -5,14 +5,16 @@ package cache
 
 import (
 	"context"
-	"time"
 
 	"github.com/kinformer/cache/internal/rig"
 )
 
 func init() {
-	rig.NewReflector = func(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) rig.Reflector {
-		return rigReflector{newReflector(optionsFrom(lw, expectedType, store, options))}
+	rig.NewReflector = func(s rig.Settings) rig.Reflector {
+		o := optionsFrom(s.ListerWatcher, s.ExpectedType, s.Store, s.Options)
+		o.pageSize, o.shouldResync, o.maxInternalErrorRetry = s.WatchListPageSize, s.ShouldResync, s.MaxInternalErrorRetryDuration
+		o.delay, o.reached, o.onError = s.Delay, s.ResourceVersion, errorsTo(s.WatchErrorHandler)
+		return rigReflector{newReflector(o)}
 	}
 }
 
@@ -21,17 +23,5 @@ type rigReflector struct{ r *reflector }
 
 func (g rigReflector) ListAndWatch(ctx context.Context) error { return g.r.listAndWatch(ctx) }
 func (g rigReflector) Run(ctx context.Context)                { g.r.run(ctx) }
-func (g rigReflector) LastSyncResourceVersion() string        { return g.r.lastSyncResourceVersion() }
-func (g rigReflector) Name() string                           { return g.r.name }
-func (g rigReflector) TypeDescription() string                { return g.r.typeDescription }
-func (g rigReflector) UsesWatchList() bool                    { return g.r.opening == streaming }
-
-func (g rigReflector) SetShouldResync(should func() bool)         { g.r.shouldResync = should }
-func (g rigReflector) SetWatchListPageSize(size int64)            { g.r.pageSize = size }
-func (g rigReflector) SetMaxInternalErrorRetry(max time.Duration) { g.r.maxInternalErrorRetry = max }
-func (g rigReflector) SetDelay(delay func() time.Duration)        { g.r.delay = delay }
-func (g rigReflector) SetLastSyncResourceVersion(version string)  { g.r.position.advance(version) }
-func (g rigReflector) SetListerWatcher(lw ListerWatcher)          { g.r.lists = ToListerWatcherWithContext(lw) }
-func (g rigReflector) SetWatchErrorHandler(handle WatchErrorHandlerWithContext) {
-	g.r.onError = errorsTo(handle)
-}
+func (g rigReflector) LastSyncResourceVersion() string        { return g.r.version() }
+func (g rigReflector) UsesWatchList() bool                    { return g.r.streams() }

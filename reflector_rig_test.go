@@ -25,16 +25,11 @@ func TestRig(t *testing.T) {
 		var handler handled
 		store := &storeLog{}
 		server := &fakeServer{noStream: true, list: listOf(podList("12")), watch: watches(errRefused, errForbidden)}
-		r := rig.NewReflector(&fakeServer{noStream: true}, &v1.Pod{}, store, ReflectorOptions{Name: "n", ResyncPeriod: time.Second})
-		r.SetListerWatcher(server)
-		r.SetLastSyncResourceVersion("11")
-		r.SetWatchListPageSize(3)
-		r.SetShouldResync(func() bool { asked++; return false })
-		r.SetMaxInternalErrorRetry(time.Minute)
-		r.SetDelay(func() time.Duration { delays++; return 0 })
-		r.SetWatchErrorHandler(handler.handle)
-		assert.Equal(t, "n", r.Name())
-		assert.Equal(t, "*v1.Pod", r.TypeDescription())
+		r := rig.NewReflector(rig.Settings{
+			ListerWatcher: server, ExpectedType: &v1.Pod{}, Store: store, Options: ReflectorOptions{ResyncPeriod: time.Second},
+			WatchListPageSize: 3, ShouldResync: func() bool { asked++; return false }, MaxInternalErrorRetryDuration: time.Minute,
+			Delay: func() time.Duration { delays++; return 0 }, ResourceVersion: "11", WatchErrorHandler: handler.handle,
+		})
 		assert.False(t, r.UsesWatchList())
 
 		require.ErrorIs(t, r.ListAndWatch(t.Context()), errForbidden)

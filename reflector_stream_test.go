@@ -110,12 +110,12 @@ func TestStreamEndMark(t *testing.T) {
 			w.events <- event
 			synctest.Wait()
 			assert.Empty(t, store.entries())
-			assert.Empty(t, r.lastSyncResourceVersion())
+			assert.Empty(t, r.version())
 		}
 		w.events <- endMark("6")
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 6: a@2"}, store.entries())
-		assert.Equal(t, "6", r.lastSyncResourceVersion())
+		assert.Equal(t, "6", r.version())
 	})
 }
 
@@ -200,7 +200,7 @@ func TestStreamBackoff(t *testing.T) {
 	require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 	assert.Equal(t, []string{"stream rv="}, server.asked())
 	clock.Step(time.Second)
-	require.Eventually(t, func() bool { return r.lastSyncResourceVersion() == "9" }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return r.version() == "9" }, patience, time.Millisecond)
 }
 
 // TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep it alive.

@@ -44,7 +44,7 @@ func watchedFor(t *testing.T, change func(*reflectorOptions), answers ...any) (g
 		defer inBackground(t, r)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		got = watched{server.asked(), store.entries(), handler.errors(), r.lastSyncResourceVersion()}
+		got = watched{server.asked(), store.entries(), handler.errors(), r.version()}
 	})
 	return got
 }
@@ -121,11 +121,11 @@ func TestWatchSyntheticEvents(t *testing.T) {
 			w.events <- added("b", "9")
 			w.events <- added("a", "3")
 			synctest.Wait()
-			assert.Equal(t, listVersion, r.lastSyncResourceVersion())
+			assert.Equal(t, listVersion, r.version())
 			w.events <- modified("a", "10")
 			w.events <- added("c", "11")
 			synctest.Wait()
-			assert.Equal(t, "11", r.lastSyncResourceVersion())
+			assert.Equal(t, "11", r.version())
 		})
 		assert.Equal(t, []string{"replace " + listVersion + ":", "add b@9", "add a@3", "update a@10", "version 10", "add c@11", "version 11"}, store.entries())
 	}

@@ -12,37 +12,38 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Reflector is the reflector engine that the informers run. The setters stand for fields that client-go's Reflector
-// has, exported or not, and must be called before ListAndWatch or Run, of which at most one may run at a time.
+// Settings say what a reflector is to be.
+type Settings struct {
+	// ListerWatcher, ExpectedType, Store and Options are the arguments of client-go's NewReflectorWithOptions.
+	ListerWatcher clientgo.ListerWatcher
+	ExpectedType  any
+	Store         clientgo.ReflectorStore
+	Options       clientgo.ReflectorOptions
+
+	// WatchListPageSize, ShouldResync and MaxInternalErrorRetryDuration are exported fields of client-go's Reflector.
+	WatchListPageSize             int64
+	ShouldResync                  func() bool
+	MaxInternalErrorRetryDuration time.Duration
+
+	// Delay, if not nil, takes the place of Options.Backoff.
+	Delay func() time.Duration
+	// ResourceVersion is the version reached so far.
+	ResourceVersion string
+	// WatchErrorHandler is called for errors that end a round of Run; nil: the default one.
+	WatchErrorHandler clientgo.WatchErrorHandlerWithContext
+}
+
+// Reflector is the reflector engine that the informers run. At most one of ListAndWatch and Run may run at a time.
 type Reflector interface {
 	// ListAndWatch runs one round, as client-go's ListAndWatchWithContext.
 	ListAndWatch(ctx context.Context) error
 	// Run runs rounds until ctx ends, as client-go's RunWithContext.
 	Run(ctx context.Context)
-
 	// LastSyncResourceVersion is the version that the next watch would start from. It may be called at any time.
 	LastSyncResourceVersion() string
-	// Name and TypeDescription are as given or as defaulted.
-	Name() string
-	TypeDescription() string
-	// UsesWatchList tells whether rounds begin with a watch-list stream.
+	// UsesWatchList reports whether rounds begin with a watch-list stream.
 	UsesWatchList() bool
-
-	// SetShouldResync stands for the field ShouldResync.
-	SetShouldResync(should func() bool)
-	// SetWatchListPageSize stands for the field WatchListPageSize.
-	SetWatchListPageSize(size int64)
-	// SetMaxInternalErrorRetry stands for the field MaxInternalErrorRetryDuration.
-	SetMaxInternalErrorRetry(max time.Duration)
-	// SetDelay stands for the field delayHandler: the length of each backoff.
-	SetDelay(delay func() time.Duration)
-	// SetLastSyncResourceVersion stands for the method of that name: the version reached so far.
-	SetLastSyncResourceVersion(version string)
-	// SetListerWatcher stands for the field listerWatcher. Whether lists are streamed stays as decided before.
-	SetListerWatcher(lw clientgo.ListerWatcher)
-	// SetWatchErrorHandler stands for the field watchErrorHandler.
-	SetWatchErrorHandler(handle clientgo.WatchErrorHandlerWithContext)
 }
 
 // NewReflector makes a Reflector; the root package's initialization sets it.
-var NewReflector func(lw clientgo.ListerWatcher, expectedType any, store clientgo.ReflectorStore, options clientgo.ReflectorOptions) Reflector
+var NewReflector func(Settings) Reflector

@@ -19,21 +19,13 @@ func New(s engine.Settings) engine.Engine {
 	if s.WatchList != nil && !*s.WatchList {
 		lw = engine.NoStreams{ContextOnly: engine.ContextOnly{ListerWatcherWithContext: clientgo.ToListerWatcherWithContext(lw)}}
 	}
-	r := rig.NewReflector(lw, s.ExpectedType, s.Store, s.Options)
+	r := rig.NewReflector(rig.Settings{
+		ListerWatcher: lw, ExpectedType: s.ExpectedType, Store: s.Store, Options: s.Options,
+		WatchListPageSize: s.WatchListPageSize, ShouldResync: s.ShouldResync, MaxInternalErrorRetryDuration: s.MaxInternalErrorRetryDuration,
+		Delay: s.Delay, ResourceVersion: s.ResourceVersion, WatchErrorHandler: s.WatchErrorHandler,
+	})
 	if s.WatchList != nil && *s.WatchList != r.UsesWatchList() {
 		panic("the engine does not do a watch-list where the settings ask for one")
-	}
-	r.SetWatchListPageSize(s.WatchListPageSize)
-	r.SetShouldResync(s.ShouldResync)
-	r.SetMaxInternalErrorRetry(s.MaxInternalErrorRetryDuration)
-	if s.Delay != nil {
-		r.SetDelay(s.Delay)
-	}
-	if s.ResourceVersion != "" {
-		r.SetLastSyncResourceVersion(s.ResourceVersion)
-	}
-	if s.WatchErrorHandler != nil {
-		r.SetWatchErrorHandler(s.WatchErrorHandler)
 	}
 	return r
 }
