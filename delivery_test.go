@@ -169,7 +169,7 @@ func TestDisconnect(t *testing.T) {
 		}})
 		e.change("b", 3)
 		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
-		e.change("c", 2)
+		e.change("c", 1)
 		require.Len(t, reported, 1)
 		assert.ErrorIs(t, reported[0], ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
