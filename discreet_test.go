@@ -250,7 +250,7 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 		"foreign store": func(t *testing.T) []error {
 			synctest.Test(t, func(t *testing.T) {
 				server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(sent(event))}
-				stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(keylessStore{}), resyncPeriod: time.Second}))
+				stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(keylessStore{}), resyncPeriod: time.Second}).run)
 				time.Sleep(3 * time.Second)
 				stop()
 			})
@@ -259,7 +259,7 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 		"foreign store, stream": func(t *testing.T) []error {
 			synctest.Test(t, func(t *testing.T) {
 				server := &fakeServer{watch: watches(sent(watch.Event{Type: watch.Added, Object: hidden}, endMark("7")))}
-				stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(keylessStore{}), resyncPeriod: time.Second}))
+				stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(keylessStore{}), resyncPeriod: time.Second}).run)
 				time.Sleep(3 * time.Second)
 				stop()
 			})

@@ -5,7 +5,6 @@ package cache
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,38 +87,6 @@ func TestHandlerStateNames(t *testing.T) {
 	} {
 		assert.Equal(t, name, state.String())
 	}
-}
-
-// logged collects what a logger is given.
-type logged struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *logged) write(prefix, args string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, prefix+args)
-}
-
-func (l *logged) take() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lines := l.lines
-	l.lines = nil
-	return lines
-}
-
-// count returns how many lines have part in them.
-func (l *logged) count(part string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if strings.Contains(line, part) {
-			n++
-		}
-	}
-	return n
 }
 
 func TestSlowHandlerIsLoggedOnce(t *testing.T) {

@@ -20,10 +20,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// patience bounds waits for what takes real time, in tests that are not in a bubble: far longer than any takes, on a machine that
-// is busy with something else, too.
-const patience = time.Minute
-
 // letGo reports whether the garbage collector can take what p points to. Another goroutine, on its way to its end, may have
 // it for a moment longer.
 func letGo[T any](p weak.Pointer[T]) bool {

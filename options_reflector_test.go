@@ -163,7 +163,7 @@ func TestIdleTimeoutNotForPauses(t *testing.T) {
 			return nil
 		}}
 		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), idleTimeout: 4 * time.Minute})
-		stop := inBackground(t, r)
+		stop := inBackground(t, r.run)
 		w.events <- bookmark("8")
 		w.events <- added("b", "9") // takes an hour
 		time.Sleep(time.Hour + time.Minute)

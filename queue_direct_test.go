@@ -188,7 +188,7 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		store := &sizesSink{sink: sinkOf(atomicFIFO())}
 		r := newReflector(reflectorOptions{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
 		store.position = r.version
-		defer inBackground(t, r)()
+		defer inBackground(t, r.run)()
 		synctest.Wait()
 		assert.Equal(t, []int{drainLimit, drainLimit, 10}, store.sizes)
 		assert.Equal(t, []string{"1", "256", "512"}, store.before)

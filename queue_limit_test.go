@@ -93,7 +93,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		queue.SetLimit(2)
 		server := impatientServer(9, 20)
 		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), resyncPeriod: time.Minute})
-		stop := inBackground(t, r)
+		stop := inBackground(t, r.run)
 		synctest.Wait()
 		assert.Equal(t, 2, depthOf(queue), "the list and an update")
 		time.Sleep(time.Minute + time.Second)
@@ -158,7 +158,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		stream := sent(bookmark("2"), modified("a", "3"), modified("a", "4"))
 		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
 		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), idleTimeout: time.Minute})
-		defer inBackground(t, r)()
+		defer inBackground(t, r.run)()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.asked())

@@ -93,8 +93,8 @@ func TestCancel(t *testing.T) {
 				var handler handled
 				backoff := second()
 				backoff.Duration = time.Minute
-				r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), backoff: backoff, onError: handler.hear})
-				stop := inBackground(t, r)
+				r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), backoff: backoff, onError: toldTo(&handler)})
+				stop := inBackground(t, r.run)
 				time.Sleep(time.Second)
 				synctest.Wait()
 
@@ -156,7 +156,7 @@ func TestCancelDuringConsistencyCheck(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
 		server := newDeafServer(time.Hour, 0, sent(endMark("9")))
-		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).run)
 		time.Sleep(time.Second)
 		ended := time.Now()
 		stop()
@@ -173,7 +173,7 @@ func TestLatePanic(t *testing.T) {
 			time.Sleep(time.Hour)
 			panic("too late")
 		}}
-		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).run)
 		time.Sleep(time.Second)
 		stop()
 		time.Sleep(2 * time.Hour)
@@ -212,8 +212,8 @@ func TestResyncEndsTheRound(t *testing.T) {
 					return nil
 				}}
 				stop := inBackground(t, newReflector(reflectorOptions{
-					listerWatcher: server, sink: newForeignSink(store), backoff: second(), onError: handler.hear, resyncPeriod: 10 * time.Second,
-				}))
+					listerWatcher: server, sink: newForeignSink(store), backoff: second(), onError: toldTo(&handler), resyncPeriod: 10 * time.Second,
+				}).run)
 				time.Sleep(12 * time.Second)
 				stop()
 				assert.Equal(t, []string{"replace 5:", "resync", "replace 5:"}, store.entries())
@@ -246,7 +246,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 					}
 					go f()
 				}})
-				stop := inBackground(t, r)
+				stop := inBackground(t, r.run)
 				synctest.Wait()
 				stop()
 				(<-held)()
@@ -276,7 +276,7 @@ func TestRequestGivenUpByAResync(t *testing.T) {
 			}
 			go f()
 		}})
-		stop := inBackground(t, r)
+		stop := inBackground(t, r.run)
 		time.Sleep(2500 * time.Millisecond) // the resync has failed, and another round has listed
 		(<-held)()
 		assert.Equal(t, []string{"list rv=0 limit=500", "list rv=5 limit=0", "watch rv=5"}, server.asked())

@@ -5,8 +5,6 @@ package cache
 
 import (
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,12 +31,6 @@ func listOfAny(version string, items ...runtime.Object) *metav1.List {
 		list.Items = append(list.Items, runtime.RawExtension{Object: item})
 	}
 	return list
-}
-
-func podIn(namespace, name, version string) *v1.Pod {
-	pod := podAt(name, version)
-	pod.Namespace = namespace
-	return pod
 }
 
 // TestAListWithForeignItems: an item of a list that is none of the expected objects is reported without its content,
@@ -112,34 +104,4 @@ func TestEventsOfAnotherNamespace(t *testing.T) {
 	asked, stored := streamed(t, expect, sent(in(added("b", "7"), "other"), in(endMark("8"), "")))
 	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked, "nothing but foreign objects is no state")
 	assert.Equal(t, []string{"replace 50: listed@50"}, stored)
-}
-
-// TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the count stays.
-func TestStatusOfForeignObjects(t *testing.T) {
-	reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		other := podIn("other", "b", "2")
-		w := newScriptedWatch(2)
-		server := &fakeServer{noStream: true, watch: watches(w), list: listOf(podList("5", podIn("ns", "a", "1"), other, other))}
-		informer := informerOf(server, WithExpectedNamespace("ns"))
-		stop := running(t, informer)
-		defer stop()
-		status := func() Status {
-			synctest.Wait()
-			s, err := StatusOf(informer)
-			require.NoError(t, err)
-			return s
-		}
-		assert.EqualValues(t, 2, status().Dropped)
-		w.events <- watch.Event{Type: watch.Added, Object: other}
-		assert.EqualValues(t, 3, status().Dropped)
-		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, status().Degraded)
-		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
-
-		server.list = listOf(podList("8", podIn("ns", "a", "1")))
-		w.events <- failedWith(errExpired)
-		time.Sleep(2 * time.Second) // the backoff
-		assert.EqualValues(t, 3, status().Dropped)
-		assert.Empty(t, status().Degraded)
-	})
 }

@@ -13,16 +13,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
 )
 
 // fakeServer is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps what was asked, as
@@ -151,6 +154,12 @@ func podList(version string, pods ...*v1.Pod) *v1.PodList {
 	return list
 }
 
+func podIn(namespace, name, version string) *v1.Pod {
+	pod := podAt(name, version)
+	pod.Namespace = namespace
+	return pod
+}
+
 func added(name, version string) watch.Event {
 	return watch.Event{Type: watch.Added, Object: podAt(name, version)}
 }
@@ -185,6 +194,15 @@ var (
 	errRefused         = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
 	errForbidden       = apierrors.NewForbidden(v1.Resource("pods"), "", fmt.Errorf("no"))
 )
+
+func untyped(apiVersion, kind, name, version string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetName(name)
+	obj.SetResourceVersion(version)
+	return obj
+}
 
 // storeLog is a store that keeps what was done to it, as text: "replace 5: a@1 b@2", "add a@3", "resync".
 type storeLog struct {
@@ -250,9 +268,6 @@ func (h *handled) handle(_ context.Context, _ *Reflector, err error) {
 	h.errs = append(h.errs, err)
 }
 
-// hear is handle for a reflector of ours.
-func (h *handled) hear(ctx context.Context, _ *reflector, err error, _ bool) { h.handle(ctx, nil, err) }
-
 func (h *handled) errors() []error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,13 +279,13 @@ func second() *wait.Backoff {
 	return &wait.Backoff{Duration: time.Second, Factor: 1, Steps: 1 << 20}
 }
 
-// inBackground runs r until the test ends or stop is called, which waits for the end.
-func inBackground(t *testing.T, r *reflector) (stop func()) {
+// inBackground calls run until the test ends or stop is called, which waits for the end.
+func inBackground(t *testing.T, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.run(ctx)
+		run(ctx)
 	}()
 	return func() {
 		cancel()
@@ -301,3 +316,45 @@ func firstCalls(t *testing.T, want, got []string) {
 	t.Helper()
 	assert.Equal(t, want, got[:min(len(got), len(want))], "all: %v", got)
 }
+
+// logged collects what a logger is given.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) write(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, prefix+args)
+}
+
+func (l *logged) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+// count returns how many lines have part in them.
+func (l *logged) count(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// loud is a context with a logger that keeps its lines.
+func loud(t *testing.T) (context.Context, *logged) {
+	lines := &logged{}
+	return klog.NewContext(t.Context(), funcr.New(lines.write, funcr.Options{})), lines
+}
+
+// patience bounds waits for what takes real time, in tests that are not in a bubble: far longer than any takes, on a machine that
+// is busy with something else, too.
+const patience = time.Minute

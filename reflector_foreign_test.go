@@ -32,7 +32,7 @@ func TestForeignStoreThatPanics(t *testing.T) {
 			list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
 				return podList(fmt.Sprint(4 + n)), nil
 			}}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:", "add b@6", "add c@7", "add d@8", "replace 6:"}, store.entries())

@@ -145,29 +145,6 @@ func TestAnnouncedItems(t *testing.T) {
 	assert.Equal(t, 5000+maxAnnounced, announcedItems(long))
 }
 
-// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to nothing.
-func TestRoomForAShortPage(t *testing.T) {
-	reports(t)
-	var before, after runtime.MemStats
-	remaining, page := int64(math.MaxInt64), podList("5", podAt("a", "1"))
-	page.RemainingItemCount, page.Continue = &remaining, "next"
-	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
-			if o.Continue != "" {
-				return nil, errForbidden
-			}
-			return page, nil
-		}}
-		runtime.ReadMemStats(&before)
-		stop := running(t, informerOf(server))
-		synctest.Wait()
-		stop()
-		runtime.ReadMemStats(&after)
-		assert.Len(t, server.asked(), 2)
-	})
-	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
-}
-
 // TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.
 func TestListAfterRefusalKeepsThePaging(t *testing.T) {
 	server := &fakeServer{list: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
@@ -274,8 +251,8 @@ func TestListErrorsReachTheHandler(t *testing.T) {
 		}}
 		var handler handled
 		defer inBackground(t, newReflector(reflectorOptions{
-			listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second(), onError: handler.hear,
-		}))()
+			listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second(), onError: toldTo(&handler),
+		}).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, at)
@@ -304,7 +281,7 @@ func TestSurvivedPanic(t *testing.T) {
 			}
 			return podList("5"), nil
 		}}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:"}, store.entries())

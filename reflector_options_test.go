@@ -63,7 +63,7 @@ func TestDefaultBackoff(t *testing.T) {
 
 // TestNameByDefault: the caller's file:line.
 func TestNameByDefault(t *testing.T) {
-	assert.Regexp(t, `reflector_options_test\.go:\d+$`, newReflector(reflectorOptions{listerWatcher: &ListWatch{}, sink: newForeignSink(&storeLog{})}).name)
+	assert.Regexp(t, `options_test\.go:\d+$`, newReflector(reflectorOptions{listerWatcher: &ListWatch{}, sink: newForeignSink(&storeLog{})}).name)
 	assert.Equal(t, "n", newReflector(reflectorOptions{name: "n", listerWatcher: &ListWatch{}, sink: newForeignSink(&storeLog{})}).name)
 }
 

@@ -15,15 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func untyped(apiVersion, kind, name, version string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetAPIVersion(apiVersion)
-	obj.SetKind(kind)
-	obj.SetName(name)
-	obj.SetResourceVersion(version)
-	return obj
-}
-
 // TestMalformedEvents: an event that makes no sense is reported without its content and left out; it neither moves the
 // position nor costs the events around it, on a watch and on a watch-list stream.
 func TestMalformedEvents(t *testing.T) {

@@ -55,7 +55,7 @@ func TestResyncBetweenEvents(t *testing.T) {
 		backoff := second()
 		backoff.Duration = 30 * time.Second
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w, errRefused)}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: backoff}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: backoff}).run)()
 		time.Sleep(5 * time.Second)
 		w.events <- added("a", "6")
 		time.Sleep(10 * time.Second)
@@ -73,7 +73,7 @@ func TestResyncOnlyWhileWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &storeLog{}
 		server := newDeafServer(25*time.Second, 0, errForbidden).streamless()
-		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: second()}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), resyncPeriod: 10 * time.Second, backoff: second()}).run)
 		time.Sleep(52 * time.Second) // list to 25 s, refused, list again from 26 to 51 s
 		synctest.Wait()
 		assert.Zero(t, resyncs(store))
@@ -94,7 +94,7 @@ func TestResyncByTheClock(t *testing.T) {
 		sink:          newForeignSink(store), clock: clock, resyncPeriod: time.Hour,
 		shouldResync: func() bool { return asked.Add(1) == 2 },
 	})
-	defer inBackground(t, r)()
+	defer inBackground(t, r.run)()
 	for range 2 {
 		require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 		clock.Step(time.Hour)

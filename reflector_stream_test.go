@@ -32,12 +32,12 @@ func streamed(t *testing.T, change func(*reflectorOptions), answers ...any) (ask
 		server := &fakeServer{list: listOf(podList("50", podAt("listed", "50"))), watch: watches(answers...)}
 		store := &storeLog{}
 		cfg := reflectorOptions{
-			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: handler.hear,
+			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: toldTo(&handler),
 		}
 		if change != nil {
 			change(&cfg)
 		}
-		defer inBackground(t, newReflector(cfg))()
+		defer inBackground(t, newReflector(cfg).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		asked, stored = server.asked(), store.entries()
@@ -105,7 +105,7 @@ func TestStreamEndMark(t *testing.T) {
 		w := newScriptedWatch(10)
 		server, store := &fakeServer{watch: watches(w)}, &storeLog{}
 		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)})
-		defer inBackground(t, r)()
+		defer inBackground(t, r.run)()
 		for _, event := range []watch.Event{added("a", "1"), modified("a", "2"), bookmark("3"), notTrue} {
 			w.events <- event
 			synctest.Wait()
@@ -196,7 +196,7 @@ func TestStreamBackoff(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	server, store := &fakeServer{watch: watches(errRefused, sent(endMark("9")))}, &storeLog{}
 	r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), clock: clock, backoff: second()})
-	defer inBackground(t, r)()
+	defer inBackground(t, r.run)()
 	require.Eventually(t, clock.HasWaiters, patience, time.Millisecond)
 	assert.Equal(t, []string{"stream rv="}, server.asked())
 	clock.Step(time.Second)
@@ -208,7 +208,7 @@ func TestStreamSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScriptedWatch(1)
 		server := &fakeServer{list: listOf(podList("50")), watch: watches(w)}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).run)()
 		for n := range 5 {
 			w.events <- added(fmt.Sprint("p", n), "1")
 			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
@@ -230,7 +230,7 @@ func TestStreamStops(t *testing.T) {
 			assert.Len(t, first.stopped, 1)
 			return podList("50"), nil
 		}}
-		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))
+		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).run)
 		synctest.Wait()
 		stop()
 		assert.Len(t, first.stopped, 1)
@@ -248,17 +248,6 @@ func TestStreamStoreRefuses(t *testing.T) {
 	}}
 	asked, _ := streamed(t, func(c *reflectorOptions) { c.sink = newForeignSink(store) }, sent(endMark("9")))
 	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked)
-}
-
-// TestStreamTransformsOnce: on the way of a watch-list into a queue each object is transformed once.
-func TestStreamTransformsOnce(t *testing.T) {
-	calls := map[string]int{}
-	queue := NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), func(obj any) (any, error) {
-		calls[nameAt(obj)]++
-		return obj, nil
-	})
-	streamed(t, func(c *reflectorOptions) { c.sink = sinkOf(queue) }, sent(added("a", "1"), added("b", "2"), endMark("3"), added("c", "4")))
-	assert.Equal(t, map[string]int{"a@1": 1, "b@2": 1, "c@4": 1}, calls)
 }
 
 // TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a difference.

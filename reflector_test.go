@@ -70,7 +70,7 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 				got = append(got, seen{r.Name(), r.TypeDescription(), r.LastSyncResourceVersion()})
 				handed = append(handed, r)
 			}),
-		}))()
+		}).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []seen{{"n", "*v1.Pod", ""}, {"n", "*v1.Pod", "7"}}, got)

@@ -35,18 +35,23 @@ func watchedFor(t *testing.T, change func(*reflectorOptions), answers ...any) (g
 		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "1"))), watch: watches(answers...)}
 		store := &storeLog{}
 		cfg := reflectorOptions{
-			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: handler.hear,
+			listerWatcher: server, expectedType: &v1.Pod{}, sink: newForeignSink(store), backoff: second(), onError: toldTo(&handler),
 		}
 		if change != nil {
 			change(&cfg)
 		}
 		r := newReflector(cfg)
-		defer inBackground(t, r)()
+		defer inBackground(t, r.run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		got = watched{server.asked(), store.entries(), handler.errors(), r.version()}
 	})
 	return got
+}
+
+// toldTo has h hear of the errors of a reflector.
+func toldTo(h *handled) func(context.Context, *reflector, error, bool) {
+	return func(ctx context.Context, _ *reflector, err error, _ bool) { h.handle(ctx, nil, err) }
 }
 
 // TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks included.
@@ -117,7 +122,7 @@ func TestWatchSyntheticEvents(t *testing.T) {
 			w := newScriptedWatch(5)
 			server := &fakeServer{noStream: true, list: listOf(podList(listVersion)), watch: watches(w)}
 			r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)})
-			defer inBackground(t, r)()
+			defer inBackground(t, r.run)()
 			w.events <- added("b", "9")
 			w.events <- added("a", "3")
 			synctest.Wait()
@@ -172,7 +177,7 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScriptedWatch(0)
 		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{})}).run)()
 		time.Sleep(veryShortWatch)
 		close(w.events)
 		synctest.Wait()
@@ -192,7 +197,7 @@ func TestWatchDelays(t *testing.T) {
 		}}
 		backoff := second()
 		backoff.Factor = 2
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: backoff}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: backoff}).run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at)
@@ -223,7 +228,7 @@ func TestWatchContext(t *testing.T) {
 			contexts = append(contexts, ctx)
 			return watches(w, errRefused)(n, ctx, o)
 		}}
-		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second()}))()
+		defer inBackground(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(&storeLog{}), backoff: second()}).run)()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Len(t, contexts, 1)
@@ -272,49 +277,6 @@ func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
 			assert.Equal(t, []string{
 				"list rv=0 limit=10", "watch rv=5", "list rv=5 limit=10", "watch rv=5", "list rv= limit=10", "watch rv=9",
 			}, got.asked)
-		})
-	}
-}
-
-// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and so it is asked for in
-// pages, as client-go asks for it, also after a list that was not. Where whole states are streamed, it is streamed.
-func TestTheNewestStateComesInPages(t *testing.T) {
-	for name, tc := range map[string]struct {
-		noStream bool
-		want     []string
-	}{
-		"listed": {true, []string{
-			"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "list rv= limit=500", "watch rv=9",
-		}},
-		"streamed, once streams work": {false, []string{
-			"stream rv=", "list rv=0 limit=500", "watch rv=5", "stream rv=5", "list rv=5 limit=0", "watch rv=5", "stream rv=",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := &fakeServer{noStream: tc.noStream}
-				server.list = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					if o.ResourceVersion == "" {
-						return podList("9"), nil
-					}
-					return podList("5"), nil
-				}
-				server.watch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					switch {
-					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
-						return nil, errExpired
-					case o.SendInitialEvents != nil && n < 5:
-						return nil, errForbidden
-					case o.SendInitialEvents != nil:
-						return sent(endMark("9")).open(), nil
-					}
-					return watch.NewFake(), nil
-				}
-				stop := running(t, informerOf(server))
-				time.Sleep(time.Minute)
-				stop()
-				assert.Equal(t, tc.want, server.asked())
-			})
 		})
 	}
 }

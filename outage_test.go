@@ -1,0 +1,276 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// outages are times, from the first request on, in which a fakeServer has an answer of its own.
+type outages []struct {
+	from, to time.Duration
+	list     error
+	watch    any // an error or a watch.Interface
+}
+
+// serve makes the server answer so, and with a list at 5 and silent watches at all other times. What is watched when an outage
+// begins is closed.
+func (o outages) serve(server *fakeServer) *fakeServer {
+	began := time.Now()
+	now := func() (w any, list error) {
+		for _, outage := range o {
+			if at := time.Since(began); at >= outage.from && at < outage.to {
+				return outage.watch, outage.list
+			}
+		}
+		return nil, nil
+	}
+	server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+		if _, err := now(); err != nil {
+			return nil, err
+		}
+		return podList("5", podAt("a", "3")), nil
+	}
+	server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		switch w, _ := now(); w := w.(type) {
+		case error:
+			return nil, w
+		case watch.Interface:
+			return w, nil
+		}
+		open := newScriptedWatch(0)
+		for _, outage := range o {
+			if wait := outage.from - time.Since(began); wait >= 0 {
+				time.AfterFunc(wait, func() { close(open.events) })
+				break
+			}
+		}
+		return open, nil
+	}
+	return server
+}
+
+// withLines gives an informer turns that no other test takes.
+func withLines(lines *outageLines) Option {
+	return func(c *informerConfig) { c.reflector.outages = lines }
+}
+
+func statusOf(t *testing.T, informer Controller) Status {
+	synctest.Wait()
+	s, err := StatusOf(informer)
+	require.NoError(t, err)
+	return s
+}
+
+// TestOutage: one that lasts is said once, and its end, with how long it was; a short one is only counted.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := outages{
+			{from: 10 * time.Second, to: 22 * time.Second, list: errRefused, watch: errRefused},
+			{from: time.Minute, to: time.Minute + 3*time.Second, list: errRefused, watch: errRefused},
+		}
+		ctx, lines := loud(t)
+		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}), WithObjectDescription("test pods"))
+		began := time.Now()
+		ended := make(chan struct{})
+		ctx, cancel := context.WithCancel(ctx)
+		go func() { defer close(ended); informer.RunWithContext(ctx) }()
+
+		time.Sleep(14*time.Second + 500*time.Millisecond)
+		assert.Empty(t, lines.take(), "not yet worth a line")
+		s := statusOf(t, informer)
+		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
+		assert.Equal(t, 4500*time.Millisecond, s.LastOutage)
+		assert.Zero(t, s.Reconnects)
+		assert.Contains(t, s.Degraded, "the server is out of reach for 4.5s")
+
+		time.Sleep(4 * time.Second)
+		said := lines.take()
+		require.Len(t, said, 1, "once")
+		for _, part := range []string{"Warning: the server is out of reach", `"outage"="5s"`, "connection refused", `"type"="test pods"`, `"linesOfOthers"=0`} {
+			assert.Contains(t, said[0], part)
+		}
+		time.Sleep(20 * time.Second)
+		said = lines.take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], "The server is in reach again")
+		assert.Contains(t, said[0], `"outage"="12s"`)
+		s = statusOf(t, informer)
+		assert.Equal(t, 12*time.Second, s.LastOutage)
+		assert.EqualValues(t, 1, s.Reconnects)
+		assert.Empty(t, s.Degraded)
+		assert.Contains(t, s.String(), "1 reconnect (last outage 12s)")
+
+		time.Sleep(time.Minute)
+		s = statusOf(t, informer)
+		assert.Equal(t, began.Add(time.Minute), s.LastOutageAt)
+		assert.Equal(t, 3*time.Second, s.LastOutage)
+		assert.EqualValues(t, 2, s.Reconnects)
+		assert.Empty(t, lines.take(), "too short for a line")
+		cancel()
+		<-ended
+	})
+}
+
+// TestOutageFromTheStart counts, too, and an informer that stops meanwhile says nothing more.
+func TestOutageFromTheStart(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		down := outages{{to: time.Hour, list: errRefused, watch: errRefused}}
+		ctx, lines := loud(t)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		informer.RunWithContext(ctx)
+		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		assert.Zero(t, lines.count("in reach again"))
+		time.Sleep(time.Hour)
+		s := statusOf(t, informer)
+		assert.Equal(t, time.Minute, s.LastOutage, "up to the end of the informer")
+		assert.Zero(t, s.Reconnects)
+		assert.NotContains(t, fmt.Sprint(s.Degraded), "out of reach")
+	})
+}
+
+// TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no server that is back.
+func TestOutageOfEmptyWatches(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
+		ctx, lines := loud(t)
+		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		began := time.Now()
+		informer.RunWithContext(ctx)
+		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.count("in reach again"))
+		s := statusOf(t, informer)
+		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
+		assert.Equal(t, 20*time.Second, s.LastOutage)
+		assert.EqualValues(t, 1, s.Reconnects)
+	})
+}
+
+// TestOutageOfTimeouts: a server that does not answer at all shows, although client-go calls each of its timeouts a watch.
+func TestOutageOfTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, began := newScriptedWatch(0), time.Now()
+		server := &fakeServer{noStream: true, list: listOf(podList("5"))}
+		server.watch = func(n int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			switch {
+			case n == 1:
+				return w, nil
+			case time.Since(began) < 2*time.Minute:
+				time.Sleep(30 * time.Second)
+				return watch.NewEmptyWatch(), nil
+			default:
+				return newScriptedWatch(0), nil
+			}
+		}
+		ctx, lines := loud(t)
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		defer cancel()
+		informer := informerOf(server, withLines(&outageLines{}))
+		time.AfterFunc(10*time.Second, func() { close(w.events) })
+		time.AfterFunc(time.Minute, func() {
+			s, err := StatusOf(informer)
+			assert.NoError(t, err)
+			assert.ErrorIs(t, s.LastError, errNoConnection)
+			assert.NotZero(t, s.Attempts)
+		})
+		informer.RunWithContext(ctx)
+		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.count("in reach again"))
+		s := statusOf(t, informer)
+		assert.Equal(t, began.Add(40*time.Second), s.LastOutageAt)
+		assert.Equal(t, 90*time.Second, s.LastOutage)
+		assert.EqualValues(t, 1, s.Reconnects)
+		assert.Zero(t, s.Attempts)
+	})
+}
+
+// TestOutageEndsWithAList: proxies may hold back the beginning of the watch that follows.
+func TestOutageEndsWithAList(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{noStream: true, list: listsThen(podList("5"), slices.Repeat([]error{errRefused}, 10)...)}
+		server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, lines := loud(t)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informer := informerOf(server, withLines(&outageLines{}))
+		informer.RunWithContext(ctx)
+		assert.Equal(t, 1, lines.count("in reach again"))
+		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
+	})
+}
+
+// TestOutageEndsWithAnAnswer, even one that the informer does not like.
+func TestOutageEndsWithAnAnswer(t *testing.T) {
+	reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		down := outages{
+			{from: 10 * time.Second, to: 20 * time.Second, list: errRefused, watch: errRefused},
+			{from: 20 * time.Second, to: 40 * time.Second, list: errForbidden, watch: errForbidden},
+		}
+		ctx, lines := loud(t)
+		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informer.RunWithContext(ctx)
+		assert.Equal(t, 1, lines.count(`in reach again" "reflector"`))
+		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
+	})
+}
+
+// TestOutageOfManyInformers: a line a second for all of them, and none that is not counted.
+func TestOutageOfManyInformers(t *testing.T) {
+	const informers = 50
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := loud(t)
+		ctx, cancel := context.WithCancel(ctx)
+		turns, ended := &outageLines{}, make(chan struct{}, informers)
+		for range informers {
+			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: errRefused, watch: errRefused}}
+			informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(turns))
+			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
+		}
+		time.Sleep(15*time.Second + time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		said := lines.take()
+		require.Len(t, said, 2)
+		assert.Contains(t, said[0], `"linesOfOthers"=0`)
+		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		said = lines.take()
+		require.Len(t, said, 2)
+		assert.Contains(t, said[0], "in reach again")
+		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))
+		cancel()
+		for range informers {
+			<-ended
+		}
+	})
+}
