@@ -6,12 +6,15 @@ package cache
 import (
 	"slices"
 	"sync"
+
+	"github.com/kinformer/cache/internal/table"
 )
 
-// applier brings the store of an informer up to date, batch by batch, and says what that means to handlers. It has one
-// user at a time: the consumer of the informer's queue.
+// applier brings the store of an informer up to date, batch by batch, and returns what that means to
+// handlers. It has one user at a time: the consumer of the informer's queue.
 type applier struct {
-	store *store
+	contents *contents
+	progress progress
 
 	received receivedVersions // of the stored objects
 
@@ -19,45 +22,47 @@ type applier struct {
 	own          batchMemory // for batches up to ownBatch
 }
 
-// batchMemory is what the work on one batch needs and nobody keeps. For larger batches informers share it, so that idle
-// ones hold little.
+// batchMemory is what the work on one batch needs and nobody keeps. For larger batches informers
+// share it, so that idle ones hold little.
 type batchMemory struct {
-	operations []operation // empty between two runs
+	operations []table.Op // empty between two runs
 	changes    []change
 	complete   bool // apply has returned: nothing else is left in the memory
 }
 
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
-func newApplier(s *store) *applier {
-	return &applier{store: s, received: receivedVersions{}}
+func newApplier(c *contents) *applier {
+	return &applier{contents: c, received: receivedVersions{}}
 }
 
-// apply applies the batch to the store and returns the notifications for it, in order. Each run of events of the watch is
-// one transaction, so that readers see it at once. The notifications are the caller's until the next call of done.
+// apply applies the batch to the store and returns the notifications for it, in order. Each run of
+// events of the watch is one transaction, so that readers see it at once. The notifications are the
+// caller's until the next call of done.
 func (a *applier) apply(batch []record, isInInitialList bool) []change {
 	a.begin(batch)
 	changes := a.changes[:0]
-	for len(batch) > 0 {
-		if n := eventRun(batch); n > 0 {
-			changes, _ = a.commit(changes, batch[:n], isInInitialList, true)
-			batch = batch[n:]
+	for rest := batch; len(rest) > 0; {
+		if n := eventRun(rest); n > 0 {
+			changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
+			rest = rest[n:]
 			continue
 		}
-		switch rec := &batch[0]; rec.typ {
+		switch rec := &rest[0]; rec.typ {
 		case ReplacedAll:
 			changes = a.replaceAll(changes, rec, isInInitialList)
 		case SyncAll:
 			changes = a.syncAll(changes)
 		}
-		batch = batch[1:]
+		rest = rest[1:]
 	}
 	a.changes, a.complete = changes, true
+	a.progress.note(batch)
 	return changes
 }
 
-// tryApply is apply for events of the watch, and for a caller who must not wait for other writers of the store. It returns
-// false, and has done nothing, where it would have to.
+// tryApply is apply for events of the watch, and for a caller who must not wait for other writers of
+// the store. Where it would have to it returns false, and has done nothing.
 func (a *applier) tryApply(batch []record, isInInitialList bool) (changes []change, ok bool) {
 	a.begin(batch)
 	changes = a.changes[:0]
@@ -65,6 +70,9 @@ func (a *applier) tryApply(batch []record, isInInitialList bool) (changes []chan
 		changes, ok = a.commit(changes, batch, isInInitialList, false)
 	}
 	a.changes, a.complete = changes, true
+	if ok {
+		a.progress.note(batch)
+	}
 	return changes, ok
 }
 
@@ -95,8 +103,8 @@ func (a *applier) done() {
 // ownBatch is how long the batches are for which an applier has its own memory, at most 5 KiB.
 const ownBatch = 16
 
-// keptBatch is how long a batch may be for its memory to be used again: 150 KiB. A reflector hands over at most drainLimit
-// records at once, but more may wait in the queue.
+// keptBatch is how long a batch may be for its memory to be used again: 150 KiB. A reflector hands
+// over at most drainLimit records at once, but more may wait in the queue.
 const keptBatch = 4 * drainLimit
 
 // eventRun returns how many records at the front are about one object each, or a bookmark.
@@ -109,19 +117,19 @@ func eventRun(batch []record) int {
 	return len(batch)
 }
 
-// commit makes one transaction of a run of events, and adds what it means to changes. If it may not wait and would have to,
-// it does nothing and returns false.
+// commit makes one transaction of a run of events, and adds what it means to changes. If it may not
+// wait and would have to, it does nothing and returns false.
 func (a *applier) commit(changes []change, run []record, isInInitialList, mayWait bool) (_ []change, done bool) {
 	operations := operationsOf(a.operations, run)
 	advance := func(held string) string { return versionAfterRun(held, run) }
-	began := a.store.pace.start()
+	began := a.contents.pace.start()
 	if done = true; mayWait {
-		a.store.commit(operations, advance)
+		a.contents.apply(operations, advance)
 	} else {
-		done = a.store.tryCommit(operations, advance)
+		done = a.contents.tryApply(operations, advance)
 	}
 	if done {
-		a.store.pace.end(began, len(operations))
+		a.contents.pace.end(began, len(operations))
 		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)
@@ -130,22 +138,22 @@ func (a *applier) commit(changes []change, run []record, isInInitialList, mayWai
 }
 
 // operationsOf makes an operation of each record about an object, in that memory.
-func operationsOf(memory []operation, run []record) []operation {
+func operationsOf(memory []table.Op, run []record) []table.Op {
 	operations := slices.Grow(memory[:0], len(run))
 	for i := range run {
 		switch rec := &run[i]; rec.typ {
 		case Bookmark:
 		case Deleted:
-			operations = append(operations, operation{Key: rec.key, Delete: true})
+			operations = append(operations, table.Op{Key: rec.key, Delete: true})
 		default:
-			operations = append(operations, operation{Key: rec.key, Object: rec.object})
+			operations = append(operations, table.Op{Key: rec.key, Object: rec.object})
 		}
 	}
 	return operations
 }
 
-// addChanges says what the records mean for which the operations were made.
-func (a *applier) addChanges(changes []change, run []record, operations []operation, isInInitialList bool) []change {
+// addChanges adds what the records mean for which the operations were made.
+func (a *applier) addChanges(changes []change, run []record, operations []table.Op, isInInitialList bool) []change {
 	changes = slices.Grow(changes, len(operations))
 	for i := range run {
 		if run[i].typ != Bookmark {
@@ -156,7 +164,8 @@ func (a *applier) addChanges(changes []change, run []record, operations []operat
 	return changes
 }
 
-// versionAfterRun moves the store's version on by the versions received. Tombstones and resyncs carry none.
+// versionAfterRun moves the store's version on by the versions received. Tombstones and resyncs
+// carry none.
 func versionAfterRun(held string, run []record) string {
 	for i := range run {
 		rec := &run[i]
@@ -168,7 +177,7 @@ func versionAfterRun(held string, run []record) string {
 	return held
 }
 
-// changeFor says what a record means now that it has replaced old in the store.
+// changeFor returns what a record means now that it has replaced old in the store.
 func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
 	if rec.typ == Deleted {
 		delete(a.received, rec.key)
@@ -184,8 +193,8 @@ func (a *applier) changeFor(rec *record, old any, isInInitialList bool) change {
 	return change{kind: changeUpdate, key: rec.key, old: old, new: rec.object, resync: isResync(rec.typ, before, rec.version)}
 }
 
-// isResync tells an update that says nothing new. Objects of the watch without a version (fake clientsets send them)
-// cannot be told apart, so they count as new.
+// isResync reports whether an update says nothing new. Objects of the watch without a version (fake
+// clientsets send them) cannot be told apart, so they count as new.
 func isResync(typ DeltaType, before, after string) bool {
 	switch typ {
 	case Sync:
@@ -197,8 +206,8 @@ func isResync(typ DeltaType, before, after string) bool {
 	}
 }
 
-// receivedVersions holds the resourceVersion as the server sent it of objects in which a transform has changed it. What a
-// resync is and what version the store is at is decided on the received one.
+// receivedVersions holds the resourceVersion as the server sent it of objects in which a transform
+// has changed it. What a resync is and what version the store is at is decided on the received one.
 type receivedVersions map[string]string
 
 // of returns the version with which an object came from the server.
@@ -210,7 +219,7 @@ func (r receivedVersions) of(key string, obj any) string {
 	return version
 }
 
-// note remembers the received version of an object if the object does not tell it any more.
+// note remembers the received version of an object if the object does not show it any more.
 func (r receivedVersions) note(key, version string, obj any) {
 	if visible, _ := objectVersion(obj); visible != version {
 		r[key] = version
@@ -219,9 +228,9 @@ func (r receivedVersions) note(key, version string, obj any) {
 	}
 }
 
-// syncAll tells of every stored object again, in one bulk record.
+// syncAll adds a resync of every stored object, as one bulk record.
 func (a *applier) syncAll(changes []change) []change {
-	stored := storedSnapshot(a.store.Snapshot())
+	stored := storedSnapshot(a.contents.table.Snapshot())
 	if stored.len() == 0 {
 		return changes
 	}

@@ -56,7 +56,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 				require.Equal(t, outlined[1], outlined[0])
 			}
 			require.Equal(t, both[1].applier.received, both[0].applier.received)
-			require.Equal(t, both[1].store.RV(), both[0].store.RV())
+			require.Equal(t, both[1].contents.table.RV(), both[0].contents.table.RV())
 		}
 	})
 }

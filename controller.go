@@ -35,8 +35,8 @@ type controller struct {
 	options  reflectorOptions        // what client-go has no name for, or no way to set for an informer
 	unfit    error                   // why it cannot run, nil if it can
 	report   *reflectorReport
-	store    *store     // where take brings it, nil if that is the user's business
-	fresh    *freshness // of store, nil with it
+	store    *keyedStore // where take brings it, nil if that is the user's business
+	progress *progress   // of store, nil with it
 
 	mu struct {
 		sync.RWMutex

@@ -16,8 +16,8 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a constructor.
 type DeltaFIFO struct {
-	recordQueue
-	byKey        *byKey    // guarded by mu
+	queue        recordQueue
+	byKey        *byKey    // the queue's order; guarded by its lock
 	replacedType DeltaType // how the objects of a Replace are marked: Replaced or Sync
 }
 
@@ -41,14 +41,14 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced
 	}
-	f.init(firstOf(opts.Name, "DeltaFIFO"))
-	f.reader.keys.init(opts.KeyFunction)
-	f.reader.keys.opens = opensTombstones
-	f.reader.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.reader.transform.function = opts.KnownObjects, opts.Transformer
-	f.waiting, f.admits = f.byKey, f.admitsLocked
-	f.early = true // as in client-go: the process function of the last item sees HasSynced
-	setMetrics(&f.recordQueue, InformerNameAndResource{}, nil)
+	f.queue.init(firstOf(opts.Name, "DeltaFIFO"))
+	initKeys(&f.queue.reader.keys, opts.KeyFunction)
+	f.queue.reader.keys.opens = opensTombstones
+	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.name)
+	f.queue.known, f.queue.reader.transform.function = opts.KnownObjects, opts.Transformer
+	f.queue.waiting, f.queue.admits = f.byKey, f.admitsLocked
+	f.queue.early = true // as in client-go: the process function of the last item sees HasSynced
+	setMetrics(&f.queue, InformerNameAndResource{}, nil)
 	return f
 }
 
@@ -69,26 +69,36 @@ func queueLogger(given *klog.Logger, name string) klog.Logger {
 	return klog.LoggerWithName(*given, name)
 }
 
+// initKeys sets the key function of a queue; none is MetaNamespaceKeyFunc.
+func initKeys(r *keyReader, keyFunc KeyFunc) {
+	if keyFunc == nil {
+		keyFunc = MetaNamespaceKeyFunc
+	}
+	r.init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
+}
+
 // KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
 // of the key function, or a KeyError for Deltas without any.
-func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) { return f.reader.keys.read(obj, false) }
+func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
+	return f.queue.reader.keys.read(obj, false)
+}
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *DeltaFIFO) Transformer() TransformFunc { return f.reader.transform.function }
+func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.reader.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
-func (f *DeltaFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
+func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
-func (f *DeltaFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
+func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.put(Updated, obj) }
 
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add, and only
 // of what would be queued. An object without a key is no write that HasSynced counts.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
-	if _, err := f.reader.keys.keyOf(obj, false); err != nil {
+	if _, err := f.queue.reader.keys.keyOf(obj, false); err != nil {
 		return err
 	}
-	return f.put(Deleted, obj)
+	return f.queue.put(Deleted, obj)
 }
 
 // admitsLocked keeps out deletions of what nobody knows. A failing lookup counts as known.
@@ -96,10 +106,10 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 	if typ != Deleted || f.byKey.waiting(key) != nil {
 		return true
 	}
-	if f.known == nil {
+	if f.queue.known == nil {
 		return false
 	}
-	_, known, err := f.known.GetByKey(key)
+	_, known, err := f.queue.known.GetByKey(key)
 	return known || err != nil
 }
 
@@ -107,15 +117,15 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 // returns the Deltas, which belong to the caller, and what process returned, or ErrFIFOClosed when the queue is closed and
 // empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.popDeltas("DeltaFIFO Pop Process", process)
+	return f.queue.popDeltas("DeltaFIFO Pop Process", process)
 }
 
 // SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more, those between the oldest
 // and the newest ones are dropped, beginning with the second. A deletion among them, and the creation after it, then look
 // like an update. 0 or less is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
 func (f *DeltaFIFO) SetMaxHistory(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
 	if n > 0 {
 		n = max(n, 2)
 	}
@@ -126,22 +136,22 @@ func (f *DeltaFIFO) SetMaxHistory(n int) {
 // object without a key or that cannot be transformed fails the call and nothing is queued. The queue keeps no
 // resourceVersion.
 func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
-	listed, err := f.newReplacement(list)
+	listed, err := f.queue.newReplacement(list)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
 	keys := listed.names()
 	deletions := f.unlistedLocked(keys)
 	for i, key := range listed.keys {
-		f.appendLocked(record{typ: f.replacedType, key: key, version: listed.versions[i], object: listed.objects[i]})
+		f.queue.appendLocked(record{typ: f.replacedType, key: key, version: listed.versions[i], object: listed.objects[i]})
 	}
 	for i := range deletions {
 		f.byKey.put(deletions[i]) // whether or not the object can still be had
 	}
-	f.announceLocked()
-	f.populateInitialLocked(keys.Len() + len(deletions))
+	f.queue.announceLocked()
+	f.queue.populateInitialLocked(keys.Len() + len(deletions))
 	return nil
 }
 
@@ -153,12 +163,12 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []record)
 			deletions = append(deletions, deletionOf(DeletedFinalStateUnknown{Key: key, Obj: last}))
 		}
 	}
-	if f.known == nil {
+	if f.queue.known == nil {
 		return deletions
 	}
-	for _, key := range f.known.ListKeys() {
+	for _, key := range f.queue.known.ListKeys() {
 		if !listed.Has(key) && f.byKey.waiting(key) == nil {
-			deletions = append(deletions, f.tombstone(key))
+			deletions = append(deletions, f.queue.tombstone(key))
 		}
 	}
 	return deletions
@@ -166,18 +176,48 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []record)
 
 // Resync queues a Sync delta for each known object that nothing is queued for. It does nothing without known objects.
 func (f *DeltaFIFO) Resync() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known == nil {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	if f.queue.known == nil {
 		return nil
 	}
-	for _, key := range f.known.ListKeys() {
+	for _, key := range f.queue.known.ListKeys() {
 		if f.byKey.waiting(key) != nil {
 			continue
 		}
-		if rec, ok := f.syncOf(key); ok {
-			f.appendLocked(rec)
+		if rec, ok := f.queue.syncOf(key); ok {
+			f.queue.appendLocked(rec)
 		}
 	}
 	return nil
 }
+
+// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
+// taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
+// last resourceVersion. 0 or less is no bound, as in the beginning.
+//
+// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
+// taken in beyond it. What is being processed does not count.
+func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
+
+// core is for QueueStatsOf, which looks into types of users that embed a DeltaFIFO.
+func (f *DeltaFIFO) core() *recordQueue { return &f.queue }
+
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
+// waits for a process function that runs under the lock, and for no other.
+func (f *DeltaFIFO) Close() { f.queue.Close() }
+
+// IsClosed reports whether Close was called.
+func (f *DeltaFIFO) IsClosed() bool { return f.queue.IsClosed() }
+
+// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+func (f *DeltaFIFO) HasSynced() bool { return f.queue.HasSynced() }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (f *DeltaFIFO) HasSyncedChecker() DoneChecker { return f }
+
+// Name returns the queue's name, for logs.
+func (f *DeltaFIFO) Name() string { return f.queue.Name() }
+
+// Done returns a channel that is closed when HasSynced turns true.
+func (f *DeltaFIFO) Done() <-chan struct{} { return f.queue.Done() }

@@ -129,7 +129,7 @@
 // queueCore.mu of a queue is taken before all of them by code that runs inside Pop of a queue without UnlockWhileProcessing,
 // which our informers' queue is not, and together with none of them otherwise. keyReader.mu and transformer.mu of a queue,
 // processFailures.mu and RetryStats.mu are each the last lock taken; retrier.mu is held while the retried function runs.
-// reflectorReport.mu, outageLines.mu, freshness.mu and position.mu are held for a few assignments each, and nothing is taken
+// reflectorReport.mu, outageLines.mu, progress.mu and position.mu are held for a few assignments each, and nothing is taken
 // under them.
 //
 // # Testing

@@ -49,7 +49,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	s.pipeline.delivery.Lock()
 	defer s.pipeline.delivery.Unlock()
-	s.processor.add(listener, storedSnapshot(s.store.Snapshot()))
+	s.processor.add(listener, storedSnapshot(s.store.objects.table.Snapshot()))
 	return registration{listener}, nil
 }
 

@@ -8,7 +8,7 @@ package cache
 //
 // All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
 type FIFO struct {
-	queueCore
+	core  queueCore
 	keys  keyReader
 	items map[string]any // guarded by mu
 	order []string       // keys in order of arrival, among them deleted ones; guarded by mu
@@ -22,8 +22,8 @@ var (
 // NewFIFO returns an empty FIFO that tells objects apart by keyFunc.
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
-	f.init("FIFO")
-	f.keys.init(keyFunc)
+	f.core.init("FIFO")
+	initKeys(&f.keys, keyFunc)
 	return f
 }
 
@@ -33,11 +33,11 @@ func (f *FIFO) Add(obj interface{}) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.populateLocked()
+	f.core.mu.Lock()
+	defer f.core.mu.Unlock()
+	f.core.populateLocked()
 	f.putLocked(key, obj)
-	f.mu.arrival.Broadcast()
+	f.core.mu.arrival.Broadcast()
 	return nil
 }
 
@@ -57,9 +57,9 @@ func (f *FIFO) Delete(obj interface{}) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.populateLocked()
+	f.core.mu.Lock()
+	defer f.core.mu.Unlock()
+	f.core.populateLocked()
 	delete(f.items, key)
 	return nil
 }
@@ -67,12 +67,12 @@ func (f *FIFO) Delete(obj interface{}) error {
 // Pop waits for an object and calls process with it while the queue is locked: process must not call the queue. It returns
 // the object and what process returned, or ErrFIFOClosed when the queue is closed and empty.
 func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.core.mu.Lock()
+	defer f.core.mu.Unlock()
 	taken := 0
-	defer func() { f.throughLocked(taken) }()
+	defer func() { f.core.throughLocked(taken) }()
 	for {
-		if err := f.awaitLocked(func() int { return len(f.order) }); err != nil {
+		if err := f.core.awaitLocked(func() int { return len(f.order) }); err != nil {
 			return nil, err
 		}
 		key := f.order[0]
@@ -97,9 +97,9 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 		items[key] = list[i]
 	}
 
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.populateInitialLocked(len(items))
+	f.core.mu.Lock()
+	defer f.core.mu.Unlock()
+	f.core.populateInitialLocked(len(items))
 	f.items, f.order = items, f.order[:0]
 	queued := make(map[string]bool, len(items))
 	for _, key := range keys {
@@ -109,7 +109,7 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 		}
 	}
 	if len(f.order) > 0 {
-		f.mu.arrival.Broadcast()
+		f.core.mu.arrival.Broadcast()
 	}
 	return nil
 }
@@ -127,3 +127,21 @@ func (f *FIFO) replacedKeys(list []any) (keys []string, err error) {
 
 // Resync does nothing: every object in the queue is in line already.
 func (f *FIFO) Resync() error { return nil }
+
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once.
+func (f *FIFO) Close() { f.core.Close() }
+
+// IsClosed reports whether Close was called.
+func (f *FIFO) IsClosed() bool { return f.core.IsClosed() }
+
+// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+func (f *FIFO) HasSynced() bool { return f.core.HasSynced() }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (f *FIFO) HasSyncedChecker() DoneChecker { return f }
+
+// Name returns the queue's name, for logs.
+func (f *FIFO) Name() string { return f.core.Name() }
+
+// Done returns a channel that is closed when HasSynced turns true.
+func (f *FIFO) Done() <-chan struct{} { return f.core.Done() }

@@ -36,16 +36,16 @@ type IndexFailure struct {
 	Err    error       // what the function returned, or an error that says it panicked
 }
 
-// OnIndexFailure has hook called for each failure of an index function, after the write and with no lock held, in the
-// goroutine of the writer. In an informer that delays everything behind it.
+// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock held, in the
+// goroutine of the writer.
 func OnIndexFailure(hook func(IndexFailure)) StoreOption {
-	return func(s *store) { s.onFailure = hook }
+	return func(s *keyedStore) { s.objects.onFailure = hook }
 }
 
-// WithIndexPanics has a write panic for an object whose index function fails, as client-go does. The write is complete by
+// WithIndexPanics makes a write panic when an index function fails for an object, as client-go does. The write is complete by
 // then, and no lock is held; the object is in the store and not in the index. A hook of OnIndexFailure is called before.
 func WithIndexPanics() StoreOption {
-	return func(s *store) { s.panics = true }
+	return func(s *keyedStore) { s.objects.panics = true }
 }
 
 // indexFailed is called by the table for the failures of one write.
@@ -86,9 +86,9 @@ func indexFailureError(f *table.IndexFailure) error {
 	return fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
 }
 
-// degradedIndexes says of each index which objects it has not.
+// degradedIndexes says of each index how many objects it lacks.
 func (m *threadSafeMap) degradedIndexes() (reasons []string) {
-	lacking := m.Lacking()
+	lacking := m.table.Lacking()
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", lacking[name], name))
 	}
@@ -102,10 +102,11 @@ func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
 	if own == nil {
 		return nil, false
 	}
-	return own.Table.IndexFailures(), true
+	return own.objects.table.IndexFailures(), true
 }
 
-// singleValued knows MetaNamespaceIndexFunc, client-go's and ours, in a form that does not allocate.
+// singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not allocate, and nil for every other
+// function.
 func singleValued(f table.IndexFunc) func(obj any) (value string, err error) {
 	switch reflect.ValueOf(f).Pointer() {
 	case reflect.ValueOf(MetaNamespaceIndexFunc).Pointer(), reflect.ValueOf(clientgo.MetaNamespaceIndexFunc).Pointer():

@@ -50,7 +50,7 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers, Transform: transformer})
 }
 
-func newInformer(options InformerOptions) (*store, Controller) {
+func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
 	handler, bad := options.Handler, faults{}
@@ -82,7 +82,7 @@ func newInformer(options InformerOptions) (*store, Controller) {
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return p.queue.popUnique(p.handle) })
 	c.sink, c.queue = p, p.queue
-	c.store, c.fresh, c.identity = state, p.fresh, options.Identifier
+	c.store, c.progress, c.identity = state, &p.applier.progress, options.Identifier
 	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
 		c.report.refuse(c.unfit)

@@ -82,6 +82,14 @@ func newVersionMetric(id InformerNameAndResource, own InformerMetricsProvider) G
 	return nil
 }
 
+// versionPublisher returns what sets the gauge to a version; nil for none.
+func versionPublisher(gauge GaugeMetric) func(version string) {
+	if gauge == nil {
+		return nil
+	}
+	return func(version string) { publishVersion(gauge, version) }
+}
+
 // versionDigits is how many trailing digits of a resourceVersion a float64 gauge holds exactly.
 const versionDigits = 15
 

@@ -31,9 +31,9 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
 		s := newStore(itemKey, nil, WithStoreMetrics(id, nil))
-		assert.Nil(t, s.versionMetric)
+		assert.Nil(t, s.objects.contents.onVersion)
 		q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
-		assert.Equal(t, queueMetrics{}, queueMetrics{q.depth, q.latency})
+		assert.Equal(t, queueMetrics{}, queueMetrics{q.queue.depth, q.queue.latency})
 	}
 	said := about("no metrics", lines.take())
 	require.Len(t, said, 1)

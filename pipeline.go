@@ -18,9 +18,8 @@ import (
 //
 // An idle queue hands a batch straight on to handle, in the reflector's goroutine; otherwise the controller's takes it.
 type pipeline struct {
-	store    *store
+	contents *contents // of the store
 	applier  *applier
-	fresh    *freshness
 	failures *processFailures
 	deliver  func([]change)                                   // tells the handlers; the changes are the pipeline's again afterwards
 	handlers func(inFlight func() int) (int, <-chan struct{}) // the room that handlers have; nil: always enough
@@ -33,8 +32,9 @@ type pipeline struct {
 	delivery sync.Mutex
 }
 
-func newPipeline(s *store, failures *processFailures, deliver func([]change)) *pipeline {
-	return &pipeline{store: s, applier: newApplier(s), fresh: &freshness{}, failures: failures, deliver: deliver}
+func newPipeline(s *keyedStore, failures *processFailures, deliver func([]change)) *pipeline {
+	c := &s.objects.contents
+	return &pipeline{contents: c, applier: newApplier(c), failures: failures, deliver: deliver}
 }
 
 // put takes changes of a watch.
@@ -42,13 +42,14 @@ func (p *pipeline) put(changes []record) (refused []refusedRecord) { return p.qu
 
 // stage returns the next state of the store. It gets into the store by way of the queue.
 func (p *pipeline) stage(size int, streamed bool) stage {
+	stored := p.contents.table.Len()
 	if streamed {
-		size = p.store.Len()
+		size = stored
 	}
-	return newStateStage(&p.queue.reader, p.store, size, p.reuse, p.queue.putState)
+	return newStateStage(&p.queue.reader, p.contents, size, stored > 0 && p.reuse.wanted(), p.queue.putState)
 }
 
-// resync has all that is in the store told again.
+// resync brings up again all that is in the store.
 func (p *pipeline) resync() error { return p.queue.syncAll() }
 
 // room is what both the queue and the handlers have room for.
@@ -73,7 +74,7 @@ func (p *pipeline) handle(batch []record, isInInitialList bool) error {
 // refuses where it would have to wait: for a handler that joins, for another writer of the store, or for slow index
 // functions. A panic is reported like one of the controller's goroutine.
 func (p *pipeline) handleNow(batch []record, isInInitialList bool) (done bool) {
-	if !p.store.pace.allowsReader(len(batch)) || !p.delivery.TryLock() {
+	if !p.contents.pace.allowsReader(len(batch)) || !p.delivery.TryLock() {
 		return false
 	}
 	defer utilruntime.HandleCrash()
@@ -93,7 +94,6 @@ func (p *pipeline) handleLocked(batch []record, isInInitialList, mayWait bool) (
 	} else if changes, done = p.applier.tryApply(batch, isInInitialList); !done {
 		return false
 	}
-	p.fresh.note(batch)
 	p.deliver(changes)
 	return true
 }
@@ -122,8 +122,8 @@ func (p *pipeline) open(o queueOptions) {
 	}
 	q.init(firstOf(o.identifier.Name(), kind+" "+o.resource))
 	q.reader.logger = queueLogger(&o.logger, q.name)
-	q.reader.keys.init(nil)
-	q.reader.keys.opens, q.reader.keys.known = opensDeltas, p.store.table
+	q.reader.keys.init(MetaNamespaceKeyFunc, true)
+	q.reader.keys.opens, q.reader.keys.known = opensDeltas, p.contents.table
 	q.reader.transform.function, q.reader.transform.keepCached = o.transform, o.keepCached
 	setMetrics(q, o.identifier, o.metrics)
 	q.SetLimit(o.limit)

@@ -16,7 +16,7 @@ import (
 )
 
 // openPipeline returns a pipeline over the store that tells nobody, and whose queue hands nothing on by itself.
-func openPipeline(s *store, options queueOptions) *pipeline {
+func openPipeline(s *keyedStore, options queueOptions) *pipeline {
 	p := newPipeline(s, &processFailures{}, func([]change) {})
 	options.logger = klog.Background()
 	p.open(options)
@@ -36,6 +36,7 @@ type pipelineQueue struct {
 
 func queueOf(p *pipeline) pipelineQueue { return pipelineQueue{p.queue, p} }
 
+func (q pipelineQueue) core() *recordQueue   { return q.recordQueue }
 func (q pipelineQueue) Add(obj any) error    { return q.put(Added, obj) }
 func (q pipelineQueue) Update(obj any) error { return q.put(Updated, obj) }
 func (q pipelineQueue) Delete(obj any) error { return q.put(Deleted, obj) }

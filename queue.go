@@ -40,18 +40,28 @@ func (q *queueCore) Close() {
 	q.mu.arrival.Broadcast()
 }
 
-// IsClosed tells whether Close was called.
+// IsClosed reports whether Close was called.
 func (q *queueCore) IsClosed() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.mu.closed
 }
 
-// HasSynced tells whether all that the first Replace brought is through, or something was put before any Replace.
+// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
 func (q *queueCore) HasSynced() bool { return IsDone(q) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (q *queueCore) HasSyncedChecker() DoneChecker { return q }
+func (q *queueCore) HasSyncedChecker() DoneChecker { return queueSynced{q.name, q.synced} }
+
+// queueSynced is the DoneChecker of a queue, and shows nothing else of it.
+type queueSynced struct {
+	name string
+	done <-chan struct{}
+}
+
+func (s queueSynced) Name() string { return s.name }
+
+func (s queueSynced) Done() <-chan struct{} { return s.done }
 
 // Name returns the queue's name, for logs.
 func (q *queueCore) Name() string { return q.name }

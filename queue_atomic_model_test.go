@@ -39,7 +39,7 @@ func (r *atomicRig) putBatch(t *rapid.T) {
 		r.waiting = append(r.waiting, keyedDelta{it.key, delta(Updated, it)})
 	}
 	r.populated = r.populated || len(items) > 0
-	require.Empty(t, r.fifo.putBatch(batch))
+	require.Empty(t, r.fifo.queue.putBatch(batch))
 }
 
 func (r *atomicRig) replace(t *rapid.T) {

@@ -31,8 +31,8 @@ func atomicFIFO() *RealFIFO {
 // TestQueueAllocatesNothing: in steady state a batch costs no memory on its way through a queue.
 func TestQueueAllocatesNothing(t *testing.T) {
 	for name, q := range map[string]*recordQueue{
-		"in order of arrival": &atomicFIFO().recordQueue,
-		"by key":              &NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: knownItems{}}).recordQueue,
+		"in order of arrival": &atomicFIFO().queue,
+		"by key":              &NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: knownItems{}}).queue,
 	} {
 		events, batch := updatesOf(100), make([]record, 100)
 		nothing := func([]record, bool) error { return nil }
@@ -90,7 +90,7 @@ func BenchmarkUpdateThroughTheInformer(b *testing.B) {
 func BenchmarkQueue(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
-			q := atomicFIFO()
+			q := &atomicFIFO().queue
 			events, batch := updatesOf(size*10), make([]record, size)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

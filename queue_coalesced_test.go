@@ -72,7 +72,7 @@ func TestBurst(t *testing.T) {
 func TestCoalescedFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := coalescedQueue()
-		q.reader.keys.init(itemKey)
+		q.reader.keys.init(itemKey, false)
 		want, got := map[string]any{}, map[string]any{}
 		put := func(typ DeltaType) func(*rapid.T) {
 			return func(t *rapid.T) {

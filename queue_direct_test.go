@@ -81,14 +81,14 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 		{typ: Updated, object: pod("a", "1")}, {typ: Updated, object: pod("bad", "1")}, {typ: Deleted, object: nil},
 		{typ: Bookmark, version: "7"}, {typ: Added, object: pod("worse", "1")}, {typ: Deleted, object: pod("b", "1")},
 	}
-	refused := q.putBatch(batch)
+	refused := q.queue.putBatch(batch)
 	require.Len(t, refused, 3)
 	assert.ErrorIs(t, refused[0].err, failure)
 	assert.ErrorAs(t, refused[1].err, &KeyError{})
 	assert.ErrorContains(t, refused[2].err, "panicked: cannot transform")
 	assert.Equal(t, make([]record, len(batch)), batch)
 	var got []string
-	require.NoError(t, q.popAll(func(batch []record, _ bool) error {
+	require.NoError(t, q.queue.popAll(func(batch []record, _ bool) error {
 		for _, rec := range batch {
 			got = append(got, fmt.Sprint(rec.typ, " ", rec.key))
 		}
@@ -143,15 +143,15 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 }
 
 func everyRecordQueue(t *testing.T, test func(t *testing.T, q *recordQueue)) {
-	t.Run("in order of arrival", func(t *testing.T) { test(t, &atomicFIFO().recordQueue) })
-	t.Run("by key", func(t *testing.T) { test(t, &NewDeltaFIFO(nil, nil).recordQueue) })
+	t.Run("in order of arrival", func(t *testing.T) { test(t, &atomicFIFO().queue) })
+	t.Run("by key", func(t *testing.T) { test(t, &NewDeltaFIFO(nil, nil).queue) })
 }
 
 // TestCloseDoesNotWaitForTheConsumer, whoever the consumer is just now.
 func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, byProducer := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			q, release, ended := atomicFIFO(), make(chan struct{}), false
+			q, release, ended := &atomicFIFO().queue, make(chan struct{}), false
 			slow := func([]record, bool) bool { <-release; return true }
 			if byProducer {
 				q.direct = slow

@@ -5,11 +5,9 @@ package cache
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // keyReader computes the keys of a queue, once for each event: the key travels with the event from there on. For the usual
@@ -47,27 +45,8 @@ const (
 // stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
 const stackKey = 128
 
-func (r *keyReader) init(keyFunc KeyFunc) {
-	if keyFunc == nil {
-		keyFunc = MetaNamespaceKeyFunc
-	}
-	r.keyFunc, r.usual = keyFunc, isMetaNamespaceKeyFunc(keyFunc)
-}
-
-// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: what has metadata is no
-// tombstone.
-func isMetaNamespaceKeyFunc(f KeyFunc) bool {
-	at := reflect.ValueOf(f).Pointer()
-	for _, usual := range []KeyFunc{
-		MetaNamespaceKeyFunc, DeletionHandlingMetaNamespaceKeyFunc,
-		clientgo.MetaNamespaceKeyFunc, clientgo.DeletionHandlingMetaNamespaceKeyFunc,
-	} {
-		if reflect.ValueOf(usual).Pointer() == at {
-			return true
-		}
-	}
-	return false
-}
+// init sets the key function. usual says that it is MetaNamespaceKeyFunc.
+func (r *keyReader) init(keyFunc KeyFunc, usual bool) { r.keyFunc, r.usual = keyFunc, usual }
 
 // keyOf returns the key of an object or of what wraps one. Its error is a KeyError about what was given, also for a key
 // function that panics.

@@ -17,7 +17,7 @@ import (
 
 func readerOf(keyFunc KeyFunc) *keyReader {
 	r := &keyReader{opens: opensDeltas}
-	r.init(keyFunc)
+	initKeys(r, keyFunc)
 	return r
 }
 
@@ -114,7 +114,7 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 	require.NoError(t, s.Add(podAt("a", "1")))
 	require.NoError(t, s.Add(long))
 	r := readerOf(nil)
-	r.known = s.table
+	r.known = s.objects.table
 	var event any = podAt("a", "2")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		if key, err := r.keyOf(event, true); key != "ns/a" || err != nil {
@@ -134,7 +134,7 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 func TestInformersFindKeysInTheirStore(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
 	require.NoError(t, s.Add(podAt("a", "1")))
-	known, ok := s.table.Key([]byte("ns/a"))
+	known, ok := s.objects.table.Key([]byte("ns/a"))
 	require.True(t, ok)
 	for _, config := range []queueConfig{{}, {coalesced: true}} {
 		p := openPipeline(s, queueOptions{queueConfig: config})

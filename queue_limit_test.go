@@ -123,11 +123,11 @@ func TestCloseEndsAPause(t *testing.T) {
 	queue := atomicFIFO()
 	queue.SetLimit(1)
 	require.NoError(t, queue.Add(podAt("a", "1")))
-	items, freed := queue.room()
+	items, freed := queue.queue.room()
 	assert.Zero(t, items)
 	queue.Close()
 	<-freed
-	items, freed = queue.room()
+	items, freed = queue.queue.room()
 	assert.Positive(t, items)
 	assert.Nil(t, freed)
 }

@@ -34,15 +34,25 @@ type QueueStats struct {
 // of this package, however it is handed out (see StatusOf), at any time and from any goroutine. It reports false for anything
 // else, for a controller whose Queue is foreign, and for an informer that was not started.
 func QueueStatsOf(queueOrController any) (QueueStats, bool) {
-	switch counted := unwrapped(queueOrController).(type) {
+	counted := unwrapped(queueOrController)
+	if queue := recordsOf(counted); queue != nil {
+		return statsOf(queue), true
+	}
+	if controller, own := counted.(interface{ queueStats() (QueueStats, bool) }); own {
+		return controller.queueStats()
+	}
+	return QueueStats{}, false
+}
+
+// recordsOf returns what a queue of ours, or a type that embeds one, is made of, and nil for others.
+func recordsOf(queue any) *recordQueue {
+	switch own := queue.(type) {
 	case *recordQueue:
-		return statsOf(counted), true
+		return own
 	case interface{ core() *recordQueue }:
-		return statsOf(counted.core()), true
-	case interface{ queueStats() (QueueStats, bool) }:
-		return counted.queueStats()
+		return own.core()
 	default:
-		return QueueStats{}, false
+		return nil
 	}
 }
 
@@ -77,8 +87,8 @@ func (s *sharedIndexInformer) started() *controller {
 
 // transformer returns what transforms on the way into the controller's queue, nil for a foreign queue.
 func (c *controller) transformer() *transformer {
-	if queue, own := c.queue.(interface{ core() *recordQueue }); own {
-		return &queue.core().reader.transform
+	if queue := recordsOf(c.queue); queue != nil {
+		return &queue.reader.transform
 	}
 	return nil
 }

@@ -42,7 +42,6 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			Update(obj any) error
 			Delete(obj any) error
 			Replace(list []any, version string) error
-			core() *recordQueue
 		}{
 			"RealFIFO":        NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), losing(nothing)),
 			"atomic RealFIFO": NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),

@@ -182,14 +182,14 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 		return obj, nil
 	}
 	real, delta := NewRealFIFO(itemKey, known, failing), NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
-	real.reader.transform.keepCached, delta.reader.transform.keepCached = true, true
+	real.queue.reader.transform.keepCached, delta.queue.reader.transform.keepCached = true, true
 	for name, q := range map[string]interface {
 		Queue
-		popAll(processFunc) error
+		core() *recordQueue
 	}{"RealFIFO": real, "DeltaFIFO": delta} {
 		require.NoError(t, q.Replace([]any{item{"a", 2}, item{"b", 2}}, "2"), name)
 		var keys []string
-		require.NoError(t, q.popAll(func(batch []record, _ bool) error {
+		require.NoError(t, q.core().popAll(func(batch []record, _ bool) error {
 			for i := range batch {
 				keys = append(keys, batch[i].key)
 			}
@@ -211,10 +211,10 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
-	refused := q.putBatch([]record{{typ: Added, object: item{"a", 1}}, {typ: Deleted, object: item{"a", 1}}, {typ: Deleted, object: item{"known", 2}}})
+	refused := q.queue.putBatch([]record{{typ: Added, object: item{"a", 1}}, {typ: Deleted, object: item{"a", 1}}, {typ: Deleted, object: item{"known", 2}}})
 	require.Len(t, refused, 2, "the Add, and the deletion of what is known")
 	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].typ, refused[1].typ})
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Equal(t, 1, q.reader.transform.untransformed())
+	assert.Equal(t, 1, q.queue.reader.transform.untransformed())
 }

@@ -14,8 +14,8 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a constructor.
 type RealFIFO struct {
-	recordQueue
-	arrivals arrivals // guarded by mu
+	queue    recordQueue
+	arrivals arrivals // the queue's order; guarded by its lock
 	atomic   bool
 }
 
@@ -40,14 +40,14 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{atomic: opts.AtomicEvents}
-	f.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
-	f.reader.keys.init(opts.KeyFunction)
-	f.reader.keys.opens = opensDeltas
-	f.reader.logger = queueLogger(opts.Logger, f.name)
-	f.known, f.reader.transform.function, f.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
-	f.bookmarks = opts.EmitDeltaTypeBookmark
-	f.waiting = &f.arrivals
-	setMetrics(&f.recordQueue, opts.Identifier, opts.MetricsProvider)
+	f.queue.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
+	initKeys(&f.queue.reader.keys, opts.KeyFunction)
+	f.queue.reader.keys.opens = opensDeltas
+	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.name)
+	f.queue.known, f.queue.reader.transform.function, f.queue.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
+	f.queue.bookmarks = opts.EmitDeltaTypeBookmark
+	f.queue.waiting = &f.arrivals
+	setMetrics(&f.queue, opts.Identifier, opts.MetricsProvider)
 	return f
 }
 
@@ -68,34 +68,34 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *RealFIFO) Transformer() TransformFunc { return f.reader.transform.function }
+func (f *RealFIFO) Transformer() TransformFunc { return f.queue.reader.transform.function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
-func (f *RealFIFO) Add(obj interface{}) error { return f.put(Added, obj) }
+func (f *RealFIFO) Add(obj interface{}) error { return f.queue.put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
-func (f *RealFIFO) Update(obj interface{}) error { return f.put(Updated, obj) }
+func (f *RealFIFO) Update(obj interface{}) error { return f.queue.put(Updated, obj) }
 
 // Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
-func (f *RealFIFO) Delete(obj interface{}) error { return f.put(Deleted, obj) }
+func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
-func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.bookmark(resourceVersion) }
+func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.queue.bookmark(resourceVersion) }
 
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
 	if f.atomic {
-		return f.replaceAll(newItems, resourceVersion)
+		return f.queue.replaceAll(newItems, resourceVersion)
 	}
-	listed, err := f.newReplacement(newItems)
+	listed, err := f.queue.newReplacement(newItems)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.appendLocked(f.expandLocked(listed)...)
-	f.populateInitialLocked(f.waiting.len())
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	f.queue.appendLocked(f.expandLocked(listed)...)
+	f.queue.populateInitialLocked(f.queue.waiting.len())
 	return nil
 }
 
@@ -108,9 +108,9 @@ func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
 			records = append(records, deletionOf(DeletedFinalStateUnknown{Key: key, Obj: last.object}))
 		}
 	}
-	for _, key := range f.known.ListKeys() {
+	for _, key := range f.queue.known.ListKeys() {
 		if _, isQueued := queued[key]; !isQueued && !keys.Has(key) {
-			records = append(records, f.tombstone(key))
+			records = append(records, f.queue.tombstone(key))
 		}
 	}
 	for i, key := range listed.keys {
@@ -135,17 +135,17 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*record, order []string) 
 // Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that nothing is queued for.
 func (f *RealFIFO) Resync() error {
 	if f.atomic {
-		return f.syncAll()
+		return f.queue.syncAll()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
 	queued, _ := f.lastQueuedLocked()
-	for _, key := range f.known.ListKeys() {
+	for _, key := range f.queue.known.ListKeys() {
 		if _, isQueued := queued[key]; isQueued {
 			continue
 		}
-		if rec, ok := f.syncOf(key); ok {
-			f.appendLocked(rec)
+		if rec, ok := f.queue.syncOf(key); ok {
+			f.queue.appendLocked(rec)
 		}
 	}
 	return nil
@@ -155,14 +155,14 @@ func (f *RealFIFO) Resync() error {
 // ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set; then
 // calls from several goroutines process one after the other, and process must not call Pop or PopBatch. What fails in process is not queued again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.popDeltas("RealFIFO Pop Process", process)
+	return f.queue.popDeltas("RealFIFO Pop Process", process)
 }
 
 // PopBatch waits for changes and calls processBatch with the first ones of the queue, each about another object: 1000 at
 // most, and never beyond the end of the initial list. A change that is alone in its batch, as ReplacedAll, SyncAll and
 // Bookmark always are, goes to processSingle instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
-	return f.pop("RealFIFO PopBatch Process", f.uniqueLocked, func(batch []record, isInInitialList bool) error {
+	return f.queue.pop("RealFIFO PopBatch Process", f.queue.uniqueLocked, func(batch []record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
 		for i := range batch {
 			deltas[i] = deltaOf(&batch[i])
@@ -173,3 +173,33 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		return processBatch(deltas, isInInitialList)
 	})
 }
+
+// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
+// taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
+// last resourceVersion. 0 or less is no bound, as in the beginning.
+//
+// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
+// taken in beyond it. What is being processed does not count.
+func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
+
+// core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.
+func (f *RealFIFO) core() *recordQueue { return &f.queue }
+
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
+// waits for a process function that runs under the lock, and for no other.
+func (f *RealFIFO) Close() { f.queue.Close() }
+
+// IsClosed reports whether Close was called.
+func (f *RealFIFO) IsClosed() bool { return f.queue.IsClosed() }
+
+// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+func (f *RealFIFO) HasSynced() bool { return f.queue.HasSynced() }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (f *RealFIFO) HasSyncedChecker() DoneChecker { return f }
+
+// Name returns the queue's name, for logs.
+func (f *RealFIFO) Name() string { return f.queue.Name() }
+
+// Done returns a channel that is closed when HasSynced turns true.
+func (f *RealFIFO) Done() <-chan struct{} { return f.queue.Done() }

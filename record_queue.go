@@ -283,8 +283,6 @@ func (q *recordQueue) uniqueLocked() int {
 	return limit
 }
 
-func (q *recordQueue) core() *recordQueue { return q }
-
 // showDepthLocked publishes how many items wait.
 func (q *recordQueue) showDepthLocked() {
 	if q.depth != nil {

@@ -68,9 +68,9 @@ func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, optio
 func sinkOf(store ReflectorStore) sink {
 	switch own := store.(type) {
 	case *RealFIFO:
-		return queueSink{own, &own.recordQueue}
+		return queueSink{own, &own.queue}
 	case *DeltaFIFO:
-		return queueSink{own, &own.recordQueue}
+		return queueSink{own, &own.queue}
 	default:
 		return newForeignSink(store)
 	}

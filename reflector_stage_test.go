@@ -201,14 +201,15 @@ func TestStageKeepsCached(t *testing.T) {
 		return obj, nil
 	}}
 	for _, others := range []int{0, 1, table.BlockLen - 1, table.BlockLen, table.BlockLen + 1} {
-		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), options)
+		store := newStore(MetaNamespaceKeyFunc, nil)
+		p := openPipeline(store, options)
 		bad := func(name string) *v1.Pod {
 			pod := podAt(name, "1")
 			pod.Labels = map[string]string{"bad": "yes"}
 			return pod
 		}
 		for _, name := range []string{"stays", "recovers", "goes"} {
-			require.NoError(t, p.store.Add(podAt(name, "0")))
+			require.NoError(t, store.Add(podAt(name, "0")))
 		}
 		stage := p.stage(0, true)
 		require.NoError(t, stage.put(bad("stays")))
@@ -222,12 +223,12 @@ func TestStageKeepsCached(t *testing.T) {
 		require.NoError(t, stage.remove(bad("goes")))
 		require.NoError(t, stage.publish("9"))
 		require.NoError(t, p.queue.popAll(p.handle))
-		assert.Equal(t, map[string]string{"stays": "0", "fine": "2", "recovers": "3"}, versionsIn(p.store, "other"))
+		assert.Equal(t, map[string]string{"stays": "0", "fine": "2", "recovers": "3"}, versionsIn(store, "other"))
 	}
 }
 
 // versionsIn returns the versions of the objects in the store by name, without those whose names begin with skipped.
-func versionsIn(s *store, skipped string) map[string]string {
+func versionsIn(s *keyedStore, skipped string) map[string]string {
 	versions := map[string]string{}
 	for _, obj := range s.List() {
 		if pod := obj.(*v1.Pod); !strings.HasPrefix(pod.Name, skipped) {
@@ -296,7 +297,7 @@ func TestStageModel(t *testing.T) {
 		require.NoError(t, ours.publish("99"))
 		require.NoError(t, p.queue.popAll(p.handle))
 		stored := map[string]string{}
-		for _, obj := range p.store.List() {
+		for _, obj := range p.contents.table.List() {
 			stored[obj.(*v1.Pod).Name] = nameAt(obj)
 		}
 		require.Equal(t, want, stored)

@@ -72,7 +72,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 // Lock order: life, then pipeline.delivery, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
 	resource         string // what logs and errors call it
-	store            *store
+	store            *keyedStore
 	pipeline         *pipeline
 	processor        *sharedProcessor
 	listerWatcher    ListerWatcher
@@ -176,7 +176,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.popAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
-	c.report, c.options, c.store, c.fresh, c.identity = s.report, s.config.reflector, s.store, s.pipeline.fresh, s.config.Identifier
+	c.report, c.options, c.identity = s.report, s.config.reflector, s.config.Identifier
+	c.store, c.progress = s.store, &s.pipeline.applier.progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c

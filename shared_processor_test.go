@@ -342,17 +342,17 @@ func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
 		stuck := e.add(&journal{on: func(string) { <-release }}, Delivery{})
-		require.Zero(t, e.informer.store.Snapshots().Open, "the initial list is read by the handler")
+		require.Zero(t, e.informer.store.objects.table.Snapshots().Open, "the initial list is read by the handler")
 		resync := e.informer.pipeline.applier.syncAll(nil)
-		require.Equal(t, 1, e.informer.store.Snapshots().Open)
+		require.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open)
 		e.informer.processor.distribute(resync)
 		synctest.Wait()
-		assert.Equal(t, 1, e.informer.store.Snapshots().Open, "the only handler has not come to it")
+		assert.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open, "the only handler has not come to it")
 		close(release)
 		synctest.Wait()
-		assert.Zero(t, e.informer.store.Snapshots().Open)
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open)
 		assert.Equal(t, uint64(2), stuck.Statistics().Delivered)
-		assert.Zero(t, e.informer.store.Snapshots().Forgotten)
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Forgotten)
 	})
 }
 
@@ -362,14 +362,14 @@ func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
 			e.change(name, 1)
 		}
 		p := e.informer.processor
-		known := storedSnapshot(e.informer.store.Snapshot())
+		known := storedSnapshot(e.informer.store.objects.table.Snapshot())
 		newStoppedProcessor().add(newTestListener(t, p, nothing), known)
-		assert.Zero(t, e.informer.store.Snapshots().Open, "refused")
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open, "refused")
 		listener := newTestListener(t, p, nothing)
 		c := listener.couriers[0]
-		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.Snapshot())}
+		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.objects.table.Snapshot())}
 		c.abandon()
-		assert.Zero(t, e.informer.store.Snapshots().Open)
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open)
 	})
 }
 

@@ -93,10 +93,10 @@ func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, err
 // inspection is how the functions that report about informers see one.
 type inspection struct {
 	Controller
-	what   string // it is about, if its name does not say that
-	report *reflectorReport
-	store  *store     // nil if it is not ours
-	fresh  *freshness // nil if store is
+	what     string // it is about, if its name does not say that
+	report   *reflectorReport
+	store    *keyedStore // nil if it is not ours
+	progress *progress   // nil if store is
 
 	transform *transformer // nil before the start, and with a foreign queue
 }
@@ -106,8 +106,8 @@ func (i *inspection) status() Status {
 	status.ResourceVersion = i.LastSyncResourceVersion()
 	status.Synced = i.HasSynced()
 	if i.store != nil {
-		status.Objects = i.store.Len()
-		status.Degraded = append(status.Degraded, i.store.degradedIndexes()...)
+		status.Objects = i.store.objects.table.Len()
+		status.Degraded = append(status.Degraded, i.store.objects.degradedIndexes()...)
 	}
 	if n := i.transform.untransformed(); n > 0 {
 		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
@@ -119,9 +119,9 @@ func (i *inspection) status() Status {
 func inspect(informer any) *inspection {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{Controller: own, report: own.report, store: own.store, fresh: own.pipeline.fresh, transform: own.transformer()}
+		return &inspection{Controller: own, report: own.report, store: own.store, progress: &own.pipeline.applier.progress, transform: own.transformer()}
 	case *controller:
-		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, fresh: own.fresh, transform: own.transformer()}
+		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, progress: own.progress, transform: own.transformer()}
 	default:
 		return nil
 	}

@@ -7,43 +7,44 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/table"
 )
 
-// store is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
-type store struct {
-	*threadSafeMap
-	table       *table.Table // threadSafeMap's, one step nearer
+// keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
+type keyedStore struct {
+	objects     threadSafeMap
 	keyFunc     KeyFunc
 	usualKey    bool // keyFunc is MetaNamespaceKeyFunc
 	transformer TransformFunc
 }
 
 var (
-	_ Indexer          = (*store)(nil)
-	_ TransactionStore = (*store)(nil)
+	_ Indexer          = (*keyedStore)(nil)
+	_ TransactionStore = (*keyedStore)(nil)
 )
 
 // StoreOption sets one property of a store at its construction. It is not interchangeable with client-go's type of this
 // name, whose parameter is unexported there.
-type StoreOption = func(*store)
+type StoreOption = func(*keyedStore)
 
-// WithTransformer has every object pass through transformer on its way in (Add, Update, Replace). The key is computed
+// WithTransformer makes every object pass through transformer on its way in (Add, Update, Replace). The key is computed
 // before. A call whose object cannot be transformed returns the error and changes nothing; a transformer that returns nil,
 // of whatever type, cannot transform.
 func WithTransformer(transformer TransformFunc) StoreOption {
-	return func(s *store) { s.transformer = transformer }
+	return func(s *keyedStore) { s.transformer = transformer }
 }
 
 // WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider means that
 // of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
-	return func(s *store) {
-		WithThreadSafeStoreMetrics(identifier, metrics)(s.threadSafeMap)
+	return func(s *keyedStore) {
+		WithThreadSafeStoreMetrics(identifier, metrics)(&s.objects)
 	}
 }
 
@@ -59,12 +60,12 @@ func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer
 	return newStore(keyFunc, indexers, opts...)
 }
 
-func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
+func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedStore {
 	if keyFunc == nil {
 		keyFunc = func(any) (string, error) { return "", errNoKeyFunc }
 	}
-	s := &store{threadSafeMap: newThreadSafeMap(indexers), keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
-	s.table = s.threadSafeMap.Table
+	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
+	s.objects.init(indexers)
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -75,6 +76,21 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *store {
 // goroutine of that change and with no lock held.
 func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {
 	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
+}
+
+// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: what has metadata is no
+// tombstone.
+func isMetaNamespaceKeyFunc(f KeyFunc) bool {
+	at := reflect.ValueOf(f).Pointer()
+	for _, usual := range []KeyFunc{
+		MetaNamespaceKeyFunc, DeletionHandlingMetaNamespaceKeyFunc,
+		clientgo.MetaNamespaceKeyFunc, clientgo.DeletionHandlingMetaNamespaceKeyFunc,
+	} {
+		if reflect.ValueOf(usual).Pointer() == at {
+			return true
+		}
+	}
+	return false
 }
 
 // errNoKeyFunc is what every object gets instead of a key in a store that was made without a key function.
@@ -96,7 +112,7 @@ func keyOf(keyFunc KeyFunc, obj any) (string, error) {
 }
 
 // keyOf is keyOf with the store's function; the usual one is written out for what is nearly every object.
-func (s *store) keyOf(obj any) (string, error) {
+func (s *keyedStore) keyOf(obj any) (string, error) {
 	if s.usualKey {
 		if o, ok := obj.(metav1.Object); ok && !isNil(obj) {
 			if namespace := o.GetNamespace(); namespace != "" {
@@ -109,7 +125,7 @@ func (s *store) keyOf(obj any) (string, error) {
 }
 
 // admit computes the key and the form in which obj is stored.
-func (s *store) admit(obj any) (key string, stored any, err error) {
+func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 	if key, err = s.keyOf(obj); err != nil {
 		return "", nil, err
 	}
@@ -123,30 +139,30 @@ func (s *store) admit(obj any) (key string, stored any, err error) {
 }
 
 // Add stores obj. Errors: KeyError, or what the transformer returned.
-func (s *store) Add(obj interface{}) error {
+func (s *keyedStore) Add(obj interface{}) error {
 	key, stored, err := s.admit(obj)
 	if err != nil {
 		return err
 	}
-	s.threadSafeMap.Add(key, stored)
+	s.objects.Add(key, stored)
 	return nil
 }
 
 // Update stores obj, whether or not its key was there before. Errors: KeyError, or what the transformer returned.
-func (s *store) Update(obj interface{}) error { return s.Add(obj) }
+func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
-func (s *store) Delete(obj interface{}) error {
+func (s *keyedStore) Delete(obj interface{}) error {
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return err
 	}
-	s.threadSafeMap.DeleteWithObject(key, obj)
+	s.objects.DeleteWithObject(key, obj)
 	return nil
 }
 
 // Get returns the stored object with the key of obj. Error: KeyError.
-func (s *store) Get(obj interface{}) (item interface{}, exists bool, err error) {
+func (s *keyedStore) Get(obj interface{}) (item interface{}, exists bool, err error) {
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return nil, false, err
@@ -155,31 +171,73 @@ func (s *store) Get(obj interface{}) (item interface{}, exists bool, err error) 
 }
 
 // GetByKey returns the object stored under key. The error is always nil.
-func (s *store) GetByKey(key string) (item interface{}, exists bool, err error) {
-	item, exists = s.table.Get(key)
+func (s *keyedStore) GetByKey(key string) (item interface{}, exists bool, err error) {
+	item, exists = s.objects.table.Get(key)
 	return item, exists, nil
+}
+
+// Bookmark sets the store's resourceVersion, unless it is older than the one held.
+func (s *keyedStore) Bookmark(rv string) { s.objects.Bookmark(rv) }
+
+// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the gate AtomicFIFO is off.
+func (s *keyedStore) LastStoreSyncResourceVersion() string {
+	return s.objects.LastStoreSyncResourceVersion()
+}
+
+// Resync does nothing: there is nothing behind the store to catch up with.
+func (s *keyedStore) Resync() error { return nil }
+
+// List returns the stored objects in no particular order. The slice belongs to the caller and is never nil.
+func (s *keyedStore) List() []interface{} { return s.objects.List() }
+
+// ListKeys returns the keys of the stored objects in no particular order, in a slice of the caller's own.
+func (s *keyedStore) ListKeys() []string { return s.objects.ListKeys() }
+
+// Index returns the stored objects that share a value of the index with obj, each once; see threadSafeMap.Index.
+func (s *keyedStore) Index(indexName string, obj interface{}) ([]interface{}, error) {
+	return s.objects.Index(indexName, obj)
+}
+
+// ByIndex returns the objects whose values in the index contain indexedValue.
+func (s *keyedStore) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
+	return s.objects.ByIndex(indexName, indexedValue)
+}
+
+// IndexKeys returns the keys of what ByIndex returns, sorted.
+func (s *keyedStore) IndexKeys(indexName, indexedValue string) ([]string, error) {
+	return s.objects.IndexKeys(indexName, indexedValue)
+}
+
+// ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
+func (s *keyedStore) ListIndexFuncValues(indexName string) []string {
+	return s.objects.ListIndexFuncValues(indexName)
+}
+
+// GetIndexers returns a copy of the store's indexers.
+func (s *keyedStore) GetIndexers() Indexers { return s.objects.GetIndexers() }
+
+// AddIndexers adds indices over what is stored and all that follows; see threadSafeMap.AddIndexers.
+func (s *keyedStore) AddIndexers(newIndexers Indexers) error {
+	return s.objects.AddIndexers(newIndexers)
 }
 
 // Replace makes list the whole content of the store, seen by readers all at once. Of objects with the same key the last
 // one counts. An object without a key, or that cannot be transformed, fails the call and leaves the store as it was.
-func (s *store) Replace(list []interface{}, resourceVersion string) error {
+func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 	if !s.usualKey || s.transformer != nil {
 		keys, stored, err := s.admitAll(list)
 		if err != nil {
 			return err
 		}
-		s.replaceAll(zipped(keys, stored), len(keys), resourceVersion)
+		s.objects.contents.replace(zipped(keys, stored), len(keys), resourceVersion)
 		return nil
 	}
-	err := s.table.Fill(len(list), resourceVersion, func(add func(string, any)) error { return s.addBlocks(list, add) })
-	if err == nil {
-		s.publishVersion()
-	}
-	return err
+	fill := func(add func(string, any)) error { return s.addBlocks(list, add) }
+	return s.objects.contents.fill(len(list), resourceVersion, fill)
 }
 
 // addBlocks adds objects with the usual key. There is no user's function in it that could write to the store.
-func (s *store) addBlocks(list []any, add func(key string, obj any)) error {
+func (s *keyedStore) addBlocks(list []any, add func(key string, obj any)) error {
 	for block := range slices.Chunk(list, table.BlockLen) {
 		warmBlock(block)
 		for _, obj := range block {
@@ -194,7 +252,7 @@ func (s *store) addBlocks(list []any, add func(key string, obj any)) error {
 }
 
 // admitAll is admit for a list.
-func (s *store) admitAll(list []any) (keys []string, stored []any, err error) {
+func (s *keyedStore) admitAll(list []any) (keys []string, stored []any, err error) {
 	keys, stored = make([]string, len(list)), make([]any, len(list))
 	for i, obj := range list {
 		if keys[i], stored[i], err = s.admit(obj); err != nil {
@@ -217,7 +275,7 @@ func zipped(keys []string, objects []any) iter.Seq2[string, any] {
 
 // Transaction applies those of the transactions whose object has a key, seen by readers all at once, without the
 // transformer. It returns nil, or which ones were applied and a KeyError for each of the others.
-func (s *store) Transaction(transactions ...Transaction) *TransactionError {
+func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError {
 	keyed := make([]ThreadSafeStoreTransaction, 0, len(transactions))
 	applied := make([]int, 0, len(transactions))
 	var failures []error
@@ -230,7 +288,7 @@ func (s *store) Transaction(transactions ...Transaction) *TransactionError {
 		applied = append(applied, i)
 		keyed = append(keyed, ThreadSafeStoreTransaction{Transaction: txn, Key: key})
 	}
-	s.threadSafeMap.Transaction(keyed...)
+	s.objects.Transaction(keyed...)
 	if len(failures) == 0 {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil if there is none.
-func storeOf(s Store) *store {
-	if own, ok := s.(*store); ok {
+func storeOf(s Store) *keyedStore {
+	if own, ok := s.(*keyedStore); ok {
 		return own
 	}
 	for range maxWrappers {
@@ -19,7 +19,7 @@ func storeOf(s Store) *store {
 		if !typed {
 			break
 		}
-		if own, ok := indexer.(*store); ok {
+		if own, ok := indexer.(*keyedStore); ok {
 			return own
 		}
 		s = indexer
@@ -46,7 +46,7 @@ func insideTyped(s Store) (indexer Indexer, ok bool) {
 }
 
 // storeBehind is storeOf for informers, too.
-func storeBehind(storeOrInformer any) *store {
+func storeBehind(storeOrInformer any) *keyedStore {
 	if s, ok := storeOrInformer.(Store); ok {
 		return storeOf(s)
 	}

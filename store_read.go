@@ -64,7 +64,7 @@ func SnapshotOf(storeOrInformer any) (Snapshot, error) {
 	if own == nil {
 		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, ErrForeignStore)
 	}
-	return storeSnapshot{own.Snapshot()}, nil
+	return storeSnapshot{own.objects.table.Snapshot()}, nil
 }
 
 // SnapshotStatsOf tells about the snapshots of what SnapshotOf takes. ok is false for a store, or an informer, of another
@@ -74,21 +74,26 @@ func SnapshotStatsOf(storeOrInformer any) (stats SnapshotStats, ok bool) {
 	if own == nil {
 		return SnapshotStats{}, false
 	}
-	return SnapshotStats(own.Snapshots()), true
+	return SnapshotStats(own.objects.table.Snapshots()), true
 }
 
 // storeSnapshot gives a table's snapshot the exported names and errors.
-type storeSnapshot struct{ *table.Snapshot }
+type storeSnapshot struct{ of *table.Snapshot }
 
-func (s storeSnapshot) ResourceVersion() string { return s.RV() }
+func (s storeSnapshot) ResourceVersion() string               { return s.of.RV() }
+func (s storeSnapshot) Len() int                              { return s.of.Len() }
+func (s storeSnapshot) Get(key string) (obj any, exists bool) { return s.of.Get(key) }
+func (s storeSnapshot) List() []any                           { return s.of.List() }
+func (s storeSnapshot) All() iter.Seq2[string, any]           { return s.of.All() }
+func (s storeSnapshot) Close()                                { s.of.Close() }
 
 func (s storeSnapshot) ByIndex(index, value string) ([]any, error) {
-	objects, err := s.Snapshot.ByIndex(index, value)
+	objects, err := s.of.ByIndex(index, value)
 	return objects, indexError(index, err)
 }
 
 func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
-	members, err := s.Snapshot.ByIndexSeq(index, value)
+	members, err := s.of.ByIndexSeq(index, value)
 	return members, indexError(index, err)
 }
 
@@ -98,7 +103,7 @@ func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], 
 // state as an open Snapshot does: who pulls with iter.Pull calls its stop function.
 func All(s Store) iter.Seq2[string, interface{}] {
 	if own := storeOf(s); own != nil {
-		return own.Table.All()
+		return own.objects.table.All()
 	}
 	return func(yield func(string, any) bool) { yieldKeys(s, s.ListKeys(), yield) }
 }
@@ -106,7 +111,7 @@ func All(s Store) iter.Seq2[string, interface{}] {
 // ByIndexSeq yields the key and object of each member of s.ByIndex(index, value), as All does.
 func ByIndexSeq(s Indexer, index, value string) (iter.Seq2[string, interface{}], error) {
 	if own := storeOf(s); own != nil {
-		members, err := own.Table.ByIndexSeq(index, value)
+		members, err := own.objects.table.ByIndexSeq(index, value)
 		return members, indexError(index, err)
 	}
 	keys, err := s.IndexKeys(index, value)
@@ -127,7 +132,7 @@ func yieldKeys(s Store, keys []string, yield func(string, any) bool) {
 // Len returns the number of objects in a store, at once with a store of this package and by its list of keys with others.
 func Len(s Store) int {
 	if own := storeOf(s); own != nil {
-		return own.Table.Len()
+		return own.objects.table.Len()
 	}
 	return len(s.ListKeys())
 }
@@ -136,7 +141,7 @@ func Len(s Store) int {
 // package.
 func Count(s Indexer, index, value string) (int, error) {
 	if own := storeOf(s); own != nil {
-		n, err := own.Table.Count(index, value)
+		n, err := own.objects.table.Count(index, value)
 		return n, indexError(index, err)
 	}
 	keys, err := s.IndexKeys(index, value)
@@ -146,7 +151,7 @@ func Count(s Indexer, index, value string) (int, error) {
 // ListInto appends all objects of a store to dst, whose memory it uses if it suffices.
 func ListInto(s Store, dst []interface{}) []interface{} {
 	if own := storeOf(s); own != nil {
-		return own.Table.ListInto(dst)
+		return own.objects.table.ListInto(dst)
 	}
 	return append(dst, s.List()...)
 }

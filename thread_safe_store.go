@@ -6,7 +6,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -19,11 +18,10 @@ import (
 // threadSafeMap holds the objects and their indices in a table, whose readers never wait. It implements
 // ThreadSafeStoreWithTransaction.
 type threadSafeMap struct {
-	*table.Table
-	versionMetric GaugeMetric // nil: nobody looks at it
-	onFailure     func(IndexFailure)
-	panics        bool // an index function that fails panics in the writer
-	pace          indexPace
+	contents  contents     // what is written through
+	table     *table.Table // of the contents: what is read
+	onFailure func(IndexFailure)
+	panics    bool // an index function that fails panics in the writer
 }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
@@ -36,7 +34,7 @@ type ThreadSafeStoreOption = func(*threadSafeMap)
 // means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
-		m.versionMetric = newVersionMetric(identifier, provider)
+		m.contents.onVersion = versionPublisher(newVersionMetric(identifier, provider))
 	}
 }
 
@@ -49,49 +47,17 @@ func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider Inf
 // An index function that fails, panics or is nil costs nothing but the object's place in that index; see IndexFailure. Writes
 // run never more than one index function at a time; Index runs them in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
-	return newThreadSafeMap(indexers, opts...)
-}
-
-func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadSafeMap {
 	m := &threadSafeMap{}
+	m.init(indexers)
 	for _, opt := range opts {
 		opt(m)
 	}
-	m.Table = table.New(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
-	m.pace.changed(indexers)
 	return m
 }
 
-// operation is one step of a commit. The table fills in what the operation replaced.
-type operation = table.Op
-
-// commit applies the operations in order, seen by readers all at once, and moves the store's resourceVersion on by
-// advance.
-func (m *threadSafeMap) commit(operations []operation, advance func(held string) string) {
-	m.Apply(operations, advance)
-	m.publishVersion()
-}
-
-// tryCommit is commit for a caller who must not wait for other writers: while there is one it does nothing and returns false.
-func (m *threadSafeMap) tryCommit(operations []operation, advance func(held string) string) (done bool) {
-	if !m.TryApply(operations, advance) {
-		return false
-	}
-	m.publishVersion()
-	return true
-}
-
-// replaceAll makes the n objects the whole content of the store, at once for every reader; of those with the same key the
-// last one counts.
-func (m *threadSafeMap) replaceAll(objects iter.Seq2[string, any], n int, version string) {
-	m.Table.Replace(objects, n, version)
-	m.publishVersion()
-}
-
-func (m *threadSafeMap) publishVersion() {
-	if m.versionMetric != nil {
-		publishVersion(m.versionMetric, m.RV())
-	}
+func (m *threadSafeMap) init(indexers Indexers) {
+	m.contents.init(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
+	m.table = m.contents.table
 }
 
 // Add stores obj under key, replacing what is there.
@@ -99,7 +65,7 @@ func (m *threadSafeMap) Add(key string, obj interface{}) { m.Update(key, obj) }
 
 // Update stores obj under key, replacing what is there.
 func (m *threadSafeMap) Update(key string, obj interface{}) {
-	m.commit([]operation{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
+	m.contents.apply([]table.Op{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Delete removes what is stored under key, if anything. The store's resourceVersion stays.
@@ -107,22 +73,22 @@ func (m *threadSafeMap) Delete(key string) { m.DeleteWithObject(key, nil) }
 
 // DeleteWithObject is Delete, with the resourceVersion of the deletion taken from obj.
 func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
-	m.commit([]operation{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
+	m.contents.apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Transaction applies all transactions in order; no reader sees only some of them. One of a type that is none of the
 // three changes nothing. The store's resourceVersion becomes the greatest of those given.
 func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) {
-	operations := make([]operation, 0, len(transactions))
+	operations := make([]table.Op, 0, len(transactions))
 	for _, txn := range transactions {
 		switch txn.Type {
 		case TransactionTypeAdd, TransactionTypeUpdate:
-			operations = append(operations, operation{Key: txn.Key, Object: txn.Object})
+			operations = append(operations, table.Op{Key: txn.Key, Object: txn.Object})
 		case TransactionTypeDelete:
-			operations = append(operations, operation{Key: txn.Key, Delete: true})
+			operations = append(operations, table.Op{Key: txn.Key, Delete: true})
 		}
 	}
-	m.commit(operations, func(held string) string {
+	m.contents.apply(operations, func(held string) string {
 		for _, txn := range transactions {
 			held = versionAfter(held, txn.Object)
 		}
@@ -140,23 +106,29 @@ func versionAfter(held string, obj any) string {
 
 // Replace makes items the whole content of the store.
 func (m *threadSafeMap) Replace(items map[string]interface{}, resourceVersion string) {
-	m.replaceAll(maps.All(items), len(items), resourceVersion)
+	m.contents.replace(maps.All(items), len(items), resourceVersion)
 }
 
 // Bookmark sets the store's resourceVersion, unless it is older than the one held.
 func (m *threadSafeMap) Bookmark(rv string) {
-	m.commit(nil, func(held string) string { return laterVersion(held, rv) })
+	m.contents.apply(nil, func(held string) string { return laterVersion(held, rv) })
 }
 
+// Get returns the object stored under key.
+func (m *threadSafeMap) Get(key string) (item interface{}, exists bool) { return m.table.Get(key) }
+
 // List returns the stored objects in no particular order. The slice belongs to the caller and is never nil.
-func (m *threadSafeMap) List() []interface{} { return m.ListInto(make([]any, 0, m.Len())) }
+func (m *threadSafeMap) List() []interface{} { return m.table.ListInto(make([]any, 0, m.table.Len())) }
+
+// ListKeys returns the keys of the stored objects in no particular order, in a slice of the caller's own.
+func (m *threadSafeMap) ListKeys() []string { return m.table.ListKeys() }
 
 // LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the gate AtomicFIFO is off.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	if !features.FeatureGates().Enabled(features.AtomicFIFO) {
 		return ""
 	}
-	return m.RV()
+	return m.table.RV()
 }
 
 // Resync does nothing: there is nothing behind the store to catch up with.
@@ -170,19 +142,19 @@ func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []inte
 			objects, err = nil, fmt.Errorf("index %q: function panicked: %v", indexName, p)
 		}
 	}()
-	objects, err = m.Table.Index(indexName, obj)
+	objects, err = m.table.Index(indexName, obj)
 	return objects, indexError(indexName, err)
 }
 
 // ByIndex returns the objects whose values in the index contain indexedValue.
 func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
-	objects, err := m.Table.ByIndex(indexName, indexedValue)
+	objects, err := m.table.ByIndex(indexName, indexedValue)
 	return objects, indexError(indexName, err)
 }
 
 // IndexKeys returns the keys of what ByIndex returns, sorted.
 func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	keys, err := m.Table.IndexKeys(indexName, indexedValue)
+	keys, err := m.table.IndexKeys(indexName, indexedValue)
 	if keys == nil && err == nil {
 		keys = []string{}
 	}
@@ -191,7 +163,7 @@ func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, err
 
 // ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
 func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
-	values, err := m.IndexValues(name)
+	values, err := m.table.IndexValues(name)
 	if err != nil {
 		return []string{}
 	}
@@ -208,7 +180,7 @@ func indexError(name string, err error) error {
 
 // GetIndexers returns a copy of the store's indexers.
 func (m *threadSafeMap) GetIndexers() Indexers {
-	functions := m.Table.Indexers()
+	functions := m.table.Indexers()
 	indexers := make(Indexers, len(functions))
 	for name, valuesOf := range functions {
 		indexers[name] = valuesOf
@@ -224,17 +196,16 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	if err := bad.as(errNilIndexFunc); err != nil {
 		return err
 	}
-	err := m.Table.AddIndexers(asFuncs(newIndexers))
+	err := m.contents.addIndexers(asFuncs(newIndexers))
 	if errors.Is(err, table.ErrIndexExists) {
 		return fmt.Errorf("indexer conflict: %v", m.taken(newIndexers)) // client-go's words
 	}
-	m.pace.changed(newIndexers)
 	return err
 }
 
 // taken returns the names among those of indexers that the store has. It never gives one up.
 func (m *threadSafeMap) taken(indexers Indexers) sets.Set[string] {
-	return sets.KeySet(indexers).Intersection(sets.KeySet(m.Table.Indexers()))
+	return sets.KeySet(indexers).Intersection(sets.KeySet(m.table.Indexers()))
 }
 
 // errNilIndexFunc is the failure of an index function that is none.

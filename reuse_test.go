@@ -97,7 +97,7 @@ func TestReuseLetsGo(t *testing.T) {
 			received = append(received, weak.Make(pod))
 			require.NoError(t, into.put(pod))
 		}
-		if p.store.Len() > 0 {
+		if p.contents.table.Len() > 0 {
 			runtime.GC()
 			for i, pod := range received {
 				assert.Nil(t, pod.Value(), i)
@@ -106,7 +106,7 @@ func TestReuseLetsGo(t *testing.T) {
 		require.NoError(t, into.publish("9"))
 		require.NoError(t, p.queue.popAll(p.handle))
 	}
-	assert.Equal(t, n, p.store.Len())
+	assert.Equal(t, n, p.contents.table.Len())
 }
 
 // TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.

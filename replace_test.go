@@ -20,7 +20,7 @@ import (
 type stateRig struct {
 	pipeline *pipeline
 	queue    *recordQueue
-	store    *store
+	store    *keyedStore
 	applier  *applier
 	reuse    ReuseMode
 	known    map[string]stagedObject // by key: what the store has
@@ -174,13 +174,13 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ch
 	}
 	clear(r.known)
 	for key, now := range want {
-		stored, exists := r.store.threadSafeMap.Get(key)
+		stored, exists := r.pipeline.contents.table.Get(key)
 		require.True(t, exists)
 		r.requireStored(t, now.stored, stored)
 		r.known[key] = stagedObject{now.version, stored}
 		require.Equal(t, now.version, r.applier.received.of(key, stored))
 	}
-	require.Equal(t, len(want), r.store.Len())
+	require.Equal(t, len(want), r.pipeline.contents.table.Len())
 	require.Len(t, r.applier.received, altered(r.known))
 }
 

@@ -15,11 +15,12 @@ import (
 // stateStage is the stage of an informer: it makes the store's next state of the objects as they
 // come, while they are in the processor's caches.
 //
-// Nearly all of the time goes into waiting for the memory that objects are scattered over. So they are handled in blocks,
-// and each pass over a block does one short thing with all of its objects, so that their waits overlap.
+// Nearly all of the time goes into waiting for the memory that objects are scattered over. So they
+// are handled in blocks, and each pass over a block does one short thing with all of its objects, so
+// that their waits overlap.
 type stateStage struct {
 	reader *reader
-	reuses bool // identical cached objects go first
+	reuses bool // cached objects take the place of identical ones
 	next   *nextState
 	done   func(record) // takes the state that is published
 
@@ -30,10 +31,11 @@ type stateStage struct {
 	text     []byte
 }
 
-func newStateStage(r *reader, target *store, size int, reuse ReuseMode, done func(record)) *stateStage {
-	reuses := target.Len() > 0 && reuse.wanted()
-	s := &stateStage{reader: r, reuses: reuses, next: newNextState(target, size), done: done, chunk: table.BlockLen}
-	if !target.pace.allowsReader(1) {
+// newStateStage returns an empty stage of about size objects for a store. done takes what is
+// published: a ReplacedAll, for the applier of that store.
+func newStateStage(r *reader, c *contents, size int, reuse bool, done func(record)) *stateStage {
+	s := &stateStage{reader: r, reuses: reuse, next: newNextState(c, size), done: done, chunk: table.BlockLen}
+	if !c.pace.allowsReader(1) {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
 	return s
@@ -98,7 +100,7 @@ func (s *stateStage) readKeys() error {
 	return nil
 }
 
-// computeKeys is readKeys by the queue's key function.
+// computeKeys is readKeys by the reader's key function.
 func (s *stateStage) computeKeys() (err error) {
 	for i := range s.block.N {
 		s.versions[i], _ = objectVersion(s.block.Objects[i])
@@ -109,7 +111,8 @@ func (s *stateStage) computeKeys() (err error) {
 	return nil
 }
 
-// transform transforms the objects of the block, and leaves out those that cannot be, if the cached ones are to stay.
+// transform transforms the objects of the block, and leaves out those that cannot be, if the cached
+// ones are to stay.
 func (s *stateStage) transform() error {
 	b, n := &s.block, 0
 	for i := range b.N {
@@ -120,7 +123,8 @@ func (s *stateStage) transform() error {
 			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.key, rec.object, b.Former[i], rec.version
 			n++
 		case s.reader.transform.keepCached:
-			utilruntime.HandleErrorWithLogger(s.reader.logger, discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.key)
+			utilruntime.HandleErrorWithLogger(s.reader.logger, discreet(err),
+				"Object of a list keeps its cached version: transform failed", "key", rec.key)
 			s.next.kept = append(s.next.kept, rec.key)
 		default:
 			return err

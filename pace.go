@@ -10,15 +10,15 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// indexPace says whether the index functions of a store are so quick that an informer may run them in the goroutine that
-// reads from the server. It goes by the last ones that ran:
+// indexPace knows whether the index functions of a store are so quick that an informer may run them
+// in the goroutine that reads from the server. It goes by the last ones that ran:
 //
-//	none of the user's ──AddIndexers──▶ unknown ──ran──▶ quick ◀──ran──▶ slow
-//	                                       ▲───AddIndexers───┘─────────────┘
+//	none of the user's ──reset──▶ unknown ──ran──▶ quick ◀──ran──▶ slow
+//	                                 ▲────reset──────┘───────────────┘
 //
-// Unless it is quick, what the watch sends goes through the queue. If the first objects of an initial state show that it is
-// slow, the queue's consumer files the others. So reading goes on whatever the functions do, but for the calls that tell of
-// it, 32 at most.
+// Unless they are quick, what the watch sends goes through the queue. If the first objects of an
+// initial state show that they are slow, the queue's consumer files the others. So reading goes on
+// whatever the functions do, but for the calls that show that they are slow, 32 at most.
 type indexPace struct {
 	state atomic.Uint32
 }
@@ -31,22 +31,18 @@ const (
 )
 
 const (
-	// slowIndexing is what storing and filing an object may take on average, all index functions together, until that is
-	// slow. With usual functions it takes one to two microseconds; to decode an object from the server takes 10 to 100.
+	// slowIndexing is what storing and filing an object may take on average, all index functions
+	// together, until that is slow. With usual functions it takes one to two microseconds; decoding
+	// an object from the server takes 10 to 100.
 	slowIndexing = 20 * time.Microsecond
 
-	// pauseOfOthers is what a few blocks of an initial state may take longer because other goroutines have the processors.
+	// pauseOfOthers is what a few blocks of an initial state may take longer because other
+	// goroutines have the processors.
 	pauseOfOthers = 2 * time.Millisecond
 )
 
-// changed notes that the store has got these indexers.
-func (p *indexPace) changed(indexers Indexers) {
-	for _, f := range indexers {
-		if singleValued(f) == nil {
-			p.state.Store(paceUnknown)
-		}
-	}
-}
+// reset notes that the store has got a function of the user's.
+func (p *indexPace) reset() { p.state.Store(paceUnknown) }
 
 // allowsReader reports whether the goroutine that reads from the server may store so many objects.
 func (p *indexPace) allowsReader(objects int) bool {

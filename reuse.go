@@ -40,7 +40,7 @@ func WithReuse(mode ReuseMode) Option {
 	return func(c *informerConfig) { c.reuse = mode }
 }
 
-// wanted tells whether the relist that begins now is to keep what is identical.
+// wanted reports whether the relist that begins now is to keep what is identical.
 func (m ReuseMode) wanted() bool {
 	switch m {
 	case ReuseAlways:
@@ -52,7 +52,8 @@ func (m ReuseMode) wanted() bool {
 	}
 }
 
-// memoryIsScarce tells whether the runtime's memory limit may be exceeded when all that is in use is there twice.
+// memoryIsScarce reports whether the runtime's memory limit may be exceeded when all that is in use
+// is there twice.
 func memoryIsScarce() bool {
 	samples := []metrics.Sample{
 		{Name: "/gc/gomemlimit:bytes"},
@@ -72,7 +73,8 @@ func reusable(cached, received any) (any, bool) {
 	return cached, true
 }
 
-// claimUnchanged tells whether two objects say that they are one, in one version: without that a comparison is not worth it.
+// claimUnchanged reports whether two objects claim to be one, in one version: without that a
+// comparison is not worth it.
 func claimUnchanged(a, b any) bool {
 	before, err := meta.Accessor(a)
 	if err != nil {

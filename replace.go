@@ -9,14 +9,15 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// nextState is a whole state on its way into the store of an informer. It is filled by whoever receives it, while the store
-// goes on, so that little is left to do when it takes the place of the former one.
+// nextState is a whole state on its way into the store of an informer. It is filled as the objects
+// arrive, while the store goes on, so that little is left to do when it takes the place of the
+// former one.
 type nextState struct {
 	draft *table.Draft
 	news  placeSet // places of objects that the store does not have, or has in another version
 
 	received receivedVersions // of the draft's objects
-	kept     []string         // keys of listed objects that cannot be transformed, so that the cached ones are to stay
+	kept     []string         // keys of listed objects that cannot be transformed: the cached ones stay
 
 	pace  *indexPace    // of the store
 	filed int           // objects whose index functions have run
@@ -26,12 +27,12 @@ type nextState struct {
 	isNews [table.BlockLen]bool   // the same
 }
 
-func newNextState(s *store, size int) *nextState {
-	return &nextState{draft: s.Draft(size), received: receivedVersions{}, pace: &s.pace}
+func newNextState(c *contents, size int) *nextState {
+	return &nextState{draft: c.table.Draft(size), received: receivedVersions{}, pace: &c.pace}
 }
 
-// file adds a block of objects that the draft was asked to look up. Given are their versions as received, and whether the
-// objects may tell others by now.
+// file adds a block of objects that the draft was asked to look up. Given are their versions as
+// received, and whether the objects may show others by now.
 func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 	for i, former := range b.Former[:b.N] {
 		if former != nil {
@@ -53,7 +54,8 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 	}
 }
 
-// put has the draft run the index functions as long as they are quick. What is left is for complete.
+// put adds a block to the draft, which runs the index functions as long as they are quick. What is
+// left is for complete.
 func (n *nextState) put(b *table.Block) {
 	began := n.pace.start()
 	if filed := n.draft.Put(b); !filed || began.IsZero() {
@@ -101,8 +103,8 @@ func (s placeSet) has(place uint32) bool {
 	return word < len(s) && s[word]&(1<<(place%64)) != 0
 }
 
-// replaceAll makes a list the whole state of the store. Handlers hear of what is gone first, then of the list in its
-// order; an object that is listed twice counts once, in its last state.
+// replaceAll makes a list the whole state of the store. The changes are the deletions first, then
+// the list in its order; an object that is listed twice counts once, in its last state.
 func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool) []change {
 	next := rec.state.(*nextState)
 	kept := a.keep(next, next.kept)
@@ -114,28 +116,27 @@ func (a *applier) replaceAll(changes []change, rec *record, isInInitialList bool
 	for key, obj := range next.draft.Missing {
 		changes = append(changes, change{kind: changeDelete, key: key, old: DeletedFinalStateUnknown{Key: key, Obj: obj}})
 	}
-	told := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
+	list := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
 	switch {
-	case a.store.Len() == 0:
-		told.addAll()
+	case a.contents.table.Len() == 0:
+		list.addAll()
 	case current && len(a.received) == 0:
-		told.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
+		list.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
 	default:
-		told.all(func(_ uint32, item *table.Item) bool {
+		list.all(func(_ uint32, item *table.Item) bool {
 			return item.Former == nil || a.received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
 		})
 	}
-	a.store.Install(next.draft, rec.version)
-	a.store.publishVersion()
+	a.contents.install(next.draft, rec.version)
 	a.received = a.receivedAfter(next)
-	return told.changes
+	return list.changes
 }
 
-// keep has the cached objects under the given keys, whose listed state cannot be had, stay as they are. It returns their
-// places.
+// keep puts the cached objects under the given keys into next: their listed state cannot be had. It
+// returns their places.
 func (a *applier) keep(next *nextState, keys []string) (places placeSet) {
 	for _, key := range keys {
-		cached, exists := a.store.threadSafeMap.Get(key)
+		cached, exists := a.contents.table.Get(key)
 		if !exists || next.draft.Has(key) {
 			continue
 		}
@@ -147,7 +148,8 @@ func (a *applier) keep(next *nextState, keys []string) (places placeSet) {
 	return places
 }
 
-// receivedAfter is what received becomes when next is in the store: the versions of the listed objects, and those of kept ones.
+// receivedAfter returns what received becomes when next is in the store: the versions of the listed
+// objects, and those of kept ones.
 func (a *applier) receivedAfter(next *nextState) receivedVersions {
 	after := next.received
 	for _, key := range next.kept {
@@ -158,21 +160,22 @@ func (a *applier) receivedAfter(next *nextState) receivedVersions {
 	return after
 }
 
-// listChanges makes the changes that a state in the store means, in the order of the state. Resyncs in a row are one bulk
-// record.
+// listChanges collects the changes that a state in the store means, in the order of the state.
+// Resyncs in a row are one bulk record.
 type listChanges struct {
 	changes []change
 	next    *nextState
 	kept    placeSet
 	initial bool
 
-	// keys, objects and formers are the resyncs so far, of which those from first on are in no record yet.
+	// keys, objects and formers are the resyncs so far, of which those from first on are in no
+	// record yet.
 	keys             []string
 	objects, formers []any
 	first            int
 }
 
-// addAll tells of all objects as new, in one bulk record.
+// addAll adds all objects as new, in one bulk record.
 func (l *listChanges) addAll() {
 	n := l.next.draft.Len()
 	keys, objects := make([]string, 0, n), make([]any, 0, n)
@@ -184,7 +187,7 @@ func (l *listChanges) addAll() {
 	}
 }
 
-// all tells of all objects; isNews says whether an object is more than a resync.
+// all adds all objects. isNews reports whether an object is more than a resync.
 func (l *listChanges) all(isNews func(place uint32, item *table.Item) bool) {
 	n := l.next.draft.Len()
 	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)

@@ -131,7 +131,7 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 			index.takes.Store(0)
 			stream.Modify(podAt("x", "100"))
 			synctest.Wait()
-			assert.True(t, s.store.pace.allowsReader(1), "it is quick again")
+			assert.True(t, s.store.objects.contents.pace.allowsReader(1), "it is quick again")
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestBookmarksDoNotSplitABatch(t *testing.T) {
 		seen = append(seen, store.ListKeys()...)
 		return nil, nil
 	}}))
-	a := newApplier(store)
+	a := newApplier(&store.objects.contents)
 	changes := a.apply([]record{
 		{typ: Added, key: "ns/a", version: "1", object: podAt("a", "1")}, {typ: Bookmark, version: "2"},
 		{typ: Added, key: "ns/b", version: "3", object: podAt("b", "3")}, {typ: Bookmark, version: "7"},
@@ -212,7 +212,7 @@ func TestBookmarksDoNotSplitABatch(t *testing.T) {
 	}, false)
 	assert.Empty(t, seen)
 	assert.Equal(t, []string{"ns/b"}, store.ListKeys())
-	assert.Equal(t, "7", store.RV())
+	assert.Equal(t, "7", store.objects.table.RV())
 	told := []string{}
 	for _, c := range changes {
 		told = append(told, fmt.Sprint(c.kind, c.key))
