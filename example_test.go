@@ -41,12 +41,9 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 
 // A handler that only wants the newest state of each object, however many versions it misses while it is busy.
 func ExampleDeliver() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	server := cachetest.New(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	busy, release := make(chan struct{}), make(chan struct{})
+	busy, release, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	seen := make(chan string, 100)
 	handler := cache.ResourceEventHandlerFuncs{
@@ -61,17 +58,18 @@ func ExampleDeliver() {
 	if _, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "newest", Overflow: cache.Coalesce})); err != nil {
 		fmt.Println(err)
 	}
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, current any) {
+		if current.(*corev1.ConfigMap).Data["value"] == "4" {
+			close(sent) // nobody waits for the slow handler
+		}
+	}})
 	defer runInformer(informer)()
 
 	<-busy // in its first call, and meanwhile the object changes three times
-	var last string
 	for _, value := range []string{"2", "3", "4"} {
 		server.Update(newConfigMap("a", value))
-		last = fmt.Sprint(server.ResourceVersion())
 	}
-	if err := cache.WaitForVersion(ctx, informer, last); err != nil {
-		fmt.Println(err)
-	}
+	<-sent
 	close(release)
 	fmt.Println(<-seen)
 	// Output: 1 -> 4
