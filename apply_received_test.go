@@ -48,7 +48,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 			both[i].deliver = func(changes []change) { outlined[i] = outlines(changes) }
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			feed(t, both)
+			feedBoth(t, both)
 			if rapid.Bool().Draw(t, "pop") && both[0].queue.waiting.len() > 0 {
 				for _, p := range both {
 					require.NoError(t, p.queue.popAll(p.handle))
@@ -62,7 +62,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 }
 
 // feed gives both pipelines the same; what cannot be transformed is refused.
-func feed(t *rapid.T, both [2]*pipeline) {
+func feedBoth(t *rapid.T, both [2]*pipeline) {
 	draw := func() *corev1.Pod {
 		p := pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
 		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "fail"}).Draw(t, "do")}

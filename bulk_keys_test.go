@@ -87,7 +87,7 @@ func identityOf(obj any) (name, version string) {
 	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
 }
 
-// manyPods is how many objects a list of these tests has: more than couriers.
+// manyPods is how many objects a list of these tests has: more than consumers.
 const manyPods = 10
 
 func listOfMany(version string) *fakeServer {

@@ -32,7 +32,7 @@ type change struct {
 	// are nil.
 	many *snapshot
 
-	// Filled in by sharedProcessor.distribute.
+	// Filled in when it is distributed.
 	round resyncRound // for a resync: whom it is not for
 	at    int64       // when it was distributed, in nanoseconds on the processor's clock
 }

@@ -8,14 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// coalescer holds what a handler has still to hear, merged by key: whatever happens meanwhile to an object, at most two
-// records of it wait. Records leave in the order in which they came, of each key and, but for merges, of all.
+// coalescer holds what a handler has still to hear, merged by key: whatever happens meanwhile to an
+// object, at most two records of it wait. Records leave in the order in which they came, of each
+// key and, but for merges, of all.
 //
 // Invariants:
 //
 //   - of a key there is nothing, one record, or a Delete followed by an Add;
 //   - no Update changes the UID;
-//   - what a handler hears of a key begins with a Delete or an Update if it knows the object, else with an Add.
+//   - what a handler hears of a key begins with a Delete or an Update if it knows the object, else
+//     with an Add.
 //
 // The methods of a nil coalescer answer as those of an empty one.
 type coalescer struct {
@@ -56,8 +58,8 @@ func (q *coalescer) add(c change) {
 	}
 }
 
-// replacesObject tells whether an Update is to another object than the handler knows: by its own account or, as empty UIDs
-// may stand between, with what it would be merged into.
+// replacesObject reports whether an Update is to another object than the handler knows: by its own
+// account or, as empty UIDs may stand between, with what it would be merged into.
 func replacesObject(c *change, last *pendingRecord) bool {
 	if c.kind != changeUpdate {
 		return false
@@ -127,10 +129,10 @@ func (q *coalescer) len() int {
 	return q.count
 }
 
-// initialLeft tells whether any record belongs to the initial list.
+// initialLeft reports whether any record belongs to the initial list.
 func (q *coalescer) initialLeft() bool { return q != nil && q.initial > 0 }
 
-// sameUID tells whether two versions are of one object. One without a UID may be of any.
+// sameUID reports whether two versions are of one object. One without a UID may be of any.
 func sameUID(a, b any) bool {
 	before, after := uidOf(a), uidOf(b)
 	return before == after || before == "" || after == ""

@@ -65,20 +65,20 @@
 //	applier ───────────── apply.go: one batch is one transaction; what it replaced makes the notifications
 //	    ├──▶ store ────── store.go, thread_safe_store.go, index.go over internal/table: what readers see, without a lock
 //	    │
-//	sharedProcessor ───── shared_processor.go: writes each notification once, to the log, and wakes who is parked
+//	sharedProcessor ───── processor.go: writes each notification once, to the log of its feed (feed.go), and wakes consumers
 //	    │
 //	eventlog.Log ──────── internal/eventlog: small segments, garbage as soon as the last cursor has left them
 //	    │
-//	courier ───────────── courier.go: a cursor in the log, and one line of calls. A handler is a processorListener
-//	    │                 (listener.go), with one courier or, if it asked for parallel calls, several
+//	consumer ──────────── consumer.go: a cursor in the log, and one line of calls. A handler is a processorListener
+//	    │                 (listener.go), with one consumer or, if it asked for parallel calls, several
 //	    │
-//	worker ────────────── workers.go: the goroutine that calls handlers, one courier after the other; a call that blocks
-//	    │                 keeps no other courier waiting, because the next worker is on its way by then
+//	worker ────────────── pool.go: the goroutine that calls handlers, one consumer after the other; a call that blocks
+//	    │                 keeps no other consumer waiting, because the next worker has started by then
 //	    │
 //	the user's handler
 //
-// Slow handlers are the business of delivery.go: coalescer.go merges what waits, backpressure.go holds the watch back and
-// removes handlers, handler_statistics.go tells how each of them is doing.
+// Slow handlers are the business of delivery.go: coalescer.go merges what waits, room.go holds the watch back, processor.go
+// removes handlers, handler_statistics.go says how each of them is doing.
 //
 // RealFIFO, DeltaFIFO and FIFO are queues for users of New. Names and
 // contracts that are client-go's are aliases and live in the clientgo*.go files; nothing else does.
@@ -120,8 +120,8 @@
 //     tries
 //  4. the lock of a store's index functions, held for 32 objects at most. Nothing is taken under it. Who prepares a whole
 //     state takes it without the others, and only tries
-//  5. sharedProcessor.mu, which guards the writer's end of the log and who is parked, then courier.mu of any one courier or
-//     resyncSchedule.mu
+//  5. feed.mu, which guards the writer's end of the log, the pool, and who is registered, then consumer.mu of any one
+//     consumer or resyncSchedule.mu
 //
 // Of the user's code index functions run under 4, and with it under 2 and 3 where a batch goes into the store, and the hook of
 // OnIndexFailure, or apimachinery's handlers, under 2. None runs under 5, and nobody waits for a handler under any of them.

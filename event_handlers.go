@@ -63,7 +63,7 @@ func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, op
 	warnOfTypedNil(served.logger, handler)
 	served.resync = s.resyncPeriodLocked(served.logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
 	served.check = s.life.resyncCheckPeriod
-	return newProcessorListener(s.processor, handler, served), nil
+	return s.processor.newListener(handler, served), nil
 }
 
 // resyncPeriodLocked fits a requested period into what the informer can do. Before the start the informer checks as often

@@ -85,13 +85,12 @@ func (s HandlerState) String() string {
 func CallTimeBounds() []time.Duration { return append([]time.Duration(nil), callTimeBounds[:]...) }
 
 // statisticsOf translates what the fan-out knows of a handler.
-func statisticsOf(listener *processorListener) HandlerStatistics {
-	known := listener.figures()
+func statisticsOf(known figures) HandlerStatistics {
 	return HandlerStatistics{
-		Name:      listener.name,
+		Name:      known.name,
 		State:     stateOf(&known),
 		Calling:   known.calling,
-		SyncError: listener.syncError(),
+		SyncError: known.syncError,
 		Pending:   known.pending,
 		Oldest:    known.oldest,
 		Delivered: known.times.calls,

@@ -9,23 +9,25 @@ import (
 	"time"
 )
 
-// registration is the handle of a handler of a shared informer. Handles are equal if they are of the same registration.
+// registration is the handle of a handler of a shared informer. Handles are equal if they are of
+// the same registration.
 type registration struct{ listener *processorListener }
 
 var _ MeasuredRegistration = registration{}
 
-// HasSynced reports whether the informer has synced and the handler has returned from the Adds of its initial list.
+// HasSynced reports whether the informer has synced and the handler has returned from the Adds of
+// its initial list.
 func (r registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
 func (r registration) HasSyncedChecker() DoneChecker { return r.listener.syncedChecker() }
 
-// ShutdownChan returns a channel that is closed when the handler was removed, or the informer stopped, and its last call
-// has returned.
-func (r registration) ShutdownChan() <-chan struct{} { return r.listener.finished }
+// ShutdownChan returns a channel that is closed when the handler was removed, or the informer
+// stopped, and its last call has returned.
+func (r registration) ShutdownChan() <-chan struct{} { return r.listener.shutdown() }
 
 // Statistics implements MeasuredRegistration.
-func (r registration) Statistics() HandlerStatistics { return statisticsOf(r.listener) }
+func (r registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.figures()) }
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 

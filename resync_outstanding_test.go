@@ -194,7 +194,7 @@ type resyncModel struct {
 
 func playResyncs(t *testing.T, options listenerOptions, schedule []resyncStep) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &resyncModel{processor: newSharedProcessor(clock.RealClock{}), objects: map[string]*corev1.Pod{}}
+		m := &resyncModel{processor: newSharedProcessor(neverSynced{}, clock.RealClock{}), objects: map[string]*corev1.Pod{}}
 		for _, period := range []time.Duration{time.Second, 2 * time.Second} {
 			handler := &tollHandler{tokens: make(chan struct{})}
 			options.resync, options.check = period, period
@@ -289,7 +289,7 @@ func (m *resyncModel) tick() {
 // checkOutstanding: apart from updates that are no news, of which a handler may have missed some, one resync is outstanding.
 func (m *resyncModel) checkOutstanding() {
 	for i, listener := range m.listeners {
-		for _, c := range listener.couriers {
+		for _, c := range listener.consumers {
 			if r := c.mu.resyncs; r != nil && len(r.unread) > 1 && !m.rewritten {
 				m.fault = errors.Join(m.fault, fmt.Errorf("handler %d has %d resyncs outstanding", i, len(r.unread)))
 			}

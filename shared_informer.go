@@ -56,8 +56,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		failures:         &processFailures{hook: config.queue.onProcessError},
 		report:           newReflectorReport(),
 	}
-	s.processor = newSharedProcessor(s.clock)
-	s.processor.upstream = s.HasSyncedChecker()
+	s.processor = newSharedProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
 	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.processor.room
 	s.life.resyncCheckPeriod = config.ResyncPeriod

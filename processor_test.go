@@ -37,14 +37,13 @@ func newTestListener(t testing.TB, p *sharedProcessor, handler ResourceEventHand
 		o = options[0]
 	}
 	o.name, o.logger = t.Name(), klog.Background()
-	return newProcessorListener(p, handler, o)
+	return p.newListener(handler, o)
 }
 
 // inProcessorBubble runs test with a processor inside a synctest bubble, and stops it in the end.
 func inProcessorBubble(t *testing.T, test func(t *testing.T, p *sharedProcessor)) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newSharedProcessor(clock.RealClock{})
-		p.upstream = neverSynced{}
+		p := newSharedProcessor(neverSynced{}, clock.RealClock{})
 		test(t, p)
 		p.stop()
 	})
@@ -143,7 +142,7 @@ func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 // sizeOfIdleHandler is by how much the heap grows, in bytes, for each of many handlers.
 func sizeOfIdleHandler(t *testing.T) int64 {
 	const handlers = 1000
-	p := newSharedProcessor(clock.RealClock{})
+	p := newSharedProcessor(neverSynced{}, clock.RealClock{})
 	defer p.stop()
 	listeners := make([]*processorListener, handlers)
 	goroutines := runtime.NumGoroutine()
@@ -366,15 +365,15 @@ func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
 		newStoppedProcessor().add(newTestListener(t, p, nothing), known)
 		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open, "refused")
 		listener := newTestListener(t, p, nothing)
-		c := listener.couriers[0]
-		c.mu.state, c.mu.first = courierParked, &change{many: storedSnapshot(e.informer.store.objects.table.Snapshot())}
+		c := listener.consumers[0]
+		c.mu.state, c.mu.first = consumerParked, &change{many: storedSnapshot(e.informer.store.objects.table.Snapshot())}
 		c.abandon()
 		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open)
 	})
 }
 
 func newStoppedProcessor() *sharedProcessor {
-	p := newSharedProcessor(clock.RealClock{})
+	p := newSharedProcessor(neverSynced{}, clock.RealClock{})
 	p.stop()
 	return p
 }

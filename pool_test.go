@@ -90,7 +90,7 @@ func TestBlockedCallsHoldUpNobodyElse(t *testing.T) {
 // workersAtWork counts the workers of all processors that have begun.
 func workersAtWork() int {
 	stacks := make([]byte, 1<<20)
-	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*sharedProcessor).workOn("))
+	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*pool).workOn("))
 }
 
 func randomBlockers(random *rand.Rand) []*blockingHandler {
@@ -155,10 +155,10 @@ func TestQuickHandlersShareAGoroutine(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		var callsBy []int // a worker each
 		turn := make(chan struct{}, 1)
-		p.workFunc = func() {
+		p.pool.workFunc = func() {
 			turn <- struct{}{}
 			callsBy = append(callsBy, 0)
-			p.work()
+			p.pool.work()
 			<-turn
 		}
 		for range 64 {

@@ -20,9 +20,10 @@ import (
 
 // misfit is a handler that blocks, panics, ends its goroutine or removes itself in some of its calls, at random.
 type misfit struct {
-	listener *processorListener
-	expected []string // what it has to hear unless it is removed
-	release  chan struct{}
+	processor *sharedProcessor
+	listener  *processorListener
+	expected  []string // what it has to hear unless it is removed
+	release   chan struct{}
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -63,7 +64,7 @@ func (h *misfit) hear(obj any, initial bool) {
 	case 2:
 		runtime.Goexit()
 	case 3:
-		h.listener.processor.remove(h.listener)
+		h.processor.remove(h.listener)
 	}
 }
 
@@ -80,7 +81,7 @@ type unruly struct {
 
 // join adds a misfit that first hears of all objects that there are.
 func (u *unruly) join() {
-	h := &misfit{release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
+	h := &misfit{processor: u.processor, release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
 	options := listenerOptions{parallel: 1 + u.random.IntN(3), max: 1 << 20}
 	if u.random.IntN(3) == 0 {
 		options.overflow = overflow(u.random.IntN(4))
@@ -160,25 +161,25 @@ func (u *unruly) settle() {
 	}
 	assert.Equal(u, stuck, workersAtWork(), "as many workers as blocked calls")
 	p := u.processor
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := &p.mu.workers
-	assert.False(u, w.coming)
+	p.feed.mu.Lock()
+	defer p.feed.mu.Unlock()
+	w := &p.pool
+	assert.False(u, w.spinning)
 	assert.Len(u, w.ready, w.first)
-	assert.Empty(u, w.standing)
+	assert.Empty(u, w.idle)
 	working := 0
-	for listener := range p.mu.listeners {
-		for _, c := range listener.couriers {
-			if c.mu.state == courierAtWork {
+	for listener := range p.guarded.listeners {
+		for _, c := range listener.consumers {
+			if c.mu.state == consumerAtWork {
 				working++
 			}
 		}
 	}
-	assert.Equal(u, working, p.mu.log.Cursors(), "who has nothing to do has no place in the log")
+	assert.Equal(u, working, p.feed.mu.log.Cursors(), "who has nothing to do has no place in the log")
 }
 
 func (u *unruly) judge(h *misfit) {
-	couriers := len(h.listener.couriers)
+	consumers := len(h.listener.consumers)
 	if h.gone {
 		assert.Equal(u, h.blocked == 0, isClosed(h.listener.finished), "finished when the last call has returned")
 		return
@@ -187,7 +188,7 @@ func (u *unruly) judge(h *misfit) {
 	if h.blocked > 0 {
 		assert.True(u, known.stuck)
 		assert.Positive(u, known.pending)
-		assert.LessOrEqual(u, h.blocked, couriers)
+		assert.LessOrEqual(u, h.blocked, consumers)
 		return
 	}
 	assert.False(u, known.working || known.stuck)
@@ -198,7 +199,7 @@ func (u *unruly) judge(h *misfit) {
 	}
 	assert.Equal(u, u.synced && !h.failed, isClosed(h.listener.synced))
 	assert.EqualValues(u, len(h.expected), known.times.calls)
-	if couriers == 1 {
+	if consumers == 1 {
 		assert.Equal(u, h.expected, h.heard)
 	} else {
 		assert.Equal(u, perName(h.expected), perName(h.heard))
@@ -259,25 +260,25 @@ func runUnruly(t *testing.T, seed uint64) {
 	})
 }
 
-// TestWhoStandsByIsParkedWhileAJoinerBlocks: a courier that has read all keeps no place in the log although the worker that
+// TestWhoStandsByIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the log although the worker that
 // would have parked it is in a call of a handler that joined meanwhile.
 func TestWhoStandsByIsParkedWhileAJoinerBlocks(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		through := newTestListener(t, p, nothing)
 		p.add(through, newSnapshot(nil))
-		c := through.couriers[0]
-		p.mu.Lock()
-		p.unparkLocked(c)
+		c := through.consumers[0]
+		p.feed.mu.Lock()
+		p.pool.unparkLocked(c)
 		c.enter(nil)
-		p.mu.workers.standing = append(p.mu.workers.standing, c)
-		p.mu.Unlock()
+		p.pool.idle = append(p.pool.idle, c)
+		p.feed.mu.Unlock()
 		release := make(chan struct{})
 		p.add(newTestListener(t, p, &journal{on: func(string) { <-release }}), newSnapshot([]any{pod("a", "1")}))
 		synctest.Wait()
 		assert.False(t, through.figures().working)
-		p.mu.Lock()
-		assert.Equal(t, 1, p.mu.log.Cursors())
-		p.mu.Unlock()
+		p.feed.mu.Lock()
+		assert.Equal(t, 1, p.feed.mu.log.Cursors())
+		p.feed.mu.Unlock()
 		close(release)
 	})
 }

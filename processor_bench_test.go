@@ -50,7 +50,7 @@ func BenchmarkFanOut(b *testing.B) {
 }
 
 func benchmarkFanOut(b *testing.B, batch, handlers int) {
-	p := newSharedProcessor(clock.RealClock{})
+	p := newSharedProcessor(neverSynced{}, clock.RealClock{})
 	defer p.stop()
 	left, done := &atomic.Int64{}, make(chan struct{})
 	left.Store(int64(handlers))

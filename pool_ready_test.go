@@ -10,29 +10,29 @@ import (
 )
 
 // TestReadyListStaysSmall: under a load that lasts there is always somebody ready. The list takes as much memory as it has
-// couriers, however many it had before.
+// consumers, however many it had before.
 func TestReadyListStaysSmall(t *testing.T) {
-	const couriers = 64
-	w := &workers{}
-	var all [couriers]courier
+	const consumers = 64
+	w := &pool{}
+	var all [consumers]consumer
 	for i := range all {
-		w.await(&all[i])
+		w.push(&all[i])
 	}
-	for i := range 100 * couriers {
-		next := w.take()
-		assert.Same(t, &all[i%couriers], next, "who is ready for longest")
+	for i := range 100 * consumers {
+		next := w.pop()
+		assert.Same(t, &all[i%consumers], next, "who is ready for longest")
 		if i%3 == 0 {
-			w.await(next)
+			w.push(next)
 		} else {
-			w.standing = append(w.standing, next)
-			w.rouse()
+			w.idle = append(w.idle, next)
+			w.pushIdle()
 		}
 	}
-	assert.LessOrEqual(t, cap(w.ready), 4*couriers)
-	for range couriers {
-		assert.NotNil(t, w.take())
+	assert.LessOrEqual(t, cap(w.ready), 4*consumers)
+	for range consumers {
+		assert.NotNil(t, w.pop())
 	}
-	assert.Nil(t, w.take())
+	assert.Nil(t, w.pop())
 	for _, left := range w.ready[:cap(w.ready)] {
 		assert.Nil(t, left, "holds nobody who is not ready")
 	}
