@@ -18,12 +18,16 @@ import (
 type misbehaviour func(e *exact, self func() registration)
 
 var misbehaviours = map[string]misbehaviour{
-	"panics":                 func(*exact, func() registration) { panic("cannot take it") },
-	"panics with nil":        func(*exact, func() registration) { panic(nil) },
-	"ends its goroutine":     func(*exact, func() registration) { runtime.Goexit() },
-	"removes itself":         func(e *exact, self func() registration) { _ = e.informer.RemoveEventHandler(self()) },
-	"adds another":           func(e *exact, _ func() registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
-	"waits for its removal":  func(_ *exact, self func() registration) { <-self().listener.closing },
+	"panics":             func(*exact, func() registration) { panic("cannot take it") },
+	"panics with nil":    func(*exact, func() registration) { panic(nil) },
+	"ends its goroutine": func(*exact, func() registration) { runtime.Goexit() },
+	"removes itself":     func(e *exact, self func() registration) { _ = e.informer.RemoveEventHandler(self()) },
+	"adds another":       func(e *exact, _ func() registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
+	"waits for its removal": func(e *exact, self func() registration) {
+		for e.informer.IsRegistered(self()) {
+			time.Sleep(time.Second)
+		}
+	},
 	"waits for the informer": func(e *exact, _ func() registration) { time.Sleep(time.Hour) },
 	"reads the informer":     readEverything,
 	"removes itself and ends": func(e *exact, self func() registration) {
@@ -91,7 +95,7 @@ func TestPanickingHandlerHearsTheRest(t *testing.T) {
 				for _, name := range []string{"b", "c", "d", "e"} {
 					e.source.put(pod(name, "1"))
 				}
-				time.Sleep(2 * panicPause)
+				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.take())
 				assert.Equal(t, 1, panics())

@@ -11,22 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
 
-func podOf(name, version, uid string) *corev1.Pod {
-	p := pod(name, version)
-	p.UID = types.UID(uid)
-	return p
-}
-
 // changes of one pod "a" for tables.
 func addedA(v, uid string) change { return change{kind: changeAdd, key: "a", new: podOf("a", v, uid)} }
+
 func initiallyA(v string) change {
 	return change{kind: changeAdd, key: "a", new: podOf("a", v, "x"), initial: true}
 }
+
 func deletedA(v string) change { return change{kind: changeDelete, key: "a", old: podOf("a", v, "x")} }
+
 func updatedA(v, uid, w, newUID string) change {
 	return change{kind: changeUpdate, key: "a", old: podOf("a", v, uid), new: podOf("a", w, newUID)}
 }

@@ -34,13 +34,13 @@ func TestStatistics(t *testing.T) {
 		e.change("b", 1)
 		e.change("c", 1)
 		e.change("d", 1)
-		time.Sleep(stuckCall / 2)
+		time.Sleep(time.Second / 2)
 		running := handle.Statistics()
 		assert.Equal(t, HandlerRunning, running.State)
 		assert.Equal(t, 3, running.Pending)
-		assert.Equal(t, stuckCall/2, running.Calling)
-		assert.Equal(t, stuckCall/2, running.Oldest)
-		time.Sleep(stuckCall / 2)
+		assert.Equal(t, time.Second/2, running.Calling)
+		assert.Equal(t, time.Second/2, running.Oldest)
+		time.Sleep(time.Second / 2)
 		assert.Equal(t, HandlerStuck, handle.Statistics().State)
 
 		took = 20 * time.Millisecond
@@ -49,8 +49,8 @@ func TestStatistics(t *testing.T) {
 		done := handle.Statistics()
 		assert.Equal(t, HandlerIdle, done.State)
 		assert.Equal(t, uint64(4), done.Delivered)
-		assert.Equal(t, stuckCall+3*took, done.Busy)
-		assert.Equal(t, stuckCall+took, done.Longest)
+		assert.Equal(t, time.Second+3*took, done.Busy)
+		assert.Equal(t, time.Second+took, done.Longest)
 		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
 		require.NoError(t, e.informer.RemoveEventHandler(handle))
 		assert.Equal(t, HandlerRemoved, handle.Statistics().State)
@@ -93,12 +93,12 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		var lines logged
 		logger := funcr.New(lines.write, funcr.Options{})
-		handler := &journal{on: func(line string) { time.Sleep(2 * slowCall) }}
+		handler := &journal{on: func(line string) { time.Sleep(200 * time.Millisecond) }}
 		handle, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 2 {
 			e.change("b", 900)
-			time.Sleep(slowCall)
+			time.Sleep(100 * time.Millisecond)
 			e.change("b", 900)
 			time.Sleep(time.Hour)
 			require.Equal(t, HandlerIdle, handle.(MeasuredRegistration).Statistics().State)

@@ -22,7 +22,7 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 			stuck, release := &blockingHandler{blocks: map[int]bool{1: true}, release: make(chan struct{})}, make(chan struct{})
-			p.add(newTestListener(t, p, stuck), newSnapshot(nil))
+			p.add(newTestListener(t, p, stuck), givenSnapshot(nil))
 			var heard [6]atomic.Int64
 			for i := range heard {
 				slow := random.IntN(2) == 0
@@ -34,7 +34,7 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 					}
 				}}
 				options := listenerOptions{overflow: block, max: 1 + random.IntN(3), parallel: 1 + random.IntN(2)}
-				p.add(newTestListener(t, p, handler, options), newSnapshot(nil))
+				p.add(newTestListener(t, p, handler, options), givenSnapshot(nil))
 			}
 			done := make(chan struct{})
 			go func() {

@@ -56,7 +56,7 @@ func TestBlockedCallsHoldUpNobodyElse(t *testing.T) {
 		inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 			handlers := randomBlockers(random)
 			for _, h := range handlers {
-				p.add(newTestListener(t, p, h), newSnapshot(nil))
+				p.add(newTestListener(t, p, h), givenSnapshot(nil))
 			}
 			updates := 1 + random.IntN(100)
 			for i := range updates {
@@ -112,7 +112,7 @@ func TestRemovedHandlerKeepsNoObject(t *testing.T) {
 		var registrations []*processorListener
 		for _, handler := range []ResourceEventHandler{nothing, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { <-release }}} {
 			registrations = append(registrations, newTestListener(t, p, handler))
-			p.add(registrations[len(registrations)-1], newSnapshot(nil))
+			p.add(registrations[len(registrations)-1], givenSnapshot(nil))
 		}
 		var objects [][2]weak.Pointer[corev1.Pod]
 		for range 5 {
@@ -139,7 +139,7 @@ func TestAllHandlersMayRunAtOnce(t *testing.T) {
 			p.add(newTestListener(t, p, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
 				entered <- struct{}{}
 				<-all
-			}}), newSnapshot(nil))
+			}}), givenSnapshot(nil))
 		}
 		distributeUpdate(p)
 		for range handlers {
@@ -164,7 +164,7 @@ func TestQuickHandlersShareAGoroutine(t *testing.T) {
 		for range 64 {
 			p.add(newTestListener(t, p, ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
 				callsBy[len(callsBy)-1]++
-			}}), newSnapshot(nil))
+			}}), givenSnapshot(nil))
 		}
 		distributeUpdate(p)
 		synctest.Wait()

@@ -95,7 +95,7 @@ func (u *unruly) join() {
 		}
 	}
 	u.misfits = append(u.misfits, h)
-	u.processor.add(h.listener, newSnapshot(known))
+	u.processor.add(h.listener, givenSnapshot(known))
 }
 
 func (u *unruly) distribute() {
@@ -260,12 +260,12 @@ func runUnruly(t *testing.T, seed uint64) {
 	})
 }
 
-// TestWhoStandsByIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the log although the worker that
+// TestIdleConsumerIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the log although the worker that
 // would have parked it is in a call of a handler that joined meanwhile.
-func TestWhoStandsByIsParkedWhileAJoinerBlocks(t *testing.T) {
+func TestIdleConsumerIsParkedWhileAJoinerBlocks(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
 		through := newTestListener(t, p, nothing)
-		p.add(through, newSnapshot(nil))
+		p.add(through, givenSnapshot(nil))
 		c := through.consumers[0]
 		p.feed.mu.Lock()
 		p.pool.unparkLocked(c)
@@ -273,7 +273,7 @@ func TestWhoStandsByIsParkedWhileAJoinerBlocks(t *testing.T) {
 		p.pool.idle = append(p.pool.idle, c)
 		p.feed.mu.Unlock()
 		release := make(chan struct{})
-		p.add(newTestListener(t, p, &journal{on: func(string) { <-release }}), newSnapshot([]any{pod("a", "1")}))
+		p.add(newTestListener(t, p, &journal{on: func(string) { <-release }}), givenSnapshot([]any{pod("a", "1")}))
 		synctest.Wait()
 		assert.False(t, through.figures().working)
 		p.feed.mu.Lock()

@@ -56,7 +56,7 @@ func benchmarkFanOut(b *testing.B, batch, handlers int) {
 	left.Store(int64(handlers))
 	events := (b.N + batch - 1) / batch * batch
 	for range handlers {
-		p.add(newTestListener(b, p, &countdown{left: left, done: done, own: events}), newSnapshot(nil))
+		p.add(newTestListener(b, p, &countdown{left: left, done: done, own: events}), givenSnapshot(nil))
 	}
 	p.upstreamSynced()
 	changes := make([]change, batch)

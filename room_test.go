@@ -13,9 +13,10 @@ import (
 // handler has and at what is on its way, are not overlooked by both.
 func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *sharedProcessor) {
-		handler, release := stuck("b")
+		release := make(chan struct{})
 		defer close(release)
-		p.add(newTestListener(t, p, handler, listenerOptions{overflow: block, max: 4}), newSnapshot(nil))
+		handler := &journal{on: func(string) { <-release }}
+		p.add(newTestListener(t, p, handler, listenerOptions{overflow: block, max: 4}), givenSnapshot(nil))
 		onTheWay := 3
 		room, freed := p.room(func() int {
 			for ; onTheWay > 0; onTheWay-- {

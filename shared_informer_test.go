@@ -6,10 +6,8 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,56 +22,6 @@ import (
 	framework "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 )
-
-// journal is a handler that writes down what it hears, one line a call.
-type journal struct {
-	mu    sync.Mutex
-	lines []string
-	on    func(line string) // called in the handler, outside the lock; may be nil
-}
-
-func (j *journal) note(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	j.mu.Lock()
-	j.lines = append(j.lines, line)
-	j.mu.Unlock()
-	if j.on != nil {
-		j.on(line)
-	}
-}
-
-// take returns the lines since the last take.
-func (j *journal) take() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	lines := j.lines
-	j.lines = nil
-	return lines
-}
-
-func describe(obj any) string {
-	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
-		return fmt.Sprintf("unknown(%s)", describe(tombstone.Obj))
-	}
-	pod := obj.(*corev1.Pod)
-	return pod.Name + pod.Labels["v"]
-}
-
-func (j *journal) OnAdd(obj any, initial bool) {
-	if initial {
-		j.note("initial %s", describe(obj))
-	} else {
-		j.note("add %s", describe(obj))
-	}
-}
-
-func (j *journal) OnUpdate(old, new any) { j.note("update %s %s", describe(old), describe(new)) }
-func (j *journal) OnDelete(obj any)      { j.note("delete %s", describe(obj)) }
-
-// pod returns a pod whose version v is told by a label.
-func pod(name, v string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"v": v}}}
-}
 
 // bubble is an informer on a fake source inside a synctest bubble.
 type bubble struct {

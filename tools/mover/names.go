@@ -130,7 +130,7 @@ func (m *mover) choose() {
 func (m *mover) usePlan(all map[string]types.Object) {
 	for at, obj := range all {
 		d := m.ownerOf(obj)
-		for _, key := range []string{d.name, m.qualified(obj)} {
+		for _, key := range slices.Compact([]string{d.name, m.qualified(obj)}) {
 			if key == d.name && !isTop(obj, d) {
 				continue
 			}

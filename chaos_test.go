@@ -1,0 +1,157 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		other := &journal{}
+		e.add(other, Delivery{})
+		other.take()
+		release := make(chan struct{})
+		joiner := &journal{on: func(string) { <-release }}
+		handle := e.add(joiner, Delivery{})
+		e.change("b", 100)
+		assert.Len(t, other.take(), 100)
+		assert.False(t, handle.HasSynced())
+		close(release)
+		synctest.Wait()
+		assert.True(t, handle.HasSynced())
+		assert.Len(t, joiner.take(), 101)
+	})
+}
+
+// chaos is an informer under load from all sides, in real time, for the race detector.
+type chaos struct {
+	*testing.T
+	source   *exactSource
+	informer *sharedIndexInformer
+}
+
+// handler joins, for a while or for ever, and returns what it knows.
+func (c *chaos) handler(random *rand.Rand) (*mirror, ResourceEventHandlerRegistration) {
+	m := newMirror()
+	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
+	if delivery.Overflow == Block {
+		delivery.Max = 1 + random.IntN(8)
+	}
+	m.sameUID = delivery.Overflow == Coalesce
+	calls := random.Uint64()
+	var once sync.Once
+	m.before = func(string) {
+		if calls%7 == 0 {
+			runtime.Gosched()
+		}
+		once.Do(func() {
+			if calls%3 == 0 {
+				_, err := c.informer.AddEventHandler(ResourceEventHandlerFuncs{})
+				if err != nil {
+					assert.ErrorIs(c, err, errAlreadyStopped)
+				}
+			}
+		})
+	}
+	handle, err := c.informer.AddEventHandlerWithResyncPeriod(Deliver(m, delivery), time.Second)
+	require.NoError(c, err)
+	return m, handle
+}
+
+func TestChaos(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	c := &chaos{T: t, source: newExactSource()}
+	c.source.slots = 100_000
+	c.informer = NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(*sharedIndexInformer)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
+
+	var work, writer sync.WaitGroup
+	halt := make(chan struct{})
+	writer.Go(func() {
+		random := rand.New(rand.NewPCG(seed, 0))
+		for i := range 20_000 {
+			name := string(rune('a' + random.IntN(20)))
+			switch r := random.IntN(1000); {
+			case r == 0:
+				c.source.cut()
+			case r < 200:
+				c.source.remove(name)
+			default:
+				c.source.put(podOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+			}
+			if i%64 == 0 {
+				runtime.Gosched()
+			}
+		}
+		close(halt)
+	})
+	var staying [4]*mirror
+	for i := range staying {
+		random := rand.New(rand.NewPCG(seed, uint64(i+1)))
+		staying[i], _ = c.handler(random)
+		work.Go(func() {
+			for {
+				select {
+				case <-halt:
+					return
+				default:
+				}
+				m, handle := c.handler(random)
+				for range random.IntN(1000) {
+					runtime.Gosched()
+				}
+				assert.NoError(t, ShutDownEventHandler(c.informer, handle))
+				_, problems, _ := m.state()
+				assert.Empty(t, problems)
+				c.informer.processor.shouldResync()
+			}
+		})
+	}
+	writer.Wait()
+	work.Wait()
+	want := fmt.Sprint(c.source.state())
+	enough, cancelWait := context.WithTimeout(t.Context(), patience)
+	defer cancelWait()
+	for i, m := range staying {
+		assert.True(t, m.await(enough, want), "handler %d", i)
+		_, problems, _ := m.state()
+		assert.Empty(t, problems)
+	}
+	cancel()
+	<-stopped
+	assert.Zero(t, c.informer.EventHandlerCount())
+}
+
+func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		stuck := e.add(&journal{on: func(string) { <-release }}, Delivery{})
+		require.Zero(t, e.informer.store.objects.table.Snapshots().Open, "the initial list is read by the handler")
+		resync := e.informer.pipeline.applier.syncAll(nil)
+		require.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open)
+		e.informer.processor.distribute(resync)
+		synctest.Wait()
+		assert.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open, "the only handler has not come to it")
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open)
+		assert.Equal(t, uint64(2), stuck.Statistics().Delivered)
+		assert.Zero(t, e.informer.store.objects.table.Snapshots().Forgotten)
+	})
+}
