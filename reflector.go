@@ -124,14 +124,14 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 
 // errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and the error not expected,
 // DefaultWatchErrorHandler.
-func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, *reflector, error, bool) {
+func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflectorFailure) {
 	id := &standIn{}
-	return func(ctx context.Context, r *reflector, err error, expected bool) {
+	return func(ctx context.Context, f reflectorFailure) {
 		switch {
 		case handler != nil:
-			handler(ctx, id.of(r), err)
-		case !expected:
-			DefaultWatchErrorHandler(ctx, id.of(r), err)
+			handler(ctx, id.at(f.of, f.version), f.err)
+		case !f.expected:
+			DefaultWatchErrorHandler(ctx, id.at(f.of, f.version), f.err)
 		}
 	}
 }
@@ -145,30 +145,29 @@ type standIn struct {
 	}
 }
 
-// of returns a client-go Reflector that does not run, always the same one, with the name of r, its type description, the
-// settings that are exported fields, and the version as of this call. Writing to its fields or running it has no effect on r.
-// It is always called for the same r.
-func (s *standIn) of(r *reflector) *Reflector {
-	version := r.version()
+// at returns a client-go Reflector that does not run, always the same one, with the name, the type description and the
+// settings of a reflector that is at version. Writing to its fields or running it has no effect on that. It is always called
+// for the same reflector.
+func (s *standIn) at(o *reflectorOptions, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.reflector == nil {
 		s.mu.source = &standInSource{}
-		s.mu.reflector = newStandIn(r, s.mu.source)
+		s.mu.reflector = newStandIn(o, s.mu.source)
 	}
 	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
-		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", r.name, err))
+		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.name, err))
 	}
 	return s.mu.reflector
 }
 
-func newStandIn(r *reflector, source *standInSource) *Reflector {
+func newStandIn(o *reflectorOptions, source *standInSource) *Reflector {
 	made := clientgo.NewReflectorWithOptions(source, nil, standInStore{}, ReflectorOptions{
-		Logger: &klog.Logger{}, Name: r.name, TypeDescription: r.typeDescription,
+		Logger: &klog.Logger{}, Name: o.name, TypeDescription: o.typeDescription,
 	})
-	made.WatchListPageSize = r.pageSize
-	made.ShouldResync = r.shouldResync
-	made.MaxInternalErrorRetryDuration = r.maxInternalErrorRetry
+	made.WatchListPageSize = o.pageSize
+	made.ShouldResync = o.shouldResync
+	made.MaxInternalErrorRetryDuration = o.maxInternalErrorRetry
 	return made
 }
 

@@ -14,6 +14,8 @@ import (
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
 )
 
 // expectation says which objects a reflector admits, of lists and of watches. The others are reported, counted and left out.
@@ -108,5 +110,38 @@ func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 		return gvk, single
 	default:
 		return gvk, false
+	}
+}
+
+// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
+// metadata.
+type watchChange struct {
+	kind watch.EventType
+	obj  runtime.Object
+	meta metav1.Object
+}
+
+// endsInitialEvents tells that the change is the mark at the end of a watch-list.
+func (c watchChange) endsInitialEvents() bool {
+	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// vet makes a change of an event, or says why it is none.
+func (e expectation) vet(got watch.Event) (watchChange, error) {
+	obj := got.Object
+	if err := e.admit(obj); err != nil {
+		return watchChange{}, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
+	}
+	switch got.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		return watchChange{kind: got.Type, obj: obj, meta: accessor}, e.admitNamespace(accessor)
+	case watch.Bookmark: // which is of no namespace
+		return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
+	default:
+		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
 	}
 }

@@ -18,43 +18,42 @@ import (
 )
 
 // list is the phase listing: fetch the whole collection, publish it, go on to watching.
-func (m *machine) list(ctx context.Context) reflectorPhase {
-	done, err := m.takeTurn(ctx)
+func (r *round) list(ctx context.Context) outcome {
+	done, err := r.takeTurn(ctx)
 	if err != nil {
-		return m.interrupted(ctx, err)
+		return r.interrupted(ctx, err)
 	}
 	defer done()
-	started, before := m.r.clock.Now(), m.r.position.version()
-	m.r.report.takesOver()
-	got, err := m.fetch(ctx)
+	started, before := r.clock.Now(), r.position.version()
+	r.report.takesOver()
+	got, err := r.fetch(ctx)
 	if errors.Is(err, errStopped) {
-		return stopped
+		return goOn(stopped)
 	}
 	if err == nil {
-		m.outage.over(ctx)
-		err = m.r.publish(got)
+		r.outage.over(ctx)
+		err = r.publish(got)
 	}
-	m.r.logSlow(ctx, "LIST", started)
+	r.logSlow(ctx, "LIST", started)
 	if err != nil {
-		m.failed(ctx, err)
-		return m.endRound(ctx, err)
+		r.failed(ctx, err)
+		return endRound(err)
 	}
 	if got.version == before {
-		m.still = before
+		r.still = before
 	}
-	return m.beginWatching(ctx)
+	return r.beginWatching(ctx)
 }
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that version, at its
 // newest without delay. The rules for pages are those of the first request in both cases.
-func (m *machine) fetch(ctx context.Context) (fetched, error) {
-	r := m.r
+func (r *round) fetch(ctx context.Context) (fetched, error) {
 	asked := r.position.forList()
 	pages := r.pager(asked)
-	got, err := m.fetchAt(ctx, pages, asked)
+	got, err := r.fetchAt(ctx, pages, asked)
 	if isRefused(err) {
 		r.refuse(true)
-		got, err = m.fetchAt(ctx, pages, r.position.forList())
+		got, err = r.fetchAt(ctx, pages, r.position.forList())
 	}
 	if err != nil {
 		return fetched{}, fmt.Errorf("failed to list %v: %w", r.typeDescription, err)
@@ -87,18 +86,18 @@ func (f *fetched) refused() error {
 // fetchAt gets the collection page by page. Each page is a request of its own and is staged, by this goroutine, as it
 // arrives; the pager sees only what a page says of itself. If a continue token expires the pager begins anew, and so does
 // the stage.
-func (m *machine) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
+func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := request(ctx, m, func(ctx context.Context) (runtime.Object, error) { return m.r.listPage(ctx, options) }, func(runtime.Object) {})
+		page, err := request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
 		if err != nil {
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: m.r.sink.stage(announcedItems(page), false)}
+			got = fetched{stage: r.sink.stage(announcedItems(page), false)}
 		}
-		return m.r.stagePage(ctx, &got, page)
+		return r.stagePage(ctx, &got, page)
 	}
 	var list runtime.Object
 	list, got.paged, err = pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
@@ -142,7 +141,7 @@ func announcedItems(page runtime.Object) int {
 // may come in pages, because the first is read from etcd anyway and the second ignores the limit if the server has a
 // watch cache; a list at a given version asks for one page, since a limit would take it from the watch cache to etcd,
 // unless paging has shown that there is none.
-func (r *reflector) pager(version string) *pager.ListPager {
+func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt gives it the function
 	switch {
 	case r.pageSize != 0:
@@ -154,7 +153,7 @@ func (r *reflector) pager(version string) *pager.ListPager {
 	return p
 }
 
-func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (r *round) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	r.report.lists.Add(1)
 	page, err := r.lists.ListWithContext(ctx, options)
 	if err == nil && isNil(page) {
@@ -165,7 +164,7 @@ func (r *reflector) listPage(ctx context.Context, options metav1.ListOptions) (r
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
 // the page does. Items that are none of the expected objects are reported and left out. Items are copied out of the page's array, so that none of them keeps all others alive.
-func (r *reflector) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
+func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
 	if gvk, bad := unusableKind(page); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.typeDescription) // a badly set up client may get it
 	}
@@ -214,7 +213,7 @@ func (f *foreignItems) add(more foreignItems) {
 }
 
 // reportForeign reports items that were left out, all of a page at once.
-func (r *reflector) reportForeign(ctx context.Context, f foreignItems) {
+func (r *round) reportForeign(ctx context.Context, f foreignItems) {
 	if f.n == 0 {
 		return
 	}
@@ -223,7 +222,7 @@ func (r *reflector) reportForeign(ctx context.Context, f foreignItems) {
 }
 
 // publish makes the list the content of the store, and its version the position.
-func (r *reflector) publish(got fetched) error {
+func (r *round) publish(got fetched) error {
 	if err := got.stage.publish(got.version); err != nil {
 		return fmt.Errorf("unable to sync list result: %w", discreet(err))
 	}
@@ -232,7 +231,7 @@ func (r *reflector) publish(got fetched) error {
 }
 
 // logSlow notes in the log that getting the whole state took long.
-func (r *reflector) logSlow(ctx context.Context, how string, started time.Time) {
+func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
 	if took := r.clock.Since(started); took >= slowList {
 		klog.FromContext(ctx).Info("Getting the whole state took long", "reflector", r.name, "type", r.typeDescription, "how", how, "duration", took)
 	}

@@ -61,19 +61,6 @@ const (
 	unspecifiedType = "<unspecified>"
 )
 
-// reflectorMode is how a reflector takes over the whole state.
-type reflectorMode string
-
-const (
-	// byChoice: by watch-list if the feature gate is on and the client does not deny it, unless watch-lists turn out not
-	// to come to their end, else by LIST.
-	byChoice reflectorMode = ""
-	// byList: by LIST.
-	byList reflectorMode = "list"
-	// byWatchList: by watch-list, and by LIST in a round in which that fails.
-	byWatchList reflectorMode = "watch-list"
-)
-
 // reflectorOptions is what a reflector is made of. listerWatcher and sink are required, every other zero value works.
 // The reflector keeps the options and does not change them.
 type reflectorOptions struct {
@@ -127,9 +114,8 @@ type reflectorOptions struct {
 	// decide says what to do about an error after which the reflector would wait, the attempts-th since the last success;
 	// synced tells whether a whole state was ever published. nil: the zero decision. It must not wait.
 	decide func(ctx context.Context, err error, attempts int, synced bool) reflectorDecision
-	// onError hears of each error that ends a round, and whether the decision about it was that it is expected; nil: nobody
-	// does.
-	onError func(ctx context.Context, r *reflector, err error, expected bool)
+	// onError hears of each error that ends a round; nil: nobody does.
+	onError func(ctx context.Context, f reflectorFailure)
 	// onStop hears that a decision has stopped the reflector; nil: nobody does. It may panic.
 	onStop func(ctx context.Context, err error)
 	// report is where the reflector tells what it does; nil: one that nobody reads.
@@ -143,6 +129,21 @@ type reflectorOptions struct {
 	spawn func(func())
 	// outages are the turns of lines about outages; nil: those of the process.
 	outages *outageLines
+}
+
+// reflectorDecision says what to do about an error. The zero value: try again after the backoff.
+type reflectorDecision struct {
+	stop     bool          // for good
+	after    time.Duration // until the next attempt; 0: the backoff
+	expected bool          // a state to wait through, and nothing for the log but once
+}
+
+// reflectorFailure is an error that ended a round.
+type reflectorFailure struct {
+	err      error
+	expected bool              // the decision about it says so
+	of       *reflectorOptions // what the reflector is made of, with defaults
+	version  string            // where it is
 }
 
 // withDefaults fills what the zero value leaves open.
@@ -249,7 +250,7 @@ func ownFilesOnStack() []string {
 }
 
 // modulePath is that of the root package, whichever of its packages this file is in.
-var modulePath = strings.TrimSuffix(reflect.TypeFor[reflector]().PkgPath(), "/internal/reflector")
+var modulePath = strings.TrimSuffix(reflect.TypeFor[reflectorOptions]().PkgPath(), "/internal/reflector")
 
 // isOwn reports whether a function is one of the root package or of the engines below it, tests left out. It goes by the
 // function's package, which holds wherever the module was unpacked and however it was built.

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"reflect"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,19 +18,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	// outageWarning is the age from which an outage is worth a line in the log: a server that restarts, or that fails over to
-	// another one, is mostly back by then.
-	outageWarning = 5 * time.Second
-	// outagePace is the time between two lines about outages, for the whole process: a server that is out of reach is so for
-	// all reflectors.
-	outagePace = time.Second
-)
+// outageWarning is the age from which an outage is worth a line in the log: a server that restarts, or that fails over to
+// another one, is mostly back by then.
+const outageWarning = 5 * time.Second
 
 // outage is the time in which a reflector cannot reach its server. One that lasts makes two lines in the log: that it lasts, and
 // that it is over. It belongs to the machine's goroutine.
 type outage struct {
-	r *reflector
+	*reflectorOptions
 
 	since  time.Time     // when it was noticed; zero: there is none
 	err    error         // the last one
@@ -59,7 +53,7 @@ func (o *outage) note(ctx context.Context, err error) {
 	o.err = err
 	if o.since.IsZero() {
 		o.since = time.Now()
-		o.r.report.outOfReach(o.since)
+		o.report.outOfReach(o.since)
 		o.disarm()
 		o.ticket, o.worth = 0, false // the line about the end of the last one, if it waits, is counted by a later line
 		o.arm(outageWarning)
@@ -71,7 +65,7 @@ func (o *outage) over(ctx context.Context) {
 	if o.since.IsZero() {
 		return
 	}
-	o.lasted = o.r.report.inReach(time.Now(), true)
+	o.lasted = o.report.inReach(time.Now(), true)
 	o.since, o.err = time.Time{}, nil
 	o.disarm()
 	o.ticket = 0
@@ -84,7 +78,7 @@ func (o *outage) over(ctx context.Context) {
 func (o *outage) end() {
 	o.disarm()
 	if !o.since.IsZero() {
-		o.r.report.inReach(time.Now(), false)
+		o.report.inReach(time.Now(), false)
 		o.since = time.Time{}
 	}
 }
@@ -102,7 +96,7 @@ func (o *outage) disarm() {
 func (o *outage) ring(ctx context.Context) {
 	o.disarm()
 	o.worth = !o.since.IsZero()
-	lines := o.r.outages
+	lines := o.outages
 	if o.ticket == 0 {
 		o.ticket = lines.ask()
 	}
@@ -118,49 +112,12 @@ func (o *outage) ring(ctx context.Context) {
 }
 
 func (o *outage) say(ctx context.Context, others uint64) {
-	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.r.name, "type", o.r.typeDescription, "linesOfOthers", others)
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.name, "type", o.typeDescription, "linesOfOthers", others)
 	if o.since.IsZero() {
 		logger.Info("The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
 	} else {
 		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 	}
-}
-
-// outageLines gives the reflectors of a process their turns to write lines: one in a while. What is not written is counted by
-// a later line.
-type outageLines struct {
-	mu struct {
-		sync.Mutex
-		last    time.Time // when a line was written
-		asked   uint64    // tickets
-		settled uint64    // up to this ticket lines were written or counted
-	}
-}
-
-var processOutages outageLines
-
-// ask returns the ticket of a line.
-func (l *outageLines) ask() (ticket uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.asked++
-	return l.mu.asked
-}
-
-// turn returns after what time to come again, or 0; then, whether the line is to be written, or another one has counted it;
-// and how many others the line that is written counts.
-func (l *outageLines) turn(ticket uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if ticket <= l.mu.settled {
-		return 0, 0, false
-	}
-	if since := now.Sub(l.mu.last); since >= 0 && since < outagePace {
-		return outagePace - since, 0, false
-	}
-	others = l.mu.asked - l.mu.settled - 1
-	l.mu.last, l.mu.settled = now, l.mu.asked
-	return 0, others, true
 }
 
 // isOutOfReach reports whether err says that there was no answer of a server, or that it cannot serve anybody now. It does not

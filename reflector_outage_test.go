@@ -66,7 +66,8 @@ func TestOutageLines(t *testing.T) {
 
 // outageOf is the outage of a reflector with turns of its own.
 func outageOf(turns *outageLines) *outage {
-	return &outage{r: newReflector(reflectorOptions{listerWatcher: &fakeServer{}, sink: newForeignSink(&storeLog{}), outages: turns})}
+	o := reflectorOptions{outages: turns}.withDefaults()
+	return &outage{reflectorOptions: &o}
 }
 
 // TestShortOutageAfterALateLine: a line about the end of an outage that had to wait for its turn makes the next outage, a short

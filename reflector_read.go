@@ -5,47 +5,31 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	goruntime "runtime"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
-// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
-// metadata.
-type watchChange struct {
-	kind watch.EventType
-	obj  runtime.Object
-	meta metav1.Object
-}
-
-// endsInitialEvents tells that the change is the mark at the end of a watch-list.
-func (c watchChange) endsInitialEvents() bool {
-	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
-}
-
 // follow hands the changes of s to take until take returns true; then it returns nil and s is still open. Otherwise
 // the error tells why it ended: errStopped, errClosed, errSilent, a *resyncError, a *VeryShortWatchError, or what the
 // server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever, as does one that says so; its error is errSilent or errIdle.
-func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
+func (r *round) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
 	for {
-		events, freed := m.readable(s)
+		events, freed := r.readable(s)
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
 			quiet.restart(s) // a pause of ours is no silence of the server
-		case <-m.resync.C():
-			if err := m.resync.fire(ctx); err != nil {
+		case <-r.resync.C():
+			if err := r.resync.fire(ctx); err != nil {
 				return err
 			}
-		case <-m.outage.C():
-			m.outage.ring(ctx)
+		case <-r.outage.C():
+			r.outage.ring(ctx)
 		case <-quiet.C():
 			if freed != nil {
 				quiet.restart(s)
@@ -53,10 +37,10 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 				return err
 			}
 		case first, open := <-events:
-			now := m.r.clock.Now()
-			m.r.report.event(now)
+			now := r.clock.Now()
+			r.report.event(now)
 			s.beginBatch(now)
-			done, err := m.drain(ctx, s, first, open, take)
+			done, err := r.drain(ctx, s, first, open, take)
 			if done || err != nil {
 				return err
 			}
@@ -65,31 +49,11 @@ func (m *machine) follow(ctx context.Context, s *stream, quiet *silence, take fu
 }
 
 // closing is the error of a stream that the server closed.
-func (m *machine) closing(s *stream) error {
-	if s.understood == 0 && m.r.clock.Since(s.since) < veryShortWatch {
-		return &VeryShortWatchError{Name: m.r.name}
+func (r *round) closing(s *stream) error {
+	if s.understood == 0 && r.clock.Since(s.since) < veryShortWatch {
+		return &VeryShortWatchError{Name: r.name}
 	}
 	return errClosed
-}
-
-// vet makes a change of an event, or says why it is none.
-func (e expectation) vet(got watch.Event) (watchChange, error) {
-	obj := got.Object
-	if err := e.admit(obj); err != nil {
-		return watchChange{}, err
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
-	}
-	switch got.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		return watchChange{kind: got.Type, obj: obj, meta: accessor}, e.admitNamespace(accessor)
-	case watch.Bookmark: // which is of no namespace
-		return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
-	default:
-		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
-	}
 }
 
 // drainLimit bounds what is read before it is handed over: the first event of a batch waits for the others. At 256 the cost
@@ -98,10 +62,10 @@ const drainLimit = 256
 
 // drain handles an event and all that the channel holds behind it, as far as the sink has room, up to drainLimit, then hands
 // the changes over. done and err are those of receive.
-func (m *machine) drain(ctx context.Context, s *stream, first watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
-	limit, _ := m.room() // which may be less than when the event was waited for
+func (r *round) drain(ctx context.Context, s *stream, first watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+	limit, _ := r.room(s) // which may be less than when the event was waited for
 	for n, next := 1, first; ; n++ {
-		done, err = m.receive(ctx, s, next, open, take)
+		done, err = r.receive(ctx, s, next, open, take)
 		if done || err != nil || n >= min(limit, drainLimit) {
 			break
 		}
@@ -110,22 +74,22 @@ func (m *machine) drain(ctx context.Context, s *stream, first watch.Event, open 
 			break
 		}
 	}
-	m.handOver(ctx)
+	r.handOver(ctx)
 	return done, err
 }
 
-// room is what the sink has room for. What streaming collects does not go to the sink yet.
-func (m *machine) room() (limit int, freed <-chan struct{}) {
-	if m.phase != watching {
+// room returns how many changes of s there is room for. A stage takes any number.
+func (r *round) room(s *stream) (limit int, freed <-chan struct{}) {
+	if s.staged {
 		return drainLimit, nil
 	}
-	return m.r.sink.room()
+	return r.sink.room()
 }
 
 // readable returns the channel to read from. If the sink has no room, that is nil, and freed is closed when it is worth
 // looking again; the stream's silence then says nothing about the server.
-func (m *machine) readable(s *stream) (events <-chan watch.Event, freed <-chan struct{}) {
-	if _, freed = m.room(); freed != nil {
+func (r *round) readable(s *stream) (events <-chan watch.Event, freed <-chan struct{}) {
+	if _, freed = r.room(s); freed != nil {
 		return nil, freed
 	}
 	return s.events, nil
@@ -154,73 +118,42 @@ func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bo
 
 // receive hands the change that an event means to take, and returns what take does. The error tells that the stream has
 // ended. Events that make no sense are reported and left out.
-func (m *machine) receive(ctx context.Context, s *stream, got watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+func (r *round) receive(ctx context.Context, s *stream, got watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
 	if !open {
-		return false, m.closing(s)
+		return false, r.closing(s)
 	}
 	if got.Type == watch.Error {
 		return false, errorOf(got.Object)
 	}
 	s.received++
-	c, err := m.r.expects.vet(got)
+	c, err := r.expects.vet(got)
 	if err != nil {
-		m.r.report.dropped(1, err)
-		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", m.r.name, "type", m.r.typeDescription, "event", got.Type)
+		r.report.dropped(1, err)
+		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", r.name, "type", r.typeDescription, "event", got.Type)
 		return false, nil
 	}
 	s.understood++
 	return take(ctx, c), nil
 }
 
-// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the reflector waits.
-type collected struct {
-	records []record
-	version string // the position once they are in the sink
-	moves   bool   // whether version is set
-}
-
-// add takes a change in.
-func (b *collected) add(c watchChange, version string) {
-	rec := record{version: version, object: c.obj}
-	switch c.kind {
-	case watch.Added:
-		rec.typ = Added
-	case watch.Modified:
-		rec.typ = Updated
-	case watch.Deleted:
-		rec.typ = Deleted
-	default:
-		rec.typ, rec.object = Bookmark, nil
-	}
-	b.records = append(b.records, rec)
-}
-
-// drop forgets what was collected: the round is over.
-func (b *collected) drop() {
-	clear(b.records)
-	*b = collected{records: b.records[:0]}
-}
-
-func (b *collected) moveTo(version string) { b.version, b.moves = version, true }
-
 // handOver gives the sink what was collected and advances the position. What the sink refuses is reported and costs that
 // change only.
-func (m *machine) handOver(ctx context.Context) {
-	b := &m.collected
+func (r *round) handOver(ctx context.Context) {
+	b := &r.collected
 	if len(b.records) > 0 {
-		for _, refused := range m.r.sink.put(b.records) {
-			m.r.reportRefused(ctx, refused.err, refused.typ, refused.object)
+		for _, refused := range r.sink.put(b.records) {
+			r.reportRefused(ctx, refused.err, refused.typ, refused.object)
 		}
 		b.records = b.records[:0]
 	}
 	if b.moves {
-		m.r.position.advance(b.version)
+		r.position.advance(b.version)
 		b.moves = false
 	}
 }
 
 // reportRefused reports a change that the sink could not take.
-func (r *reflector) reportRefused(ctx context.Context, err error, kind, obj any) {
+func (r *round) reportRefused(ctx context.Context, err error, kind, obj any) {
 	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
 	utilruntime.HandleErrorWithContext(ctx, discreet(err), "Unable to write a watch event to the store", "reflector", r.name,
 		"type", r.typeDescription, "event", kind, "object", klog.KObj(accessor))

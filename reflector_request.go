@@ -8,28 +8,25 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
 // await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It returns errStopped when ctx ended and a
 // *resyncError when a resync failed; what ch delivers later is then the business of its sender.
-func await[T any](ctx context.Context, m *machine, ch <-chan T) (T, error) {
+func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	var none T
 	for {
 		select {
 		case <-ctx.Done():
 			return none, errStopped
-		case <-m.resync.C():
-			if err := m.resync.fire(ctx); err != nil {
+		case <-t.resync.C():
+			if err := t.resync.fire(ctx); err != nil {
 				return none, err
 			}
-		case <-m.outage.C():
-			m.outage.ring(ctx)
+		case <-t.outage.C():
+			t.outage.ring(ctx)
 		case value := <-ch:
 			return value, nil
 		}
@@ -49,12 +46,12 @@ type answer[T any] struct {
 // there is none. An answer
 // that nobody waits for any more is handed to discard if it is a value, and reported if it is a panic. A panic that is waited
 // for goes on in the caller with its original value. Whatever else comes after the context ended is late, too.
-func request[T any](ctx context.Context, m *machine, send func(context.Context) (T, error), discard func(T)) (T, error) {
+func request[T any](ctx context.Context, t *timers, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
 	var claimed atomic.Bool // by the goroutine before it calls send, or by request when it returns: the first one has it
 	defer claimed.Store(true)
 	defer close(gone)
-	m.r.spawn(func() {
+	t.spawn(func() {
 		if !claimed.CompareAndSwap(false, true) {
 			return
 		}
@@ -73,12 +70,12 @@ func request[T any](ctx context.Context, m *machine, send func(context.Context) 
 	})
 
 	var none T
-	got, err := await(ctx, m, answers)
+	got, err := await(ctx, t, answers)
 	if err != nil {
 		return none, err
 	}
 	if got.panic != nil {
-		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", m.r.name, "panic", got.panic, "stack", string(got.stack))
+		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", t.resync.name, "panic", got.panic, "stack", string(got.stack))
 		panic(got.panic)
 	}
 	if ctx.Err() != nil {
@@ -105,64 +102,4 @@ func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 		}()
 		discard(a.value)
 	}
-}
-
-// stream is an open watch.
-type stream struct {
-	watch  watch.Interface
-	events <-chan watch.Event
-	cancel context.CancelFunc // ends the request's context
-	since  time.Time          // when it was asked for, or taken over by watching
-
-	lastRead time.Time // when the last batch began
-	busy     bool      // this batch follows the last one closely
-
-	received   int // events since then, of any kind
-	understood int // those of them that were applied
-
-	// ordered tells that the versions of the events grow: not so for the synthetic Added events at the beginning of a
-	// watch that was started without a version.
-	ordered bool
-}
-
-// stop ends the watch. Exactly one call for each stream.
-func (s *stream) stop() {
-	defer s.cancel()
-	s.watch.Stop()
-}
-
-// busyGap is between batches of a stream whose sender may well be about to send again.
-const busyGap = 200 * time.Microsecond
-
-// beginBatch notes that an event has come.
-func (s *stream) beginBatch(now time.Time) {
-	s.busy = now.Sub(s.lastRead) < busyGap
-	s.lastRead = now
-}
-
-// handOver starts the stream's count anew when it passes from streaming to watching.
-func (s *stream) handOver(now time.Time) {
-	s.since, s.received, s.understood, s.ordered = now, 0, 0, true
-}
-
-// open starts a watch. The caller has to stop it. The request's context ends with the stream, not before.
-func (m *machine) open(ctx context.Context, options metav1.ListOptions) (s *stream, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer func() {
-		if s == nil {
-			cancel()
-		}
-	}()
-	since := m.r.clock.Now() // before the request: some proxies hold back the headers until the first event
-	return request(ctx, m, func(ctx context.Context) (*stream, error) {
-		m.r.report.watches.Add(1)
-		w, err := m.r.lists.WatchWithContext(ctx, options)
-		if err != nil {
-			return nil, discreetAnswer(err)
-		}
-		if isNil(w) {
-			return nil, errNoStream
-		}
-		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since}, nil
-	}, (*stream).stop)
 }

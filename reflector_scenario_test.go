@@ -140,7 +140,7 @@ func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
 	o.name, o.listerWatcher, o.expectedType, o.sink = scenarioName, p, &v1.Pod{}, newForeignSink(p)
 	o.resyncPeriod, o.backoff = p.resyncPeriod, second()
 	o.pageSize, o.maxInternalErrorRetry = p.pageSize, p.internalRetry
-	o.onError = func(_ context.Context, _ *reflector, err error, _ bool) { p.note("error: %v", err) }
+	o.onError = func(_ context.Context, f reflectorFailure) { p.note("error: %v", f.err) }
 	newReflector(o).run(ctx)
 }
 

@@ -3,8 +3,6 @@
 
 package cache
 
-import "k8s.io/apimachinery/pkg/runtime"
-
 // sink is where a reflector brings what it learns. One goroutine calls it, in the order of the server's events.
 type sink interface {
 	// put takes changes of a watch, in their order. Given are typ (Added, Updated, Deleted or Bookmark), object and version
@@ -30,27 +28,4 @@ type stage interface {
 	remove(obj any) error
 	// publish makes what was put the content of the sink, in the order in which it came. The stage is empty afterwards.
 	publish(version string) error
-}
-
-// recordingStage is a stage that remembers what it was given, as received: copies, because a transform may change the
-// objects. It is for the comparison of a stream with a list, which is meant for continuous integration.
-type recordingStage struct {
-	stage
-	received *collectedStage
-}
-
-func newRecordingStage(s stage) *recordingStage {
-	return &recordingStage{s, newCollectedStage(0, true, func([]any, string) error { return nil })}
-}
-
-func (s *recordingStage) put(obj any) error {
-	if object, ok := obj.(runtime.Object); ok {
-		_ = s.received.put(object.DeepCopyObject())
-	}
-	return s.stage.put(obj)
-}
-
-func (s *recordingStage) remove(obj any) error {
-	_ = s.received.remove(obj)
-	return s.stage.remove(obj)
 }

@@ -30,19 +30,21 @@ func TestDefaultName(t *testing.T) {
 	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &storeLog{}, 0).Name())
 }
 
-// TestStandInWithoutVersion: before the first list the stand-in has no version, and it never disturbs the reflector.
-func TestStandInWithoutVersion(t *testing.T) {
+// TestStandIn: it tells what it stands for and where that is, and asks nobody for it. Before the first list there is no version.
+func TestStandIn(t *testing.T) {
 	server := &fakeServer{}
-	r := newReflector(reflectorOptions{name: "n", typeDescription: "d", listerWatcher: server, sink: newForeignSink(&storeLog{}), shouldResync: func() bool { return true }})
+	o := reflectorOptions{
+		name: "n", typeDescription: "d", listerWatcher: server, shouldResync: func() bool { return true }, maxInternalErrorRetry: time.Hour,
+	}
 	var id standIn
-	made := id.of(r)
+	made := id.at(&o, "")
 	assert.Equal(t, "n", made.Name())
 	assert.Equal(t, "d", made.TypeDescription())
 	assert.Empty(t, made.LastSyncResourceVersion())
 	assert.True(t, made.ShouldResync())
+	assert.Equal(t, time.Hour, made.MaxInternalErrorRetryDuration)
 	for _, version := range []string{"7", "9", ""} {
-		r.position.advance(version)
-		assert.Same(t, made, id.of(r))
+		assert.Same(t, made, id.at(&o, version))
 		assert.Equal(t, version, made.LastSyncResourceVersion())
 	}
 	assert.Empty(t, server.asked())
@@ -82,11 +84,11 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 // TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not expected.
 func TestErrorsWithoutAHandler(t *testing.T) {
 	reported := reports(t)
-	r := newReflector(reflectorOptions{name: "n", listerWatcher: &fakeServer{}, sink: newForeignSink(&storeLog{})})
+	o := reflectorOptions{name: "n"}
 	tell := errorsTo(nil)
-	tell(t.Context(), r, errForbidden, true)
+	tell(t.Context(), reflectorFailure{err: errForbidden, expected: true, of: &o})
 	assert.Empty(t, reported())
-	tell(t.Context(), r, errForbidden, false)
+	tell(t.Context(), reflectorFailure{err: errForbidden, of: &o})
 	require.Len(t, reported(), 1)
 	assert.Contains(t, reported()[0], "forbidden")
 	assert.Contains(t, reported()[0], "reflector n")

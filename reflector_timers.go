@@ -11,18 +11,29 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// resyncTimer rings every resync period while it is armed. It belongs to the machine's goroutine, so that a Resync
-// never runs next to another call of the store.
+// timers are what rings during any wait of a reflector. They belong to the machine's goroutine.
+type timers struct {
+	spawn  func(func()) // for requests, during which they ring
+	resync resyncTimer
+	outage outage
+}
+
+func newTimers(o *reflectorOptions) timers {
+	return timers{spawn: o.spawn, resync: resyncTimer{reflectorOptions: o}, outage: outage{reflectorOptions: o}}
+}
+
+// resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a Resync never runs next to
+// another call of the store.
 type resyncTimer struct {
-	r     *reflector
+	*reflectorOptions
 	timer clock.Timer // nil: not armed
 }
 
 // arm starts a period. Without a resync period it does nothing.
 func (t *resyncTimer) arm() {
 	t.disarm()
-	if t.r.resyncPeriod != 0 {
-		t.timer = t.r.clock.NewTimer(t.r.resyncPeriod)
+	if t.resyncPeriod != 0 {
+		t.timer = t.clock.NewTimer(t.resyncPeriod)
 	}
 }
 
@@ -44,9 +55,9 @@ func (t *resyncTimer) C() <-chan time.Time {
 // fire serves a period that is over: the sink is resynced if shouldResync agrees, and the next period starts
 // afterwards. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
-	if t.r.shouldResync == nil || t.r.shouldResync() {
-		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.r.name)
-		if err := t.r.sink.resync(); err != nil {
+	if t.shouldResync == nil || t.shouldResync() {
+		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.name)
+		if err := t.sink.resync(); err != nil {
 			return &resyncError{cause: discreet(err)}
 		}
 	}
@@ -71,15 +82,15 @@ type silence struct {
 }
 
 // streamWatchdog watches over a watch-list stream that waits for its end mark.
-func (r *reflector) streamWatchdog() *silence {
-	limit := r.streamSilence
+func (m *memory) streamWatchdog() *silence {
+	limit := m.streamSilence
 	if limit <= 0 {
 		limit = streamSilenceLimit
 	}
-	s := &silence{clock: r.clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
+	s := &silence{clock: m.clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
 	s.still = func(ctx context.Context, of *stream, quiet time.Duration) {
-		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", r.name,
-			"type", r.typeDescription, "events", of.received, "silentFor", quiet)
+		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", m.name,
+			"type", m.typeDescription, "events", of.received, "silentFor", quiet)
 	}
 	s.arm()
 	return s
@@ -87,12 +98,12 @@ func (r *reflector) streamWatchdog() *silence {
 
 // idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
 // the second one had the reflector's full attention.
-func (r *reflector) idleWatchdog() *silence {
-	limit := r.idleTimeout
+func (m *memory) idleWatchdog() *silence {
+	limit := m.idleTimeout
 	if limit <= 0 {
 		return nil
 	}
-	s := &silence{clock: r.clock, step: limit / 2, limit: limit, armed: func() bool { return r.bookmarked }, err: errIdle}
+	s := &silence{clock: m.clock, step: limit / 2, limit: limit, armed: func() bool { return m.bookmarked }, err: errIdle}
 	s.arm()
 	return s
 }

@@ -14,28 +14,28 @@ import (
 )
 
 // watch is the phase watching: open a watch at the position unless one is open, and follow it to its end.
-func (m *machine) watch(ctx context.Context) reflectorPhase {
-	if m.stream == nil {
-		options := m.r.watchOptions()
-		s, err := m.open(ctx, options)
+func (r *round) watch(ctx context.Context) outcome {
+	if r.stream == nil {
+		options := r.watchOptions()
+		s, err := r.open(ctx, options)
 		if err != nil {
-			return m.watchNotOpened(ctx, err)
+			return r.watchNotOpened(ctx, err)
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
-		m.stream = s
-		if m.connected(ctx, s) {
-			m.r.succeeded()
+		r.stream = s
+		if r.connected(ctx, s) {
+			r.succeeded()
 		}
 	}
-	quiet := m.r.idleWatchdog()
+	quiet := r.idleWatchdog()
 	defer quiet.stop()
-	err := m.follow(ctx, m.stream, quiet, m.apply)
-	m.r.logWatchEnd(ctx, m.stream, err)
-	m.dropStream()
-	return m.watchEnded(ctx, err)
+	err := r.follow(ctx, r.stream, quiet, r.apply)
+	r.logWatchEnd(ctx, r.stream, err)
+	r.dropStream()
+	return r.watchEnded(ctx, err)
 }
 
-func (r *reflector) watchOptions() metav1.ListOptions {
+func (r *round) watchOptions() metav1.ListOptions {
 	return metav1.ListOptions{
 		ResourceVersion:     r.position.version(),
 		AllowWatchBookmarks: true,
@@ -46,83 +46,83 @@ func (r *reflector) watchOptions() metav1.ListOptions {
 // expired is told that the version of a watch has expired. If that is the version that the reflector was at before it listed,
 // such a list will not help: a server that lists in pages gives exactly the version that it is asked for, as long as it
 // has it, and the watch would expire for ever. The next list is then for the newest.
-func (m *machine) expired() {
-	if m.still != "" && m.still == m.r.position.version() {
-		m.r.refuse(true)
+func (r *round) expired() {
+	if r.still != "" && r.still == r.position.version() {
+		r.refuse(true)
 	}
 }
 
 // watchNotOpened decides what follows a watch that could not be started: the same again later if the server is busy,
 // else another round, and its caller hears of the error.
-func (m *machine) watchNotOpened(ctx context.Context, err error) reflectorPhase {
+func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	var resync *resyncError
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
-		return m.interrupted(ctx, err)
+		return r.interrupted(ctx, err)
 	}
-	m.failed(ctx, err)
+	r.failed(ctx, err)
 	if isExpired(err) {
-		m.expired()
+		r.expired()
 	}
 	switch {
 	case isBusy(err):
-		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
-		return m.retryLater(ctx, watching, err)
+		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", r.name, "type", r.typeDescription, "err", err)
+		return tryLater(watching, err)
 	default:
-		return m.endRound(ctx, err)
+		return endRound(err)
 	}
 }
 
 // watchEnded decides what follows an established watch. None of its errors leaves the round: the next one tells whether
 // anything is wrong. An expired version in particular does not yet mark the position as refused, because a list at that
 // version asks for something at least as new and may well succeed; see expired.
-func (m *machine) watchEnded(ctx context.Context, err error) reflectorPhase {
-	m.retry.After(err)
+func (r *round) watchEnded(ctx context.Context, err error) outcome {
+	r.retryDeadline.After(err)
 	logger := klog.FromContext(ctx)
 	switch {
 	case errors.Is(err, errStopped):
-		return stopped
+		return goOn(stopped)
 	case errors.Is(err, errClosed):
-		return watching
+		return goOn(watching)
 	case errors.Is(err, errIdle):
-		logger.Info("Warning: the watch is silent, opening it anew", "reflector", m.r.name, "type", m.r.typeDescription)
-		m.r.report.silent()
-		return watching
+		logger.Info("Warning: the watch is silent, opening it anew", "reflector", r.name, "type", r.typeDescription)
+		r.report.silent()
+		return goOn(watching)
 	}
-	m.failed(ctx, err)
+	r.failed(ctx, err)
 	switch {
 	case isExpired(err):
-		m.expired()
-		logger.V(4).Info("Watch expired", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+		r.expired()
+		logger.V(4).Info("Watch expired", "reflector", r.name, "type", r.typeDescription, "err", err)
 	case apierrors.IsTooManyRequests(err):
-		logger.V(2).Info("Watch returned 429, backing off", "reflector", m.r.name, "type", m.r.typeDescription)
-		return m.retryLater(ctx, watching, err)
-	case isInternalError(err) && m.retry.ShouldRetry():
-		logger.V(2).Info("Watching again after an internal error", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
-		return watching
+		logger.V(2).Info("Watch returned 429, backing off", "reflector", r.name, "type", r.typeDescription)
+		return tryLater(watching, err)
+	case isInternalError(err) && r.retryDeadline.ShouldRetry():
+		logger.V(2).Info("Watching again after an internal error", "reflector", r.name, "type", r.typeDescription, "err", err)
+		return goOn(watching)
 	default:
-		logger.Info("Warning: watch ended with an error", "reflector", m.r.name, "type", m.r.typeDescription, "err", err)
+		logger.Info("Warning: watch ended with an error", "reflector", r.name, "type", r.typeDescription, "err", err)
 	}
-	return m.endRound(ctx, nil)
+	return endRound(nil)
 }
 
 // apply takes a change in, to be handed over with the others of its batch, and says how far that brings the position. It
 // never asks follow to end.
-func (m *machine) apply(_ context.Context, c watchChange) bool {
+func (r *round) apply(_ context.Context, c watchChange) bool {
 	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
-	m.collected.add(c, version)
+	r.collected.add(c, version)
 	if c.kind == watch.Bookmark {
-		m.r.bookmarked = true
+		r.bookmarked = true
 	}
 	if c.kind != watch.Added {
-		m.stream.ordered = true // the synthetic events, if any, are over
+		r.stream.ordered = true // the synthetic events, if any, are over
 	}
-	if m.stream.ordered {
-		m.collected.moveTo(version)
+	if r.stream.ordered {
+		r.collected.moveTo(version)
 	}
 	return false
 }
 
-func (r *reflector) logWatchEnd(ctx context.Context, s *stream, err error) {
+func (r *round) logWatchEnd(ctx context.Context, s *stream, err error) {
 	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.name, "type", r.typeDescription, "totalItems", s.understood,
 		"duration", r.clock.Since(s.since), "reason", err)
 }

@@ -50,8 +50,8 @@ func watchedFor(t *testing.T, change func(*reflectorOptions), answers ...any) (g
 }
 
 // toldTo has h hear of the errors of a reflector.
-func toldTo(h *handled) func(context.Context, *reflector, error, bool) {
-	return func(ctx context.Context, _ *reflector, err error, _ bool) { h.handle(ctx, nil, err) }
+func toldTo(h *handled) func(context.Context, reflectorFailure) {
+	return func(ctx context.Context, f reflectorFailure) { h.handle(ctx, nil, f.err) }
 }
 
 // TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks included.
