@@ -19,7 +19,8 @@ const (
 	changeDelete
 )
 
-// change is one notification, or many alike: what the store has already applied and the handlers have still to hear.
+// change is one notification, or many alike: what the store has already applied and the handlers
+// have still to hear.
 type change struct {
 	kind    changeKind
 	initial bool   // Adds that belong to the initial list
@@ -28,8 +29,8 @@ type change struct {
 
 	old, new any // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
 
-	// many makes this a bulk record: an Add of each of these objects, or an Update, to itself or as many says. old and new
-	// are nil.
+	// many makes this a bulk record: an Add of each of these objects, or an Update, to itself or as
+	// many says. old and new are nil.
 	many *snapshot
 
 	// Filled in when it is distributed.
@@ -37,9 +38,10 @@ type change struct {
 	at    int64       // when it was distributed, in nanoseconds on the processor's clock
 }
 
-// resyncRound is the outcome of one look at who is due for a resync: the numbers of the receivers that were not due. Everything
-// that counts as a resync is for all others, among them those that were not there yet, until the next look; before the first
-// look it is for everybody, as in client-go. A round does not change, and keeps no receiver alive.
+// resyncRound is the outcome of one look at who is due for a resync: the numbers of the receivers
+// that were not due. Everything that counts as a resync is for all others, among them those that
+// were not there yet, until the next look; before the first look it is for everybody, as in
+// client-go. A round does not change, and keeps no receiver alive.
 type resyncRound map[uint64]struct{}
 
 func (r resyncRound) excludes(receiver uint64) bool {
@@ -60,11 +62,12 @@ func (r resyncRound) without(receivers []uint64) resyncRound {
 	return smaller
 }
 
-// snapshot is a set of objects at one time, in one order, with their keys in the store. It does not change, and any number
-// of handlers share it. One of the store costs nothing until the first of them reads it.
+// snapshot is a set of objects at one time, in one order, with their keys in the store. It does not
+// change, and any number of handlers share it. One of the store costs nothing until the first of
+// them reads it.
 type snapshot struct {
 	n       int
-	keys    []string // once read, of each object; nil if nobody needs them
+	keys    []string // once read, of each object; nil if no handler needs them
 	objects []any    // once read
 	formers []any    // for updates: what the objects replace; nil: themselves
 	stored  lister   // until read; nil for a snapshot of given objects
@@ -77,7 +80,7 @@ func keyedSnapshot(keys []string, objects []any) *snapshot {
 	return &snapshot{n: len(objects), keys: keys, objects: objects}
 }
 
-// lister is what a store holds at one time. It is closed when nobody needs it any more.
+// lister is what a store holds at one time. It is closed when it is not needed any more.
 type lister interface {
 	Len() int
 	List() []any
@@ -85,7 +88,8 @@ type lister interface {
 	Close()
 }
 
-// storedSnapshot returns what a store holds. It is the cheaper way to a list of it for a caller that holds locks.
+// storedSnapshot returns what a store holds. It is the cheaper way to a list of it for a caller
+// that holds locks.
 func storedSnapshot(stored lister) *snapshot {
 	s := &snapshot{n: stored.Len(), stored: stored}
 	if s.n == 0 {
@@ -110,7 +114,7 @@ func (s *snapshot) at(i int) any {
 	return s.objects[i]
 }
 
-// key returns the key of the i-th object, after it was read, and "" if nobody said that keys are needed.
+// key returns the key of the i-th object, after it was read, and "" without keys.
 func (s *snapshot) key(i int) string {
 	if s.keys == nil {
 		return ""
@@ -118,7 +122,8 @@ func (s *snapshot) key(i int) string {
 	return s.keys[i]
 }
 
-// release lets go of a snapshot that nobody will read. One that is not released is closed by the garbage collector.
+// release lets go of a snapshot that will not be read. One that is not released is closed by the
+// garbage collector.
 func (s *snapshot) release() {
 	s.read.Do(func() {
 		if s.stored != nil {
@@ -139,8 +144,8 @@ func (c *change) size() int {
 // everything reports whether the change is a resync of all that the store has.
 func (c *change) everything() bool { return c.resync && c.many != nil && c.many.formers == nil }
 
-// bounded tells whether the change counts against Delivery.Max: it is a notification, no part of an initial list or a
-// resync.
+// bounded reports whether the change counts against Delivery.Max: it is a notification, no part of
+// an initial list or a resync.
 func (c *change) bounded() bool { return !c.initial && !c.resync && c.many == nil }
 
 // single returns the i-th of the changes that a bulk record stands for.
@@ -181,7 +186,8 @@ func (c *change) deliver(handler ResourceEventHandler) {
 	}
 }
 
-// deliverIsolated makes all calls of the change for a caller that goes on after a panic of the handler.
+// deliverIsolated makes all calls of the change for a caller that goes on after a panic of the
+// handler.
 func (c *change) deliverIsolated(handler ResourceEventHandler) {
 	if c.many == nil {
 		c.deliverOneIsolated(handler)

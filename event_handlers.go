@@ -104,7 +104,7 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 // EventHandlerCount returns how many handlers are registered.
 func (s *sharedIndexInformer) EventHandlerCount() int { return s.processor.count() }
 
-// IsRegistered tells whether the handle's handler is registered with this informer.
+// IsRegistered reports whether the handle's handler is registered with this informer.
 func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistration) bool {
 	own, ok := handle.(registration)
 	return ok && s.processor.has(own.listener)

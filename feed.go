@@ -21,7 +21,7 @@ type feed struct {
 	bounded  atomic.Int64 // how many of them are bounded; written under mu
 	syncedAt atomic.Int64 // the end of the initial list; unknownPosition until all of it is written
 
-	freed atomic.Pointer[chan struct{}] // closed by madeRoom; nil: nobody waits for room
+	freed atomic.Pointer[chan struct{}] // closed by madeRoom; nil if room waits for nothing
 
 	// mu guards the writer's end of the log, and with it the pool and who is registered.
 	mu struct {
@@ -61,7 +61,7 @@ func (f *feed) appendLocked(changes []change) {
 	f.bounded.Store(bounded)
 }
 
-// madeRoom makes those who wait for room ask again. It takes no lock.
+// madeRoom closes freed. It takes no lock.
 func (f *feed) madeRoom() {
 	if f.freed.Load() == nil { // nearly always
 		return

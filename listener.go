@@ -36,7 +36,7 @@ func newProcessorListener(f *feed, now time.Time, handler ResourceEventHandler, 
 // returned.
 func (l *processorListener) shutdown() <-chan struct{} { return l.finished }
 
-// figures returns what is known of the handler. It waits for nobody.
+// figures returns what is known of the handler. It does not wait for calls.
 func (l *processorListener) figures() figures {
 	all := figures{name: l.name, syncError: l.syncError(), disconnected: l.dropped.Load(), removed: l.closed.Load()}
 	now := l.feed.now()

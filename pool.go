@@ -213,7 +213,7 @@ func (w *pool) parkIdleLocked() {
 			w.parkLocked(c)
 		case consumerClosed:
 			w.endLocked(c)
-		default: // there is more for it: who distributed that wakes it, but this does not rely on it
+		default: // there is more for it: distribute makes it ready, too, but this does not rely on it
 			w.push(c)
 		}
 	}

@@ -204,8 +204,8 @@ func (p *sharedProcessor) distribute(changes []change) {
 	}
 }
 
-// stampLocked notes what the changes do not know themselves, and returns those that are for
-// anybody.
+// stampLocked notes what the changes do not know themselves, and returns those that are for any
+// consumer.
 func (p *sharedProcessor) stampLocked(changes []change, now int64) []change {
 	unwanted, missed := false, false
 	for i := range changes {
@@ -295,7 +295,7 @@ func (p *sharedProcessor) findStuckLocked(now int64) (found []remark) {
 	return found
 }
 
-// upstreamSynced tells the listeners that nothing more of the first list will come.
+// upstreamSynced notes that nothing more of the first list will come.
 func (p *sharedProcessor) upstreamSynced() {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()

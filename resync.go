@@ -63,8 +63,8 @@ func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) t
 // unreadResyncs are the resyncs of all objects that a consumer has not come to. The log has only a
 // record of each without the objects, so that it keeps them for none but those they are for.
 //
-// One is enough: an object that has not changed since is in it, and what has changed is told by the
-// log after it. So a consumer that has one to deliver, however late, is not given another.
+// One is enough: an object that has not changed since is in it, and what has changed is in the log
+// after it. So a consumer that has one to deliver, however late, is not given another.
 type unreadResyncs struct {
 	unread   []*snapshot // for each record in the log ahead that is for the consumer, in order
 	complete bool        // the last of them and the log after it have all that is in the store

@@ -49,7 +49,7 @@ type target struct {
 	unsynced   atomic.Int64  // consumers whose part of the initial list is not through
 	synced     chan struct{} // closed when that is none
 	syncFailed atomic.Pointer[syncFailure]
-	hopeless   chan struct{} // closed with syncFailed; nil until somebody waits; guarded like live
+	hopeless   chan struct{} // closed with syncFailed; nil until neverSyncs is called; guarded like live
 
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
