@@ -198,21 +198,21 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 
 // TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.
 func TestBookmarksDoNotSplitABatch(t *testing.T) {
-	store := newStore(MetaNamespaceKeyFunc, nil)
+	cached := newStore(MetaNamespaceKeyFunc, nil)
 	var seen []string
-	require.NoError(t, store.AddIndexers(Indexers{"i": func(any) ([]string, error) {
-		seen = append(seen, store.ListKeys()...)
+	require.NoError(t, cached.AddIndexers(Indexers{"i": func(any) ([]string, error) {
+		seen = append(seen, cached.ListKeys()...)
 		return nil, nil
 	}}))
-	a := newApplier(&store.objects.contents)
+	a := newApplier(&cached.objects.contents)
 	changes := a.apply([]record{
 		{typ: Added, key: "ns/a", version: "1", object: podAt("a", "1")}, {typ: Bookmark, version: "2"},
 		{typ: Added, key: "ns/b", version: "3", object: podAt("b", "3")}, {typ: Bookmark, version: "7"},
 		{typ: Deleted, key: "ns/a", version: "5", object: podAt("a", "5")},
 	}, false)
 	assert.Empty(t, seen)
-	assert.Equal(t, []string{"ns/b"}, store.ListKeys())
-	assert.Equal(t, "7", store.objects.table.RV())
+	assert.Equal(t, []string{"ns/b"}, cached.ListKeys())
+	assert.Equal(t, "7", cached.objects.table.RV())
 	told := []string{}
 	for _, c := range changes {
 		told = append(told, fmt.Sprint(c.kind, c.key))

@@ -45,8 +45,8 @@ func QueueStatsOf(queueOrController any) (QueueStats, bool) {
 }
 
 // recordsOf returns what a queue of ours, or a type that embeds one, is made of, and nil for others.
-func recordsOf(queue any) *recordQueue {
-	switch own := queue.(type) {
+func recordsOf(what any) *recordQueue {
+	switch own := what.(type) {
 	case *recordQueue:
 		return own
 	case interface{ core() *recordQueue }:

@@ -118,12 +118,25 @@ func (m *mover) choose() {
 			all[at] = obj
 		}
 	}
+	m.exportShared(all, export)
 	for at, obj := range all {
 		if export[m.find(at)] != nil || export[at] != nil {
 			m.rename[at] = exported(obj.Name())
 		}
 	}
 	m.usePlan(all)
+}
+
+// exportShared exports the methods of interfaces that are implemented in another room.
+func (m *mover) exportShared(all, export map[string]types.Object) {
+	rooms := map[string]string{}
+	for at, obj := range all {
+		group, room := m.find(at), roomOf(m.ownerOf(obj).target)
+		if known, ok := rooms[group]; ok && known != room {
+			export[group] = obj
+		}
+		rooms[group] = room
+	}
 }
 
 // usePlan gives the names that the plan wants.
