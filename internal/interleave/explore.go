@@ -1,0 +1,115 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interleave
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+	"runtime/debug"
+)
+
+// Report says what Explore has done.
+type Report struct {
+	// Schedules is how many were run, Steps how many the longest of them had.
+	Schedules, Steps int
+	// Failure is of the first schedule that failed; nil if none has.
+	Failure *Failure
+}
+
+// Failure is a schedule that failed.
+type Failure struct {
+	Err      error
+	Schedule []Switch
+	// Story tells what the threads did, line by line.
+	Story string
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%v\nschedule %v:\n%s", f.Err, f.Schedule, f.Story)
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Explore runs every schedule with at most so many preemptions, each on a new program, until one fails. Nothing else runs
+// meanwhile.
+func Explore(preemptions int, program func() Program) Report {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	exploring = true
+	defer func() { exploring = false }()
+	e := explorer{program: program}
+	e.visit(nil, preemptions)
+	return e.Report
+}
+
+// Replay runs one schedule, which may be shorter than the program is long, and tells its story.
+func Replay(schedule []Switch, program func() Program) (text string, err error) {
+	exploring = true
+	defer func() { exploring = false }()
+	return replay(schedule, program)
+}
+
+func replay(schedule []Switch, program func() Program) (text string, err error) {
+	r := run{story: new(story)}
+	_, err = r.start(program(), schedule)
+	return r.story.String(), err
+}
+
+// collectEvery so many schedules garbage is collected: then that takes a tenth of the time.
+const collectEvery = 1000
+
+type explorer struct {
+	Report
+	program func() Program
+	run     run
+	// options has memory for each number of switches.
+	options [][]option
+}
+
+// visit runs a schedule, and those that begin with it and have more switches. It returns false if one has failed.
+func (e *explorer) visit(schedule []Switch, preemptions int) bool {
+	depth, first := len(schedule), 1
+	if depth > 0 {
+		first = schedule[depth-1].Step + 1
+	}
+	if !e.try(schedule) {
+		return false
+	}
+	for len(e.options) <= depth {
+		e.options = append(e.options, nil)
+	}
+	e.options[depth] = append(e.options[depth][:0], e.run.options...)
+	for i := range e.options[depth] {
+		of, left := e.options[depth][i], preemptions
+		if of&forced == 0 {
+			left--
+		}
+		if of &^= forced; left < 0 {
+			continue
+		}
+		for ; of != 0; of &= of - 1 {
+			to := bits.TrailingZeros16(uint16(of))
+			if !e.visit(append(schedule, Switch{Step: first + i, To: to}), left) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// try runs one schedule.
+func (e *explorer) try(schedule []Switch) bool {
+	_, err := e.run.start(e.program(), schedule)
+	e.Steps = max(e.Steps, e.run.step)
+	if e.Schedules++; e.Schedules%collectEvery == 0 {
+		runtime.GC()
+	}
+	if err == nil {
+		return true
+	}
+	e.Failure = &Failure{Err: err, Schedule: append([]Switch(nil), schedule...)}
+	e.Failure.Story, _ = replay(schedule, e.program)
+	return false
+}

@@ -1,0 +1,248 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interleave_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/kinformer/cache/internal/interleave"
+	"github.com/kinformer/cache/internal/interleave/atomic"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type threads = []interleave.Thread
+
+func two(a, b func()) threads {
+	return threads{{Name: "a", Body: a}, {Name: "b", Body: b}}
+}
+
+// increment is wrong: it loses what others add between its load and its store.
+func increment(n *atomic.Int64) func() {
+	return func() { n.Store(n.Load() + 1) }
+}
+
+func increments() interleave.Program {
+	n := new(atomic.Int64)
+	return interleave.Program{Threads: two(increment(n), increment(n)), Check: func() error {
+		if got := n.Load(); got != 2 {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	}}
+}
+
+func TestALostUpdateTakesOnePreemption(t *testing.T) {
+	report := interleave.Explore(0, increments)
+	require.Nil(t, report.Failure)
+	require.Equal(t, 2, report.Schedules, "one for each that may be first")
+	report = interleave.Explore(1, increments)
+	require.NotNil(t, report.Failure)
+	require.EqualError(t, report.Failure.Err, "1")
+	require.Contains(t, report.Failure.Story, "is preempted at step 3, before interleave_test.increment")
+	story, err := interleave.Replay(report.Failure.Schedule, increments)
+	require.EqualError(t, err, "1", "it is always the same")
+	require.Equal(t, report.Failure.Story, story)
+}
+
+// TestEachOrderIsTried: with as many preemptions as there are points, all orders of the operations come.
+func TestEachOrderIsTried(t *testing.T) {
+	const each = 3
+	orders := map[string]int{}
+	report := interleave.Explore(2*each, func() interleave.Program {
+		var order strings.Builder
+		thread := func(name string) func() {
+			return func() {
+				for range each {
+					interleave.Point()
+					order.WriteString(name)
+				}
+			}
+		}
+		return interleave.Program{Threads: two(thread("a"), thread("b")), Check: func() error {
+			orders[order.String()]++
+			return nil
+		}}
+	})
+	require.Nil(t, report.Failure)
+	require.Len(t, orders, 20, "6 over 3")
+}
+
+// TestEachScheduleIsRunOnce, and none is left out: with at most p preemptions of two threads that pass n points each and
+// do not wait, there is one for each choice of up to p points of those in its way.
+func TestEachScheduleIsRunOnce(t *testing.T) {
+	const points = 5
+	for preemptions, want := range []int{2, 2 + 2*points, 2 + 2*points + 2*points*points} {
+		report := interleave.Explore(preemptions, func() interleave.Program {
+			body := func() {
+				for range points {
+					interleave.Point()
+				}
+			}
+			return interleave.Program{Threads: two(body, body)}
+		})
+		require.Nil(t, report.Failure)
+		require.Equal(t, want, report.Schedules)
+		require.Equal(t, 1+2*points+1, report.Steps, "the beginning, the points, and the end of the first thread")
+	}
+}
+
+func TestAMutexExcludes(t *testing.T) {
+	report := interleave.Explore(3, func() interleave.Program {
+		var m interleave.Mutex
+		n := new(atomic.Int64)
+		body := func() {
+			m.Lock()
+			defer m.Unlock()
+			increment(n)()
+		}
+		return interleave.Program{Threads: append(two(body, body), interleave.Thread{Name: "c", Body: body}), Check: func() error {
+			if n.Load() != 3 || !m.TryLock() {
+				return errors.New("it does not")
+			}
+			return nil
+		}}
+	})
+	require.Nil(t, report.Failure)
+	require.Greater(t, report.Schedules, 100)
+}
+
+func TestTryLockFailsAtTimes(t *testing.T) {
+	results := map[bool]bool{}
+	interleave.Explore(1, func() interleave.Program {
+		var m interleave.Mutex
+		return interleave.Program{Threads: two(
+			func() { m.Lock(); m.Unlock() },
+			func() {
+				ok := m.TryLock()
+				if results[ok] = true; ok {
+					m.Unlock()
+				}
+			})}
+	})
+	require.Len(t, results, 2)
+}
+
+func TestADeadlockIsFound(t *testing.T) {
+	program := func() interleave.Program {
+		var m, n interleave.Mutex
+		lock := func(first, second *interleave.Mutex) func() {
+			return func() {
+				first.Lock()
+				second.Lock()
+				second.Unlock()
+				first.Unlock()
+			}
+		}
+		return interleave.Program{Threads: two(lock(&m, &n), lock(&n, &m))}
+	}
+	require.Nil(t, interleave.Explore(0, program).Failure)
+	report := interleave.Explore(1, program)
+	require.ErrorContains(t, report.Failure, "deadlock")
+}
+
+func TestThreadsMayPanicFailOrExit(t *testing.T) {
+	for want, body := range map[string]func(){
+		"panic: hoppla": func() { panic("hoppla") },
+		"so be it":      func() { interleave.Fail(errors.New("so be it")) },
+		"the program does not end": func() {
+			for {
+				interleave.Point()
+			}
+		},
+		"": runtime.Goexit,
+	} {
+		deferred := 0
+		report := interleave.Explore(1, func() interleave.Program {
+			return interleave.Program{Threads: two(body, func() {
+				defer func() { deferred++ }()
+				interleave.Point()
+			})}
+		})
+		if want == "" {
+			require.Nil(t, report.Failure)
+			require.Equal(t, report.Schedules, deferred)
+			continue
+		}
+		require.ErrorContains(t, report.Failure, want)
+	}
+}
+
+func TestGoIsOneMoreThread(t *testing.T) {
+	orders := map[string]bool{}
+	report := interleave.Explore(1, func() interleave.Program {
+		var order []string
+		step := func(what string) { interleave.Point(); order = append(order, what) }
+		return interleave.Program{Threads: threads{{Name: "a", Body: func() {
+			interleave.Go(func() { step("went") })
+			step("goes")
+		}}}, Check: func() error {
+			orders[strings.Join(order, " ")] = true
+			return nil
+		}}
+	})
+	require.Nil(t, report.Failure)
+	require.Equal(t, map[string]bool{"goes went": true, "went goes": true}, orders)
+}
+
+// TestGoRunsAtOnceBesideSchedules, so that programs are the same each time.
+func TestGoRunsAtOnceBesideSchedules(t *testing.T) {
+	report := interleave.Explore(1, func() interleave.Program {
+		var went bool
+		interleave.Go(func() { went = true })
+		return interleave.Program{Threads: threads{{Name: "a", Body: interleave.Yield}}, Check: func() error {
+			if before := went; !before {
+				return errors.New("not before")
+			}
+			interleave.Go(func() { went = false })
+			if went {
+				return errors.New("not after")
+			}
+			return nil
+		}}
+	})
+	require.Nil(t, report.Failure)
+}
+
+func TestAProgramThatDiffersIsFound(t *testing.T) {
+	runs := 0
+	report := interleave.Explore(1, func() interleave.Program {
+		runs++
+		body := func() {
+			for range 10 - min(runs, 9) {
+				interleave.Point()
+			}
+		}
+		return interleave.Program{Threads: two(body, body)}
+	})
+	require.ErrorContains(t, report.Failure, "differs")
+}
+
+// TestOutsideOfASchedule: there are no points, and a mutex is one.
+func TestOutsideOfASchedule(t *testing.T) {
+	var m interleave.Mutex
+	n := new(atomic.Int64)
+	done := make(chan bool)
+	for range 4 {
+		interleave.Go(func() {
+			for range 1000 {
+				m.Lock()
+				increment(n)()
+				m.Unlock()
+			}
+			done <- true
+		})
+	}
+	for range 4 {
+		<-done
+	}
+	require.EqualValues(t, 4000, n.Load())
+}

@@ -1,0 +1,69 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interleave
+
+import (
+	"runtime"
+	"sync"
+)
+
+// active is the run of the schedule in progress. While there is one, only its current thread runs.
+var active *run
+
+// exploring is set while Explore or Replay is at work.
+var exploring bool
+
+// Point is where a thread of a schedule may have to wait. Outside of a schedule it does nothing.
+func Point() {
+	if r := active; r != nil {
+		r.point()
+	}
+}
+
+// Fail ends the schedule, and the calling thread, with an error.
+func Fail(err error) {
+	active.fail(err)
+	runtime.Goexit()
+}
+
+// Mutex is sync.Mutex with points.
+type Mutex struct{ m sync.Mutex }
+
+func (m *Mutex) Lock() {
+	r := active
+	if r == nil {
+		m.m.Lock()
+		return
+	}
+	for r.point(); !m.m.TryLock(); {
+		r.wait(m)
+	}
+}
+
+func (m *Mutex) TryLock() bool { Point(); return m.m.TryLock() }
+
+func (m *Mutex) Unlock() {
+	Point()
+	m.m.Unlock()
+	if r := active; r != nil {
+		r.unlocked(m)
+	}
+}
+
+// Go starts a goroutine: one more thread, if it is called by a thread of a schedule. Before and after the schedule f runs at
+// once.
+func Go(f func()) {
+	switch r := active; {
+	case r != nil:
+		r.point()
+		r.add(Thread{Name: "goroutine", Body: f})
+	case exploring:
+		f()
+	default:
+		go f()
+	}
+}
+
+// Yield is a point.
+func Yield() { Point() }

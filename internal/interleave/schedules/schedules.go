@@ -1,0 +1,90 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schedules runs configurations of package interleave as tests, and ends with a table of them.
+package schedules
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kinformer/cache/internal/interleave"
+)
+
+// Case is one configuration.
+type Case struct {
+	Name string
+	// Start makes a program. It adds what is checked to a counter.
+	Start func(answers *int) interleave.Program
+	// Preemptions is the bound; 0: 2. Deep is that of a run of everything, where it is larger.
+	Preemptions, Deep int
+}
+
+var (
+	all    = flag.Bool("schedules.all", false, "with as many preemptions as each configuration can have")
+	report = flag.Bool("schedules.table", false, "print a table at the end")
+)
+
+// result is what came out of one case.
+type result struct {
+	interleave.Report
+	name        string
+	preemptions int
+	answers     int
+	took        time.Duration
+	cut         bool
+}
+
+// Run runs each case as a subtest.
+func Run(t *testing.T, cases []Case) {
+	var results []result
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			r := c.run()
+			results = append(results, r)
+			t.Logf("%d schedules, %d steps, %d answers, %v", r.Schedules, r.Steps, r.answers, r.took)
+			if r.Failure != nil {
+				t.Fatal(r.Failure)
+			}
+		})
+	}
+	if *report {
+		fmt.Print(table(results))
+	}
+}
+
+func (c Case) run() (r result) {
+	r.name, r.preemptions = c.Name, c.Preemptions
+	if r.preemptions == 0 {
+		r.preemptions = 2
+	}
+	if r.cut = c.Deep > r.preemptions && !*all; !r.cut {
+		r.preemptions = max(r.preemptions, c.Deep)
+	}
+	began := time.Now()
+	r.Report = interleave.Explore(r.preemptions, func() interleave.Program { return c.Start(&r.answers) })
+	r.took = time.Since(began)
+	return r
+}
+
+func table(results []result) string {
+	var text strings.Builder
+	sum := result{name: "all"}
+	text.WriteString("| configuration | preemptions | schedules | steps, at most | answers | seconds |\n|---|---:|---:|---:|---:|---:|\n")
+	cut := 0
+	for _, r := range results {
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %.1f |\n", r.name, r.preemptions, r.Schedules, r.Steps, r.answers, r.took.Seconds())
+		sum.Schedules, sum.answers, sum.took = sum.Schedules+r.Schedules, sum.answers+r.answers, sum.took+r.took
+		if r.cut {
+			cut++
+		}
+	}
+	fmt.Fprintf(&text, "| all %d | | %d | | %d | %.1f |\n", len(results), sum.Schedules, sum.answers, sum.took.Seconds())
+	if cut > 0 {
+		fmt.Fprintf(&text, "Cut: %d of them have one preemption more by make interleave.\n", cut)
+	}
+	return text.String()
+}

@@ -1,0 +1,31 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command interleave has the compiler see packages with points in them: see internal/interleave of the root module.
+//
+//	cd tools && go run ./interleave -C .. -o /tmp/points internal/table
+//	cd .. && go test -overlay /tmp/points/overlay.json -tags interleave ./internal/table
+//
+// It writes changed copies of their files to a folder, with the overlay that names them.
+package main
+
+import (
+	"flag"
+	"log"
+
+	"github.com/kinformer/cache/tools/interleave/overlay"
+)
+
+func main() {
+	root := flag.String("C", "..", "folder of the root module")
+	out := flag.String("o", "", "folder for what is written")
+	flag.Parse()
+	log.SetFlags(0)
+	log.SetPrefix("interleave: ")
+	if *out == "" || flag.NArg() == 0 {
+		log.Fatal("-o and packages are needed")
+	}
+	if _, err := overlay.Write(*out, *root, flag.Args()...); err != nil {
+		log.Fatal(err)
+	}
+}

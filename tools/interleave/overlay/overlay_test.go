@@ -1,0 +1,81 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWithPoints(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing": {
+			"package p\n\nimport \"time\"\n",
+			"package p\n\nimport \"time\"\n",
+		},
+		"imports": {
+			"package p\n\nimport (\n\t\"sync\"\n\tmine \"sync/atomic\"\n)\n",
+			"package p\n\nimport (\n\t\"" + interleave + "/sync\"\n\tmine \"" + interleave + "/atomic\"\n)\n",
+		},
+		"goroutine": {
+			"package p\n\nfunc f() {\n\tgo func() {\n\t\tgo f()\n\t}()\n}\n",
+			"package p; import interleave \"" + interleave + "\"\n\nfunc f() {\n\tinterleave.Go(func() { func() {\n\t\tinterleave.Go(func() { f() })\n\t}() })\n}\n",
+		},
+		"yield": {
+			"package p\n\nimport \"runtime\"\n\nfunc f() { runtime.Gosched() }\n",
+			"package p; import interleave \"" + interleave + "\"\n\nimport \"runtime\"\n\nfunc f() { interleave.Yield() }\n\nvar _ = runtime.Gosched\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := WithPoints("p.go", []byte(c.text))
+			if err != nil || string(got) != c.want {
+				t.Errorf("%v\n%s\ninstead of\n%s", err, got, c.want)
+			}
+		})
+	}
+	if _, err := WithPoints("p.go", []byte("package")); err == nil {
+		t.Error("no error for what is no file")
+	}
+}
+
+// TestWrite: each file has a copy, and tests stay only if they are for schedules.
+func TestWrite(t *testing.T) {
+	root, out := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"a.go":           "package p\n\nimport _ \"sync\"\n",
+		"a_test.go":      "package p\n",
+		"points_test.go": "//go:build x\n\npackage p\n",
+		"kept_test.go":   "\n//go:build interleave\n\npackage p\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := Write(out, root, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Replace map[string]string }
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	by, ok := got.Replace[filepath.Join(root, "a.go")]
+	_, kept := got.Replace[filepath.Join(root, "kept_test.go")]
+	if with, err := os.ReadFile(by); !ok || err != nil || !strings.Contains(string(with), interleave) {
+		t.Errorf("a.go is replaced by %q: %v", with, err)
+	}
+	if kept || len(got.Replace) != 3 || got.Replace[filepath.Join(root, "a_test.go")] != "" {
+		t.Errorf("%v", got.Replace)
+	}
+	if _, err := Write(out, root, "nowhere"); err == nil {
+		t.Error("no error for what is no package")
+	}
+}
