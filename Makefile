@@ -17,7 +17,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz mutants vulncheck test flaky suites check format vet staticcheck $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak fuzz mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,7 +27,7 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
 test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
-	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit conformance-suite foreign-cache foreign-packages apiserver e2e embedded \
+	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e embedded \
 		controllerruntime foreign-controllerruntime examples
 
 flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
@@ -110,7 +110,20 @@ fuzz: ## every fuzz target for TIME (the first build of each module takes minute
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
 	done) || exit 1; done
 
-mutants: ## show that the tests of internal/table notice each line of its protocol that is wrong
+POINTS := $(BIN)/interleave
+LOCKFREE := internal/table internal/eventlog
+BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(LOCKFREE)) && rc=0 && for p in $(LOCKFREE); do echo "$$p"; \
+	$(GO) vet -overlay $(POINTS)/overlay.json -tags interleave ./$$p && \
+	$(GO) test -c -overlay $(POINTS)/overlay.json -tags interleave -o $(POINTS)/schedules.test ./$$p && \
+	(cd $$p && $(POINTS)/schedules.test -test.run '^TestSchedules$$' -test.timeout 3h -schedules.table $(1)) || rc=1; done; exit $$rc
+
+schedules: ## the lock-free parts by all schedules with one preemption, or two: less than a minute of processor time
+	@$(call BY_SCHEDULES)
+
+interleave: ## the same with one preemption more; ends with a table of configurations
+	@$(call BY_SCHEDULES,-schedules.all)
+
+mutants: ## show that schedules or tests of the lock-free parts notice each line of their protocols that is wrong
 	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network

@@ -8,10 +8,6 @@ import (
 	"sync"
 )
 
-// BlockLen objects are filed together: enough for the processor to fetch the
-// memory of several at once, few enough to stay in the first cache.
-const BlockLen = 32
-
 // builder fills a new body that nobody sees yet.
 //
 // Nearly all of its time goes into waiting for memory: keys, objects, hash

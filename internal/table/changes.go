@@ -31,18 +31,6 @@ type leafRef struct {
 	i    uint32
 }
 
-const (
-	// keptLog is the room for changes that survives a batch: 2^10 records and
-	// leaves, 20 KiB.
-	keptLog = 1 << 10
-	// keptPasts is how many pasts do.
-	keptPasts = 1 << 6
-	// fewOlds are enough for one object in three indexes, and manyOlds for its
-	// deletion.
-	fewOlds  = 3
-	manyOlds = 8
-)
-
 func (l *changes) record(id uint32) {
 	if !l.building {
 		l.records = append(l.records, id)

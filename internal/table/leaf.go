@@ -9,9 +9,7 @@ import (
 )
 
 const (
-	leafBits = 6
-	// leafLen bounds what a reader of a changed leaf does, and what is copied
-	// for a pin: 256 bytes.
+	// leafLen ids a leaf: see leafBits.
 	leafLen  = 1 << leafBits
 	leafMask = leafLen - 1
 )
@@ -41,9 +39,6 @@ type leafOld struct {
 	// notes is the number of notes of the batch up to this one.
 	notes uint32
 }
-
-// maxNotes for one leaf in one batch: three cost as much as a copy.
-const maxNotes = 6
 
 // ids returns the room for the ids, used or not.
 func (l *leaf) ids() []uint32 {
@@ -184,64 +179,3 @@ func (l *leaf) resized(n uint32) *leaf {
 
 // bare tells that a leaf is empty, and was so for all who may look.
 func (l *leaf) bare() bool { return l == nil || l.n == 0 && l.old.Load() == nil }
-
-// newLeaf makes an empty leaf with room for n ids or a few more: they fill up
-// the block that the allocator hands out.
-func newLeaf(n uint32) (l *leaf) {
-	switch {
-	case n <= 2:
-		l = &new(leaf2).leaf
-		l.room = 2
-	case n <= 6:
-		l = &new(leaf6).leaf
-		l.room = 6
-	case n <= 10:
-		l = &new(leaf10).leaf
-		l.room = 10
-	case n <= 18:
-		l = &new(leaf18).leaf
-		l.room = 18
-	case n <= 34:
-		l = &new(leaf34).leaf
-		l.room = 34
-	case n <= 46:
-		l = &new(leaf46).leaf
-		l.room = 46
-	default:
-		l = &new(leaf64).leaf
-		l.room = leafLen
-	}
-	return l
-}
-
-// A leaf takes 24 bytes, an id 4: these are 32 to 280 bytes.
-type (
-	leaf2 struct {
-		leaf
-		_ [2]uint32
-	}
-	leaf6 struct {
-		leaf
-		_ [6]uint32
-	}
-	leaf10 struct {
-		leaf
-		_ [10]uint32
-	}
-	leaf18 struct {
-		leaf
-		_ [18]uint32
-	}
-	leaf34 struct {
-		leaf
-		_ [34]uint32
-	}
-	leaf46 struct {
-		leaf
-		_ [46]uint32
-	}
-	leaf64 struct {
-		leaf
-		_ [leafLen]uint32
-	}
-)

@@ -56,12 +56,6 @@ const (
 	pinCounted = 4
 	// pinGone is the state of a free pin that was taken off the list.
 	pinGone = pinCounted
-
-	// sparePins free ones stay in the list, for as many calls at once. Each costs
-	// a write about a nanosecond.
-	sparePins = 16
-	// manyPins in the list are too many to pass by for each call.
-	manyPins = 4 * sparePins
 )
 
 // settle fixes the generation of an arriving pin.

@@ -138,7 +138,7 @@ func (p *posting) edit(gen uint64, pos uint32) *leaf {
 
 // shrink takes a smaller first leaf when a quarter of it would do for n.
 func (p *posting) shrink(n uint32) {
-	if l := p.first.Load(); n > 0 && n < leafLen && l.room > 6 && n*4 <= l.room && len(p.rest()) == 0 {
+	if l := p.first.Load(); n > 0 && n < leafLen && l.room > fewIDs && n*4 <= l.room && len(p.rest()) == 0 {
 		p.first.Store(l.resized(n + n/2))
 	}
 }

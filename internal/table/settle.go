@@ -5,15 +5,6 @@ package table
 
 import "runtime"
 
-const (
-	// A batch looks again at tidyPerOp times as many kept versions as it makes,
-	// and pins that were left, so that they shrink faster than they can grow ...
-	tidyPerOp = 4
-	// ... and at tidyStep at least: about 10 us, the longest that a writer
-	// waits for a tidying reader.
-	tidyStep = 128
-)
-
 // settle cuts out what the batch has superseded, after it was published and
 // with the writer's lock held. Whoever is a reason to keep something is known by
 // then: it tidies up when it leaves.

@@ -6,9 +6,7 @@ package table
 import "sync/atomic"
 
 const (
-	slabBits = 7
-	// slabLen elements a chunk: 6 KiB of records, so that a store of ten objects
-	// stays small and the spine of 10^6 (62 KiB) stays in the second cache.
+	// slabLen elements a chunk: see slabBits.
 	slabLen  = 1 << slabBits
 	slabMask = slabLen - 1
 

@@ -9,13 +9,11 @@ import (
 )
 
 const (
-	groupLen = 7
-
-	// Eight bytes at once: seven tags, and the overflow count in the highest.
-	lowBits     = 0x0001010101010101
-	highBits    = 0x0080808080808080
+	// A word has groupLen tags in its lowest bytes, and the overflow count in the
+	// highest. These are the bits 0 and 7 of the tags.
+	lowBits     = 1 << (8 * groupLen) / 0xFF
+	highBits    = lowBits << 7
 	overflowOne = 1 << 56
-	overflowMax = 0xFF
 
 	// A table grows by a third when more than 4/5 of its slots are in use, so that
 	// it is never less than 3/5 full but by removals; made for a number of entries

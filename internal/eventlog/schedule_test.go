@@ -1,0 +1,244 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build interleave
+
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kinformer/cache/internal/interleave"
+	"github.com/kinformer/cache/internal/interleave/atomic"
+	"github.com/kinformer/cache/internal/interleave/schedules"
+	"github.com/kinformer/cache/internal/interleave/sync"
+)
+
+// The tests here run logs through all schedules: see internal/interleave. Under the build tag a segment has two entries.
+
+// rig is logs in one schedule. The entries of each are the numbers from 1 on.
+type rig struct {
+	spare sync.Pool
+	// made counts the segments that were allocated, abandoned the cursors that may keep some for ever.
+	made, abandoned int
+	logs            []*log
+	answers         *int
+}
+
+// log is a log with the lock that its writers take.
+type log struct {
+	Log[int]
+	mu interleave.Mutex
+	// begun and done are the last entries that the writer has begun and published.
+	begun, done int
+}
+
+// cursor is one with the lock that those take who read or move it.
+type cursor struct {
+	Cursor[int]
+	*rig
+	log *log
+	mu  interleave.Mutex
+	at  int // the entry that was taken last
+}
+
+func newRig(logs int, answers *int) *rig {
+	r := &rig{answers: answers}
+	r.spare.New = func() any {
+		r.made++
+		return &segment[int]{slots: new([SegmentSize]int), spare: &r.spare}
+	}
+	for range logs {
+		l := new(log)
+		l.Spare = &r.spare
+		r.logs = append(r.logs, l)
+	}
+	return r
+}
+
+func (r *rig) cursor(i int) *cursor { return &cursor{rig: r, log: r.logs[i]} }
+
+// entered returns one that is in a log.
+func (r *rig) entered(i int) *cursor {
+	c := r.cursor(i)
+	c.enter()
+	return c
+}
+
+// write appends so many entries at a time.
+func (l *log) write(batches ...int) func() {
+	return func() {
+		for _, n := range batches {
+			l.mu.Lock()
+			entries := make([]int, n)
+			for i := range entries {
+				l.begun++
+				entries[i] = l.begun
+			}
+			l.Append(entries)
+			l.done = l.begun
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (c *cursor) enter() {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Enter(&c.log.Log)
+	c.at = c.log.done
+}
+
+// leave takes the cursor out of its log if nobody has yet. With abandon its reader may be at work.
+func (c *cursor) leave(abandon bool) {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.InLog():
+	case abandon:
+		c.Abandon(&c.log.Log)
+		c.abandoned++
+	default:
+		c.Leave(&c.log.Log)
+	}
+}
+
+// read takes what is next, and looks at it twice while others go on: it is all that there is in the segment, and stays as it
+// is. In each round it takes as many entries at most.
+func (c *cursor) read(rounds ...int) {
+	for _, most := range rounds {
+		c.mu.Lock()
+		in, done := c.InLog(), c.log.done
+		ahead := c.Peek()
+		if in && len(ahead) == 0 && c.at < done {
+			interleave.Fail(fmt.Errorf("nothing after %d, and there are %d", c.at, done))
+		}
+		ahead = ahead[:min(most, len(ahead))]
+		c.Skip(len(ahead))
+		from := c.at
+		c.at += len(ahead)
+		c.mu.Unlock()
+		for range 2 {
+			c.look(ahead, from)
+		}
+	}
+}
+
+func (c *cursor) look(entries []int, from int) {
+	for i := range entries {
+		interleave.Point()
+		*c.answers++
+		if got, want := entries[i], from+i+1; got != want || got > c.log.begun {
+			interleave.Fail(fmt.Errorf("%d for %d of %d", got, want, c.log.begun))
+		}
+	}
+}
+
+// check: logs without cursors have nothing, and each segment that was made is spare again, once and empty.
+func (r *rig) check() error {
+	for _, l := range r.logs {
+		if l.Cursors() != 0 || l.tail != nil {
+			return errors.New("a log is not empty")
+		}
+	}
+	r.spare.New = func() any { return nil }
+	spare := map[*segment[int]]bool{}
+	for s, ok := r.spare.Get().(*segment[int]); ok; s, ok = r.spare.Get().(*segment[int]) {
+		if spare[s] || s.users.Load() != 0 || s.filled.Load() != 0 || s.next.Load() != nil || *s.slots != [SegmentSize]int{} {
+			return fmt.Errorf("a segment is spare and not empty: %v", *s.slots)
+		}
+		spare[s] = true
+	}
+	if r.abandoned == 0 && len(spare) != r.made {
+		return fmt.Errorf("%d segments were made, %d are spare", r.made, len(spare))
+	}
+	return nil
+}
+
+// config makes the bodies of the threads.
+type config struct {
+	name  string
+	logs  int
+	start func(r *rig) []func()
+}
+
+// finish takes cursors out, as their readers have ended.
+func finish(cursors ...*cursor) {
+	for _, c := range cursors {
+		c.leave(false)
+	}
+}
+
+var configs = []config{
+	{name: "a reader", start: func(r *rig) []func() {
+		c := r.entered(0)
+		return []func(){r.logs[0].write(1, 2, 2), func() { c.read(1, 2, 2, 2); finish(c) }}
+	}},
+	{name: "two readers", start: func(r *rig) []func() {
+		a, b := r.entered(0), r.entered(0)
+		return []func(){r.logs[0].write(3, 2), func() { a.read(2, 2, 2); finish(a) }, func() { b.read(2, 1, 2); finish(b) }}
+	}},
+	{name: "a reader that stays behind", start: func(r *rig) []func() {
+		a, b := r.entered(0), r.entered(0)
+		r.logs[0].write(5)()
+		return []func(){r.logs[0].write(2), func() { a.read(2, 2, 2, 2); finish(a) }, func() { finish(b) }}
+	}},
+	{name: "a reader that comes late", start: func(r *rig) []func() {
+		a, b := r.entered(0), r.cursor(0)
+		return []func(){r.logs[0].write(1, 1, 2), func() { a.read(2, 2); finish(a) }, func() { b.enter(); b.read(2, 2); finish(b) }}
+	}},
+	{name: "readers that come and go", start: func(r *rig) []func() {
+		come := func() {
+			c := r.cursor(0)
+			for range 2 {
+				c.enter()
+				c.read(2)
+				finish(c)
+			}
+		}
+		return []func(){r.logs[0].write(2, 3), come, come}
+	}},
+	{name: "a cursor that is abandoned while it is read", start: func(r *rig) []func() {
+		a := r.entered(0)
+		r.logs[0].write(1)()
+		return []func(){r.logs[0].write(2, 2), func() { a.read(2, 2, 2) }, func() { a.leave(true) }}
+	}},
+	{name: "abandoned beside another reader", start: func(r *rig) []func() {
+		a, b := r.entered(0), r.entered(0)
+		r.logs[0].write(2)()
+		return []func(){func() { r.logs[0].write(2)(); a.leave(true) }, func() { a.read(2, 2) }, func() { b.read(2, 2); finish(b) }}
+	}},
+	{name: "two logs with the same spare segments", logs: 2, start: func(r *rig) []func() {
+		a, b := r.entered(0), r.entered(1)
+		r.logs[0].write(3)()
+		return []func(){r.logs[1].write(3, 2), func() { a.read(2, 2); finish(a) }, func() { b.read(2, 2); finish(b) }}
+	}},
+}
+
+// TestSchedules runs all configurations.
+func TestSchedules(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	if _, ok := any(&new(segment[int]).users).(*atomic.Int32); !ok {
+		t.Fatal("the package has no points: see make interleave")
+	}
+	var cases []schedules.Case
+	for _, c := range configs {
+		cases = append(cases, schedules.Case{Name: c.name, Deep: 3, Start: func(answers *int) interleave.Program {
+			r := newRig(max(c.logs, 1), answers)
+			p := interleave.Program{Check: r.check}
+			for i, body := range c.start(r) {
+				p.Threads = append(p.Threads, interleave.Thread{Name: []string{"writer", "reader", "reader"}[i], Body: body})
+			}
+			return p
+		}})
+	}
+	schedules.Run(t, cases)
+}

@@ -1,0 +1,30 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build interleave
+
+package table
+
+// BlockLen is small for package interleave, like the other sizes: each change of
+// shape is within a few operations.
+const BlockLen = 2
+
+const (
+	slabBits = 1
+	leafBits = 2
+	maxNotes = 2
+	groupLen = 2
+
+	overflowMax = 2
+
+	sparePins = 1
+	manyPins  = 1
+
+	tidyPerOp = 1
+	tidyStep  = 1
+
+	keptLog   = 4
+	keptPasts = 1
+	fewOlds   = 1
+	manyOlds  = 2
+)
