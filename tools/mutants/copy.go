@@ -11,9 +11,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/kinformer/cache/tools/interleave/overlay"
 )
 
-// packageCopy is a module that has nothing but the package under test.
+// copied are the folders of the packages under test, and of those that they need.
+var copied = append([]string{
+	"internal/interleave", "internal/interleave/atomic", "internal/interleave/maphash", "internal/interleave/schedules",
+	"internal/interleave/sync",
+}, packages...)
+
+// packageCopy is a module that has nothing but the packages under test.
 type packageCopy struct{ dir string }
 
 func newCopy(root string) (c packageCopy, err error) {
@@ -27,12 +35,12 @@ func newCopy(root string) (c packageCopy, err error) {
 }
 
 func (c packageCopy) fill(root string) error {
-	if err := os.MkdirAll(filepath.Join(c.dir, pkg), 0o777); err != nil {
-		return err
-	}
 	files := []string{"go.mod", "go.sum"}
-	for _, pattern := range []string{"*.go", "*.s"} {
-		found, err := filepath.Glob(filepath.Join(root, pkg, pattern))
+	for _, pkg := range copied {
+		if err := os.MkdirAll(filepath.Join(c.dir, pkg), 0o777); err != nil {
+			return err
+		}
+		found, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 		if err != nil {
 			return err
 		}
@@ -58,8 +66,27 @@ func (c packageCopy) apply(ctx context.Context, patch string) error {
 	return c.do(ctx, "git", "apply", patch)
 }
 
-func (c packageCopy) build(ctx context.Context) error {
-	return c.do(ctx, "go", "test", "-race", "-c", "-o", filepath.Join(c.dir, "table.test"), "./"+pkg)
+// binary is a built test binary of a package.
+type binary struct{ file, dir string }
+
+// tests builds those of a package, with the race detector.
+func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error) {
+	return c.build(ctx, pkg, "tests", "-race")
+}
+
+// schedules builds the schedules of a package.
+func (c packageCopy) schedules(ctx context.Context, pkg string) (b binary, err error) {
+	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, pkg)
+	if err != nil {
+		return b, err
+	}
+	return c.build(ctx, pkg, "schedules", "-overlay", file, "-tags", "interleave")
+}
+
+func (c packageCopy) build(ctx context.Context, pkg, what string, flags ...string) (b binary, err error) {
+	b = binary{filepath.Join(c.dir, what+".test"), filepath.Join(c.dir, pkg)}
+	args := append([]string{"test", "-c", "-o", b.file}, flags...)
+	return b, c.do(ctx, "go", append(args, "./"+pkg)...)
 }
 
 func (c packageCopy) do(ctx context.Context, name string, args ...string) error {
@@ -71,11 +98,11 @@ func (c packageCopy) do(ctx context.Context, name string, args ...string) error 
 	return nil
 }
 
-// test runs tests once and returns which one has failed, if one has; else "".
-func (c packageCopy) test(ctx context.Context, tests string, timeout time.Duration) (killer string, output []byte) {
-	cmd := exec.CommandContext(ctx, filepath.Join(c.dir, "table.test"),
-		"-test.run", tests, "-test.failfast", "-test.timeout", timeout.String(), "-rapid.nofailfile")
-	cmd.Dir = filepath.Join(c.dir, pkg)
+// run runs tests once and returns which one has failed, if one has; else "".
+func (b binary) run(ctx context.Context, tests string, timeout time.Duration, flags ...string) (killer string, output []byte) {
+	args := []string{"-test.run", tests, "-test.failfast", "-test.timeout", timeout.String()}
+	cmd := exec.CommandContext(ctx, b.file, append(args, flags...)...)
+	cmd.Dir = b.dir
 	output, err := cmd.CombinedOutput()
 	if err == nil || ctx.Err() != nil {
 		return "", output

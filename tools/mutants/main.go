@@ -1,13 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the tests of internal/table notice when a line of its protocol is wrong.
+// Command mutants shows that the schedules and the tests of internal/table and internal/eventlog notice when a line of their
+// protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //
-// Each patch in internal/table/testdata/mutants breaks one thing. It is applied to a copy of the package, whose tests then have
-// to fail, with the race detector: those that the patch names, again and again, as most of them are a matter of chance. The
-// copy without a patch has to pass them.
+// Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the package. First that is run by all
+// schedules (see internal/interleave), with as many preemptions as in make test. If none of them fails, then the tests have to,
+// with the race detector: those that the patch names, again and again, as it is a matter of chance. The copy without a patch has
+// to pass them all.
 //
 // It prints a table, and exits with 1 if a mutant has survived.
 package main
@@ -20,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,13 +30,14 @@ import (
 func main() {
 	root := flag.String("C", "..", "folder of the root module")
 	names := flag.String("run", "", "only the mutants whose names match this `regexp`")
-	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run")
+	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run that the schedules have not killed")
+	only := flag.Bool("schedules", false, "run no tests but the schedules")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survived, err := run(ctx, *root, *names, *patience)
+	survived, err := run(ctx, *root, *names, *patience, *only)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,7 +46,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, root, names string, patience time.Duration) (survived int, err error) {
+func run(ctx context.Context, root, names string, patience time.Duration, only bool) (survived int, err error) {
 	wanted, err := regexp.Compile(names)
 	if err != nil {
 		return 0, err
@@ -51,14 +55,17 @@ func run(ctx context.Context, root, names string, patience time.Duration) (survi
 	if err != nil {
 		return 0, err
 	}
-	if err := passes(ctx, root, mutants); err != nil {
-		return 0, err
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !wanted.MatchString(m.name) })
+	if only {
+		patience = 0
+	}
+	for _, pkg := range packages {
+		if err := passes(ctx, root, pkg, mutants, only); err != nil {
+			return 0, err
+		}
 	}
 	fmt.Printf("| mutant | what is wrong | killed by | after |\n|---|---|---|---:|\n")
 	for _, m := range mutants {
-		if !wanted.MatchString(m.name) {
-			continue
-		}
 		killer, after, err := m.kill(ctx, root, patience)
 		if err != nil {
 			return survived, fmt.Errorf("%s: %w", m.name, err)
@@ -72,22 +79,39 @@ func run(ctx context.Context, root, names string, patience time.Duration) (survi
 	return survived, nil
 }
 
-// passes runs the tests that the mutants name on the package as it is.
-func passes(ctx context.Context, root string, mutants []mutant) error {
+// passes runs on a package as it is the schedules, and the tests that its mutants name.
+func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) error {
 	var tests []string
 	for _, m := range mutants {
-		name, _, _ := strings.Cut(m.tests, "/")
-		tests = append(tests, name)
+		if m.pkg == pkg {
+			name, _, _ := strings.Cut(m.tests, "/")
+			tests = append(tests, name)
+		}
+	}
+	if len(tests) == 0 {
+		return nil
 	}
 	c, err := newCopy(root)
 	if err != nil {
 		return err
 	}
 	defer c.remove()
-	if err := c.build(ctx); err != nil {
+	b, err := c.schedules(ctx, pkg)
+	if err != nil {
 		return err
 	}
-	if killer, output := c.test(ctx, strings.Join(tests, "|"), 10*time.Minute); killer != "" {
+	if killer, output := b.run(ctx, schedules, scheduleTime); killer != "" {
+		return fmt.Errorf("the schedules fail without a mutant: %s\n%s", killer, output)
+	}
+	if only {
+		return ctx.Err()
+	}
+	if b, err = c.tests(ctx, pkg); err != nil {
+		return err
+	}
+	slices.Sort(tests)
+	all := strings.Join(slices.Compact(tests), "|")
+	if killer, output := b.run(ctx, all, 10*time.Minute, mutant{}.flags()...); killer != "" {
 		return fmt.Errorf("the tests fail without a mutant: %s\n%s", killer, output)
 	}
 	return ctx.Err()

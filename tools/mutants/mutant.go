@@ -13,26 +13,31 @@ import (
 	"time"
 )
 
-// pkg is the package under test, below the root module.
-const pkg = "internal/table"
+// packages are those under test, below the root module.
+var packages = []string{"internal/table", "internal/eventlog"}
 
-// mutant is a patch. Its first line says what it breaks, its second one which tests are to notice.
+// mutant is a patch. Its first line says what it breaks, its second one which tests are to notice if the schedules do not.
 type mutant struct {
-	name, wrong, tests string
-	patch              string // absolute path
+	pkg, name, wrong, tests string
+	patch                   string // absolute path
 }
 
 func readMutants(root string) ([]mutant, error) {
-	files, err := filepath.Glob(filepath.Join(root, pkg, "testdata/mutants/*.patch"))
-	if err == nil && len(files) == 0 {
-		err = errors.New("no patches")
-	}
 	var mutants []mutant
-	for _, file := range files {
-		m, readErr := readMutant(file)
-		mutants, err = append(mutants, m), errors.Join(err, readErr)
+	var errs []error
+	for _, pkg := range packages {
+		files, err := filepath.Glob(filepath.Join(root, pkg, "testdata/mutants/*.patch"))
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("no patches for %s", pkg)
+		}
+		errs = append(errs, err)
+		for _, file := range files {
+			m, err := readMutant(file)
+			m.pkg = pkg
+			mutants, errs = append(mutants, m), append(errs, err)
+		}
 	}
-	return mutants, err
+	return mutants, errors.Join(errs...)
 }
 
 func readMutant(file string) (m mutant, err error) {
@@ -54,7 +59,8 @@ func readMutant(file string) (m mutant, err error) {
 	return m, nil
 }
 
-// kill runs the tests of a mutant until one of them fails, which it returns, and how long they ran.
+// kill runs the schedules of a mutant and then, while that takes no longer than patience, its tests, again and again, until
+// something fails. It returns what has, and how long all of that ran.
 func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (killer string, after time.Duration, err error) {
 	c, err := newCopy(root)
 	if err != nil {
@@ -64,12 +70,39 @@ func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (
 	if err := c.apply(ctx, m.patch); err != nil {
 		return "", 0, err
 	}
-	if err := c.build(ctx); err != nil {
+	b, err := c.schedules(ctx, m.pkg)
+	if err != nil {
 		return "", 0, err
 	}
 	began := time.Now()
-	for killer == "" && time.Since(began) < patience && ctx.Err() == nil {
-		killer, _ = c.test(ctx, m.tests, patience)
+	if killer, _ = b.run(ctx, schedules, scheduleTime); killer != "" {
+		return "schedules: " + configuration(killer), time.Since(began), nil
 	}
-	return killer, time.Since(began), ctx.Err()
+	after = time.Since(began)
+	if b, err = c.tests(ctx, m.pkg); err != nil {
+		return "", 0, err
+	}
+	for began = time.Now(); killer == "" && time.Since(began) < patience && ctx.Err() == nil; {
+		if killer, _ = b.run(ctx, m.tests, patience, m.flags()...); killer != "" {
+			killer = "tests: " + killer
+		}
+	}
+	return killer, after + time.Since(began), ctx.Err()
 }
+
+const (
+	schedules    = "^TestSchedules$"
+	scheduleTime = 20 * time.Minute
+)
+
+// configuration is the name of that of a subtest.
+func configuration(killer string) string {
+	_, name, found := strings.Cut(killer, "/")
+	if !found {
+		return killer
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// flags are those of the ordinary tests, which use rapid.
+func (mutant) flags() []string { return []string{"-rapid.nofailfile"} }
