@@ -44,7 +44,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	f.queue.init(firstOf(opts.Name, "DeltaFIFO"))
 	initKeys(&f.queue.reader.keys, opts.KeyFunction)
 	f.queue.reader.keys.opens = opensTombstones
-	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.name)
+	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.Name())
 	f.queue.known, f.queue.reader.transform.function = opts.KnownObjects, opts.Transformer
 	f.queue.waiting, f.queue.admits = f.byKey, f.admitsLocked
 	f.queue.early = true // as in client-go: the process function of the last item sees HasSynced

@@ -121,7 +121,7 @@ func (p *pipeline) open(o queueOptions) {
 		q.waiting = &arrivals{}
 	}
 	q.init(firstOf(o.identifier.Name(), kind+" "+o.resource))
-	q.reader.logger = queueLogger(&o.logger, q.name)
+	q.reader.logger = queueLogger(&o.logger, q.Name())
 	q.reader.keys.init(MetaNamespaceKeyFunc, true)
 	q.reader.keys.opens, q.reader.keys.known = opensDeltas, p.contents.table
 	q.reader.transform.function, q.reader.transform.keepCached = o.transform, o.keepCached

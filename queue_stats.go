@@ -35,8 +35,8 @@ type QueueStats struct {
 // else, for a controller whose Queue is foreign, and for an informer that was not started.
 func QueueStatsOf(queueOrController any) (QueueStats, bool) {
 	counted := unwrapped(queueOrController)
-	if queue := recordsOf(counted); queue != nil {
-		return statsOf(queue), true
+	if own := recordsOf(counted); own != nil {
+		return statsOf(own), true
 	}
 	if controller, own := counted.(interface{ queueStats() (QueueStats, bool) }); own {
 		return controller.queueStats()
@@ -87,8 +87,8 @@ func (s *sharedIndexInformer) started() *controller {
 
 // transformer returns what transforms on the way into the controller's queue, nil for a foreign queue.
 func (c *controller) transformer() *transformer {
-	if queue := recordsOf(c.queue); queue != nil {
-		return &queue.reader.transform
+	if own := recordsOf(c.queue); own != nil {
+		return &own.reader.transform
 	}
 	return nil
 }

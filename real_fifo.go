@@ -43,7 +43,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	f.queue.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
 	initKeys(&f.queue.reader.keys, opts.KeyFunction)
 	f.queue.reader.keys.opens = opensDeltas
-	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.name)
+	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.Name())
 	f.queue.known, f.queue.reader.transform.function, f.queue.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
 	f.queue.bookmarks = opts.EmitDeltaTypeBookmark
 	f.queue.waiting = &f.arrivals

@@ -91,7 +91,7 @@ func (q *recordQueue) admitBatch(records []record) (admitted []record, refused [
 		}
 		received := records[i].object
 		if err := q.reader.complete(&records[i]); err != nil {
-			refused = append(refused, refusedRecord{records[i].typ, records[i].key, received, err})
+			refused = append(refused, refusedRecord{typ: records[i].typ, key: records[i].key, object: received, err: err})
 			continue
 		}
 		if n != i {

@@ -190,43 +190,6 @@ func TestTransformErrorInAStage(t *testing.T) {
 	})
 }
 
-// TestStageKeepsCached: with WithCachedOnTransformError an object that cannot be transformed is kept as it is in the store, but not if a
-// later state of it can be, and not if it was deleted again.
-func TestStageKeepsCached(t *testing.T) {
-	reports(t)
-	options := queueOptions{queueConfig: queueConfig{keepCached: true}, transform: func(obj any) (any, error) {
-		if pod := obj.(*v1.Pod); pod.Labels != nil {
-			return nil, errInternal
-		}
-		return obj, nil
-	}}
-	for _, others := range []int{0, 1, table.BlockLen - 1, table.BlockLen, table.BlockLen + 1} {
-		store := newStore(MetaNamespaceKeyFunc, nil)
-		p := openPipeline(store, options)
-		bad := func(name string) *v1.Pod {
-			pod := podAt(name, "1")
-			pod.Labels = map[string]string{"bad": "yes"}
-			return pod
-		}
-		for _, name := range []string{"stays", "recovers", "goes"} {
-			require.NoError(t, store.Add(podAt(name, "0")))
-		}
-		stage := p.stage(0, true)
-		require.NoError(t, stage.put(bad("stays")))
-		require.NoError(t, stage.put(bad("goes")))
-		for i := range others {
-			require.NoError(t, stage.put(podAt(fmt.Sprint("other", i), "1")))
-		}
-		for _, pod := range []*v1.Pod{bad("recovers"), podAt("fine", "2"), podAt("recovers", "3")} {
-			require.NoError(t, stage.put(pod))
-		}
-		require.NoError(t, stage.remove(bad("goes")))
-		require.NoError(t, stage.publish("9"))
-		require.NoError(t, p.queue.popAll(p.handle))
-		assert.Equal(t, map[string]string{"stays": "0", "fine": "2", "recovers": "3"}, versionsIn(store, "other"))
-	}
-}
-
 // versionsIn returns the versions of the objects in the store by name, without those whose names begin with skipped.
 func versionsIn(s *keyedStore, skipped string) map[string]string {
 	versions := map[string]string{}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/table"
@@ -18,12 +19,9 @@ import (
 
 // stateRig brings whole states into a store, and knows what must be heard of that.
 type stateRig struct {
-	pipeline *pipeline
-	queue    *recordQueue
-	store    *keyedStore
-	applier  *applier
-	reuse    ReuseMode
-	known    map[string]stagedObject // by key: what the store has
+	*storeRig
+	reuse bool
+	known map[string]stagedObject // by key: what the store has
 }
 
 // stagedObject is an object as it is stored, and the version with which it came.
@@ -33,7 +31,7 @@ type stagedObject struct {
 }
 
 // transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them again.
-var rigTransforms = map[string]TransformFunc{
+var rigTransforms = map[string]clientgo.TransformFunc{
 	"none": nil,
 	"blanks versions": func(obj any) (any, error) {
 		obj.(*v1.Pod).ResourceVersion = ""
@@ -48,17 +46,20 @@ var rigTransforms = map[string]TransformFunc{
 }
 
 func newStateRig(t *rapid.T) *stateRig {
-	r := &stateRig{
-		reuse: rapid.SampledFrom([]ReuseMode{ReuseNever, ReuseAlways}).Draw(t, "reuse"),
-		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, Indexers{"namespace": MetaNamespaceIndexFunc}),
-		known: map[string]stagedObject{},
+	var options table.Options
+	if rapid.Bool().Draw(t, "usual") {
+		options.SingleValued = func(table.IndexFunc) func(any) (string, error) {
+			return func(obj any) (string, error) { return obj.(*v1.Pod).Name, nil }
+		}
 	}
-	r.pipeline = openPipeline(r.store, queueOptions{})
-	r.pipeline.reuse = r.reuse
-	r.queue, r.applier = r.pipeline.queue, r.pipeline.applier
+	r := &stateRig{
+		storeRig: newStoreRig(map[string]table.IndexFunc{"name": byName}, options),
+		reuse:    rapid.Bool().Draw(t, "reuse"),
+		known:    map[string]stagedObject{},
+	}
 	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks some"}).Draw(t, "transform")]
 	if rapid.Bool().Draw(t, "fails") {
-		r.queue.reader.transform.keepCached = true
+		r.reader.transform.keepCached = true
 		next := transform
 		transform = func(obj any) (any, error) {
 			switch {
@@ -71,7 +72,7 @@ func newStateRig(t *rapid.T) *stateRig {
 			}
 		}
 	}
-	r.queue.reader.transform.function = transform
+	r.reader.transform.function = transform
 	return r
 }
 
@@ -85,14 +86,14 @@ func (r *stateRig) pod(t *rapid.T) *v1.Pod {
 	return pod
 }
 
-// stage fills a stage and says what the store is to hold after it; a nil object stands for the one that it has.
-func (r *stateRig) stage(t *rapid.T, into stage) map[string]*stagedObject {
+// fill fills a stage and says what the store is to hold after it; a nil object stands for the one that it has.
+func (r *stateRig) fill(t *rapid.T, into *stateStage) map[string]*stagedObject {
 	want := map[string]*stagedObject{}
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
 		pod := r.pod(t)
-		key, err := MetaNamespaceKeyFunc(pod)
+		key, err := clientgo.MetaNamespaceKeyFunc(pod)
 		require.NoError(t, err)
-		switch bad := r.queue.reader.transform.keepCached && pod.Labels["bad"] != ""; {
+		switch bad := r.reader.transform.keepCached && pod.Labels["bad"] != ""; {
 		case rapid.IntRange(0, 5).Draw(t, "kind") == 0:
 			delete(want, key)
 			require.NoError(t, into.remove(pod))
@@ -107,11 +108,9 @@ func (r *stateRig) stage(t *rapid.T, into stage) map[string]*stagedObject {
 	return want
 }
 
-// apply has the applier take everything that is in the queue.
-func (r *stateRig) apply(t *rapid.T, initial bool) (heard []change) {
-	require.NoError(t, r.queue.popAll(func(batch []record, _ bool) error {
-		defer r.applier.done()
-		changes := r.applier.apply(batch, initial)
+// heard applies what waits and returns what that means, object by object.
+func (r *stateRig) heard(initial bool) (heard []change) {
+	r.apply(initial, func(changes []change) {
 		for i := range changes {
 			c := &changes[i]
 			if c.many == nil {
@@ -122,8 +121,7 @@ func (r *stateRig) apply(t *rapid.T, initial bool) (heard []change) {
 				heard = append(heard, c.single(j))
 			}
 		}
-		return nil
-	}))
+	})
 	return heard
 }
 
@@ -131,10 +129,10 @@ func (r *stateRig) apply(t *rapid.T, initial bool) (heard []change) {
 func (r *stateRig) meanwhile(t *rapid.T) {
 	pod := r.pod(t)
 	delete(pod.Labels, "bad")
-	key, _ := MetaNamespaceKeyFunc(pod)
+	key, _ := clientgo.MetaNamespaceKeyFunc(pod)
 	version := pod.ResourceVersion
-	require.NoError(t, r.queue.put(Updated, pod))
-	r.apply(t, false)
+	require.NoError(t, r.put(Updated, pod))
+	r.heard(false)
 	r.known[key] = stagedObject{version, pod}
 }
 
@@ -174,22 +172,22 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ch
 	}
 	clear(r.known)
 	for key, now := range want {
-		stored, exists := r.pipeline.contents.table.Get(key)
+		stored, exists := r.contents.table.Get(key)
 		require.True(t, exists)
 		r.requireStored(t, now.stored, stored)
 		r.known[key] = stagedObject{now.version, stored}
 		require.Equal(t, now.version, r.applier.received.of(key, stored))
 	}
-	require.Equal(t, len(want), r.pipeline.contents.table.Len())
+	require.Equal(t, len(want), r.contents.table.Len())
 	require.Len(t, r.applier.received, altered(r.known))
 }
 
 // requireStored allows for another object with the same content if there is reuse.
 func (r *stateRig) requireStored(t *rapid.T, want, got any) {
-	if r.reuse == ReuseNever {
-		require.Same(t, want, got)
-	} else {
+	if r.reuse {
 		require.Equal(t, want, got)
+	} else {
+		require.Same(t, want, got)
 	}
 }
 
@@ -209,13 +207,13 @@ func TestWholeStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newStateRig(t)
 		for range rapid.IntRange(1, 5).Draw(t, "states") {
-			into := r.pipeline.stage(0, rapid.Bool().Draw(t, "streamed"))
-			want := r.stage(t, into)
+			into := r.stage(rapid.IntRange(0, 20).Draw(t, "size"), r.reuse)
+			want := r.fill(t, into)
 			if rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
 				r.meanwhile(t)
 			}
 			require.NoError(t, into.publish("9"))
-			r.require(t, want, r.apply(t, rapid.Bool().Draw(t, "initial")))
+			r.require(t, want, r.heard(rapid.Bool().Draw(t, "initial")))
 		}
 	})
 }
@@ -223,14 +221,13 @@ func TestWholeStates(t *testing.T) {
 // TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change in the middle does not
 // make single records of the others.
 func TestUnchangedStateIsOneRecord(t *testing.T) {
-	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
-	p.reuse = ReuseNever
+	r := newStoreRig(nil, table.Options{})
 	const n = 3*table.BlockLen + 5
 	for round, versions := range []struct {
 		changed string
 		records int
 	}{{"", 1}, {"", 1}, {"p0050", 3}, {"p0050", 1}} {
-		into := p.stage(n, false)
+		into := r.stage(n, false)
 		for i := range n {
 			pod := podAt(fmt.Sprintf("p%04d", i), "1")
 			if pod.Name == versions.changed {
@@ -239,16 +236,13 @@ func TestUnchangedStateIsOneRecord(t *testing.T) {
 			require.NoError(t, into.put(pod))
 		}
 		require.NoError(t, into.publish("9"))
-		require.NoError(t, p.queue.popAll(func(batch []record, _ bool) error {
-			defer p.applier.done()
-			changes := p.applier.apply(batch, round == 0)
+		r.apply(round == 0, func(changes []change) {
 			assert.Len(t, changes, versions.records, round)
 			calls := 0
 			for i := range changes {
 				calls += changes[i].size()
 			}
 			assert.Equal(t, n, calls)
-			return nil
-		}))
+		})
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"runtime/debug"
 	"testing"
 	"testing/synctest"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,8 +18,6 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/kinformer/cache/internal/table"
 )
 
 // sealed is a pod with a UID and content.
@@ -81,32 +77,6 @@ func TestReuse(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestReuseLetsGo: what a relist brings and the cache has is garbage when it has been looked at.
-func TestReuseLetsGo(t *testing.T) {
-	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
-	p.reuse = ReuseAlways
-	const n = 4 * table.BlockLen
-	var received []weak.Pointer[v1.Pod]
-	for range 2 {
-		received = received[:0]
-		into := p.stage(n, false)
-		for i := range n {
-			pod := sealed(fmt.Sprint("p", i), "1", "x")
-			received = append(received, weak.Make(pod))
-			require.NoError(t, into.put(pod))
-		}
-		if p.contents.table.Len() > 0 {
-			runtime.GC()
-			for i, pod := range received {
-				assert.Nil(t, pod.Value(), i)
-			}
-		}
-		require.NoError(t, into.publish("9"))
-		require.NoError(t, p.queue.popAll(p.handle))
-	}
-	assert.Equal(t, n, p.contents.table.Len())
 }
 
 // TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.

@@ -196,30 +196,6 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	})
 }
 
-// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.
-func TestBookmarksDoNotSplitABatch(t *testing.T) {
-	cached := newStore(MetaNamespaceKeyFunc, nil)
-	var seen []string
-	require.NoError(t, cached.AddIndexers(Indexers{"i": func(any) ([]string, error) {
-		seen = append(seen, cached.ListKeys()...)
-		return nil, nil
-	}}))
-	a := newApplier(&cached.objects.contents)
-	changes := a.apply([]record{
-		{typ: Added, key: "ns/a", version: "1", object: podAt("a", "1")}, {typ: Bookmark, version: "2"},
-		{typ: Added, key: "ns/b", version: "3", object: podAt("b", "3")}, {typ: Bookmark, version: "7"},
-		{typ: Deleted, key: "ns/a", version: "5", object: podAt("a", "5")},
-	}, false)
-	assert.Empty(t, seen)
-	assert.Equal(t, []string{"ns/b"}, cached.ListKeys())
-	assert.Equal(t, "7", cached.objects.table.RV())
-	told := []string{}
-	for _, c := range changes {
-		told = append(told, fmt.Sprint(c.kind, c.key))
-	}
-	assert.Equal(t, []string{"0ns/a", "0ns/b", "2ns/a"}, told)
-}
-
 // TestIndexFailuresShow in one report of each write and index, and in the status as long as objects are missing.
 func TestIndexFailuresShow(t *testing.T) {
 	texts := reports(t)
