@@ -32,8 +32,8 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Explore runs every schedule with at most so many preemptions, each on a new program, until one fails. Nothing else runs
-// meanwhile.
+// Explore runs every schedule with at most so many preemptions, each on a new program, until one
+// fails. Nothing else runs meanwhile.
 func Explore(preemptions int, program func() Program) Report {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -68,7 +68,8 @@ type explorer struct {
 	options [][]option
 }
 
-// visit runs a schedule, and those that begin with it and have more switches. It returns false if one has failed.
+// visit runs a schedule, and those that begin with it and have more switches. It returns false if
+// one has failed.
 func (e *explorer) visit(schedule []Switch, preemptions int) bool {
 	depth, first := len(schedule), 1
 	if depth > 0 {

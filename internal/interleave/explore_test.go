@@ -53,7 +53,8 @@ func TestALostUpdateTakesOnePreemption(t *testing.T) {
 	require.Equal(t, report.Failure.Story, story)
 }
 
-// TestEachOrderIsTried: with as many preemptions as there are points, all orders of the operations come.
+// TestEachOrderIsTried: with as many preemptions as there are points, all orders of the operations
+// come.
 func TestEachOrderIsTried(t *testing.T) {
 	const each = 3
 	orders := map[string]int{}
@@ -76,8 +77,9 @@ func TestEachOrderIsTried(t *testing.T) {
 	require.Len(t, orders, 20, "6 over 3")
 }
 
-// TestEachScheduleIsRunOnce, and none is left out: with at most p preemptions of two threads that pass n points each and
-// do not wait, there is one for each choice of up to p points of those in its way.
+// TestEachScheduleIsRunOnce, and none is left out: with at most p preemptions of two threads that
+// pass n points each and do not wait, there is one for each choice of up to p points of those in
+// its way.
 func TestEachScheduleIsRunOnce(t *testing.T) {
 	const points = 5
 	for preemptions, want := range []int{2, 2 + 2*points, 2 + 2*points + 2*points*points} {

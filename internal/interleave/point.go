@@ -51,8 +51,8 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// Go starts a goroutine: one more thread, if it is called by a thread of a schedule. Before and after the schedule f runs at
-// once.
+// Go starts a goroutine: one more thread, if it is called by a thread of a schedule. Before and
+// after the schedule f runs at once.
 func Go(f func()) {
 	switch r := active; {
 	case r != nil:

@@ -18,20 +18,21 @@ type Program struct {
 	Check func() error
 }
 
-// Thread is one of a program. It may panic, which is a failure, or exit its goroutine, which is not.
+// Thread is one of a program. It may panic, which is a failure, or exit its goroutine, which is
+// not.
 type Thread struct {
 	Name string
 	Body func()
 }
 
-// Switch says who goes on at a step. Steps are counted over all threads: a step is a point, or the moment at which a thread
-// ends or begins to wait.
+// Switch says who goes on at a step. Steps are counted over all threads: a step is a point, or the
+// moment at which a thread ends or begins to wait.
 type Switch struct {
 	Step, To int
 }
 
-// An option is what else could be done at a step: the set of the threads that could go on, and whether somebody had to be
-// chosen.
+// An option is what else could be done at a step: the set of the threads that could go on, and
+// whether somebody had to be chosen.
 type option uint16
 
 const forced option = 1 << 15
@@ -116,7 +117,8 @@ func (t *thread) run(r *run) {
 	t.Body()
 }
 
-// fail notes what went wrong. From then on points do nothing, and each thread exits when it is its turn.
+// fail notes what went wrong. From then on points do nothing, and each thread exits when it is its
+// turn.
 func (r *run) fail(err error) {
 	if r.failure == nil {
 		r.failure = err
@@ -202,7 +204,8 @@ func (r *run) end(t *thread) {
 	r.next()
 }
 
-// next chooses who goes on where the current thread cannot: the first one that can, unless the schedule has another one.
+// next chooses who goes on where the current thread cannot: the first one that can, unless the
+// schedule has another one.
 func (r *run) next() {
 	if r.step++; r.runnable == 0 {
 		r.fail(errDeadlock)

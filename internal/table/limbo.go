@@ -119,12 +119,15 @@ func (l *limbo) release(h *holder) {
 }
 
 // look learns which pins there are now: all of them, or those that may need what
-// was superseded before. It takes away up to limit of those that were left.
+// was superseded before. It takes away up to limit of those that were left. What
+// landing holds is queued when the oldest of the pins that arrived has settled.
 func (l *limbo) look(pins *pins, all bool, limit int) {
 	arriving, looked := pins.look(all, l.settled)
-	l.arriving = arriving
 	l.steps += looked
-	l.release(&l.landing)
+	if arriving != l.arriving { // else there would be no end of looking while one pin arrives
+		l.arriving = arriving
+		l.release(&l.landing)
+	}
 	for ; limit > 0; limit-- {
 		gen, ok := pins.discount()
 		if !ok {

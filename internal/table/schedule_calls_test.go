@@ -170,9 +170,14 @@ func (r *rig) askHeld(h *holding, queries []query) {
 
 // narrow takes away the states that an answer does not fit.
 func (r *rig) narrow(h *holding, f fits, what note) {
+	r.narrowAt(h, func(state int) bool { return f(r.states[state]) }, what)
+}
+
+// narrowAt is narrow by the numbers of the states.
+func (r *rig) narrowAt(h *holding, fits func(state int) bool, what note) {
 	*r.answers++
-	for i, s := range r.states {
-		if h.may&(1<<i) != 0 && !f(s) {
+	for i := range r.states {
+		if h.may&(1<<i) != 0 && !fits(i) {
 			h.may &^= 1 << i
 		}
 	}
@@ -253,7 +258,8 @@ func (r *rig) sequence(value string) iter.Seq2[string, any] {
 	return seq
 }
 
-// askFirst has the first snapshot that is held answer queries. If somebody closes it meanwhile, it may have nothing.
+// askFirst has the first snapshot that is held answer queries. If somebody closes it meanwhile, it
+// may have nothing.
 func askFirst(queries ...query) call {
 	return func(r *rig) {
 		for _, q := range queries {
@@ -287,11 +293,15 @@ func keep(queries ...query) call {
 	}
 }
 
-// oldest: while a snapshot is open, one is counted, and there is an oldest one.
+// oldest: while a snapshot is open, one is counted, and there is an oldest one. The others are
+// closed before.
 func oldest(r *rig) {
 	interleave.Point()
 	s := r.table.Snapshot()
 	defer s.Close()
+	for i := range r.held {
+		closeHeld(i)(r)
+	}
 	*r.answers++
 	if stats := r.table.Snapshots(); stats.Open < 1 || stats.Oldest.IsZero() {
 		interleave.Fail(fmt.Errorf("%d snapshots are open, the oldest of %v", stats.Open, stats.Oldest))

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// The tests in the schedule files run a table through all schedules: see internal/interleave. A configuration is a text of
-// writes, which one writer makes one after the other, and what one or two readers call. The model of a table is the list of the
-// states that the writes make.
+// The tests in the schedule files run a table through all schedules: see internal/interleave. A
+// configuration is a text of writes, which one writer makes one after the other, and what one or
+// two readers call. The model of a table is the list of the states that the writes make.
 
 // item is an object. No two of a configuration have the same number.
 type item struct {
@@ -195,7 +195,8 @@ func (w *write) checkOld(ops []Op) error {
 	return nil
 }
 
-// install makes a state by a draft. As nobody else writes, what it finds in the table is all that was there.
+// install makes a state by a draft. As nobody else writes, what it finds in the table is all that
+// was there.
 func (w *write) install(t *Table) error {
 	d := t.Draft(len(w.ops))
 	for ops := range slices.Chunk(w.ops, BlockLen) {

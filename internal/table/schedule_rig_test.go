@@ -18,7 +18,8 @@ import (
 // config is what is run by all schedules.
 type config struct {
 	name string
-	// setup is written before. The states whose numbers hold has are held by snapshots; the empty table is state 0.
+	// setup is written before. The states whose numbers hold has are held by snapshots; the empty
+	// table is state 0.
 	setup string
 	hold  []int
 	// pins is how many were taken after that, and are free.
@@ -27,6 +28,8 @@ type config struct {
 	writes string
 	// readers call one after the other what they have.
 	readers [][]call
+	// more preemptions than others with as many readers; see TestSchedules.
+	more int
 }
 
 // call is one call of a reader, or what belongs together.
@@ -39,8 +42,8 @@ type fits = func(s *state) bool
 type rig struct {
 	table  *Table
 	states []*state
-	// begun and done are the last states that the writer has begun and published, and seen is the newest that a call that
-	// has ended was surely about, or one after it.
+	// begun and done are the last states that the writer has begun and published, and seen is the
+	// newest that a call that has ended was surely about, or one after it.
 	begun, done, seen int
 	held              []*holding
 	answers           *int
@@ -174,7 +177,8 @@ func (r *rig) checkContent(s *state, from queried) error {
 	return nil
 }
 
-// checkPins: who has left has tidied up, and of what was superseded there is what open snapshots see, and nothing else.
+// checkPins: who has left has tidied up, and of what was superseded there is what open snapshots
+// see, and nothing else.
 func (r *rig) checkPins() error {
 	t, open := r.table, map[uint64]int{}
 	for _, h := range r.held {

@@ -14,7 +14,8 @@ import (
 	"github.com/kinformer/cache/internal/interleave/schedules"
 )
 
-// TestSchedules runs all configurations.
+// TestSchedules runs all configurations: with two preemptions beside one reader, and one beside
+// two.
 func TestSchedules(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	if _, ok := any(&new(Table).functions).(*interleave.Mutex); !ok {
@@ -23,7 +24,7 @@ func TestSchedules(t *testing.T) {
 	var cases []schedules.Case
 	for _, c := range configs {
 		s := c.scripts()
-		preemptions := 3 - len(c.readers)
+		preemptions := 3 - len(c.readers) + c.more
 		cases = append(cases, schedules.Case{Name: c.name, Preemptions: preemptions, Deep: preemptions + 1,
 			Start: func(answers *int) interleave.Program { return c.start(s, answers) }})
 	}

@@ -15,7 +15,7 @@ const (
 	maxNotes = 2
 	groupLen = 2
 
-	overflowMax = 2
+	overflowMax = 3
 
 	sparePins = 1
 	manyPins  = 1

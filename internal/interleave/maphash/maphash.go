@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maphash stands for hash/maphash in code that package interleave runs: a text has the same hash in each run, and so has
-// one that differs in the case of its letters. So there are collisions to be had.
+// Package maphash stands for hash/maphash in code that package interleave runs: a text has the same
+// hash in each run, and so has one that differs in the case of its letters. So there are collisions
+// to be had.
 package maphash
 
 // Seed is nothing.

@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schedules runs configurations of package interleave as tests, and ends with a table of them.
+// Package schedules runs configurations of package interleave as tests, and ends with a table of
+// them.
 package schedules
 
 import (
@@ -25,6 +26,7 @@ type Case struct {
 
 var (
 	all    = flag.Bool("schedules.all", false, "with as many preemptions as each configuration can have")
+	most   = flag.Int("schedules.preemptions", 0, "with so many preemptions at most; 0: as many as the configurations have")
 	report = flag.Bool("schedules.table", false, "print a table at the end")
 )
 
@@ -38,11 +40,11 @@ type result struct {
 	cut         bool
 }
 
-// Run runs each case as a subtest.
+// Run runs each case as a subtest, until one fails: what its threads have left behind may disturb others.
 func Run(t *testing.T, cases []Case) {
 	var results []result
 	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
+		ok := t.Run(c.Name, func(t *testing.T) {
 			r := c.run()
 			results = append(results, r)
 			t.Logf("%d schedules, %d steps, %d answers, %v", r.Schedules, r.Steps, r.answers, r.took)
@@ -50,6 +52,9 @@ func Run(t *testing.T, cases []Case) {
 				t.Fatal(r.Failure)
 			}
 		})
+		if !ok {
+			break
+		}
 	}
 	if *report {
 		fmt.Print(table(results))
@@ -63,6 +68,9 @@ func (c Case) run() (r result) {
 	}
 	if r.cut = c.Deep > r.preemptions && !*all; !r.cut {
 		r.preemptions = max(r.preemptions, c.Deep)
+	}
+	if *most > 0 {
+		r.preemptions = min(r.preemptions, *most)
 	}
 	began := time.Now()
 	r.Report = interleave.Explore(r.preemptions, func() interleave.Program { return c.Start(&r.answers) })

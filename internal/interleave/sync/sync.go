@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sync stands for the standard library's in code that package interleave runs: its mutexes have points.
+// Package sync stands for the standard library's in code that package interleave runs: its mutexes
+// have points.
 package sync
 
 import (
@@ -13,6 +14,7 @@ import (
 type (
 	// Mutex is interleave's.
 	Mutex = interleave.Mutex
-	// Pool is sync.Pool. As one processor is used and no garbage is collected it returns what was put into it last.
+	// Pool is sync.Pool. As one processor is used and no garbage is collected it returns what was
+	// put into it last.
 	Pool = sync.Pool
 )
