@@ -18,12 +18,14 @@ import (
 	"github.com/kinformer/cache/internal/interleave/sync"
 )
 
-// The tests here run logs through all schedules: see internal/interleave. Under the build tag a segment has two entries.
+// The tests here run logs through all schedules: see internal/interleave. Under the build tag a
+// segment has two entries.
 
 // rig is logs in one schedule. The entries of each are the numbers from 1 on.
 type rig struct {
 	spare sync.Pool
-	// made counts the segments that were allocated, abandoned the cursors that may keep some for ever.
+	// made counts the segments that were allocated, abandoned the cursors that may keep some for
+	// ever.
 	made, abandoned int
 	logs            []*log
 	answers         *int
@@ -111,8 +113,8 @@ func (c *cursor) leave(abandon bool) {
 	}
 }
 
-// read takes what is next, and looks at it twice while others go on: it is all that there is in the segment, and stays as it
-// is. In each round it takes as many entries at most.
+// read takes what is next, and looks at it twice while others go on: it is all that there is in the
+// segment, and stays as it is. In each round it takes as many entries at most.
 func (c *cursor) read(rounds ...int) {
 	for _, most := range rounds {
 		c.mu.Lock()
@@ -142,7 +144,8 @@ func (c *cursor) look(entries []int, from int) {
 	}
 }
 
-// check: logs without cursors have nothing, and each segment that was made is spare again, once and empty.
+// check: logs without cursors have nothing, and each segment that was made is spare again, once and
+// empty.
 func (r *rig) check() error {
 	for _, l := range r.logs {
 		if l.Cursors() != 0 || l.tail != nil {

@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command interleave has the compiler see packages with points in them: see internal/interleave of the root module.
+// Command interleave has the compiler see packages with points in them: see internal/interleave of
+// the root module.
 //
 //	cd tools && go run ./interleave -C .. -o /tmp/points internal/table
 //	cd .. && go test -overlay /tmp/points/overlay.json -tags interleave ./internal/table

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay puts points into packages. What they import of sync, sync/atomic and hash/maphash comes from
-// internal/interleave instead, and so do goroutines and yields. All lines keep their numbers. Tests without the build tag
-// "interleave" are left out.
+// Package overlay puts points into packages. What they import of sync, sync/atomic and hash/maphash
+// comes from internal/interleave instead, and so do goroutines and yields. All lines keep their
+// numbers. Tests without the build tag "interleave" are left out.
 package overlay
 
 import (
@@ -31,7 +31,8 @@ var substitutes = map[string]string{
 	"hash/maphash": interleave + "/maphash",
 }
 
-// Write writes to a folder the overlay of packages, which are named by their folders below the root, and returns its file.
+// Write writes to a folder the overlay of packages, which are named by their folders below the
+// root, and returns its file.
 func Write(out, root string, packages ...string) (file string, err error) {
 	replaced := map[string]string{}
 	for _, pkg := range packages {
