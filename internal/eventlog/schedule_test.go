@@ -155,7 +155,8 @@ func (r *rig) check() error {
 	r.spare.New = func() any { return nil }
 	spare := map[*segment[int]]bool{}
 	for s, ok := r.spare.Get().(*segment[int]); ok; s, ok = r.spare.Get().(*segment[int]) {
-		if spare[s] || s.users.Load() != 0 || s.filled.Load() != 0 || s.next.Load() != nil || *s.slots != [SegmentSize]int{} {
+		used := s.users.Load() != 0 || s.filled.Load() != 0 || s.next.Load() != nil
+		if spare[s] || used || *s.slots != [SegmentSize]int{} {
 			return fmt.Errorf("a segment is spare and not empty: %v", *s.slots)
 		}
 		spare[s] = true
@@ -187,7 +188,8 @@ var configs = []config{
 	}},
 	{name: "two readers", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(0)
-		return []func(){r.logs[0].write(3, 2), func() { a.read(2, 2, 2); finish(a) }, func() { b.read(2, 1, 2); finish(b) }}
+		return []func(){r.logs[0].write(3, 2),
+			func() { a.read(2, 2, 2); finish(a) }, func() { b.read(2, 1, 2); finish(b) }}
 	}},
 	{name: "a reader that stays behind", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(0)
@@ -196,7 +198,8 @@ var configs = []config{
 	}},
 	{name: "a reader that comes late", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.cursor(0)
-		return []func(){r.logs[0].write(1, 1, 2), func() { a.read(2, 2); finish(a) }, func() { b.enter(); b.read(2, 2); finish(b) }}
+		return []func(){r.logs[0].write(1, 1, 2),
+			func() { a.read(2, 2); finish(a) }, func() { b.enter(); b.read(2, 2); finish(b) }}
 	}},
 	{name: "readers that come and go", start: func(r *rig) []func() {
 		come := func() {
@@ -217,12 +220,14 @@ var configs = []config{
 	{name: "abandoned beside another reader", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(0)
 		r.logs[0].write(2)()
-		return []func(){func() { r.logs[0].write(2)(); a.leave(true) }, func() { a.read(2, 2) }, func() { b.read(2, 2); finish(b) }}
+		return []func(){func() { r.logs[0].write(2)(); a.leave(true) },
+			func() { a.read(2, 2) }, func() { b.read(2, 2); finish(b) }}
 	}},
 	{name: "two logs with the same spare segments", logs: 2, start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(1)
 		r.logs[0].write(3)()
-		return []func(){r.logs[1].write(3, 2), func() { a.read(2, 2); finish(a) }, func() { b.read(2, 2); finish(b) }}
+		return []func(){r.logs[1].write(3, 2),
+			func() { a.read(2, 2); finish(a) }, func() { b.read(2, 2); finish(b) }}
 	}},
 }
 
@@ -234,14 +239,15 @@ func TestSchedules(t *testing.T) {
 	}
 	var cases []schedules.Case
 	for _, c := range configs {
-		cases = append(cases, schedules.Case{Name: c.name, Deep: 3, Start: func(answers *int) interleave.Program {
+		start := func(answers *int) interleave.Program {
 			r := newRig(max(c.logs, 1), answers)
 			p := interleave.Program{Check: r.check}
 			for i, body := range c.start(r) {
 				p.Threads = append(p.Threads, interleave.Thread{Name: []string{"writer", "reader", "reader"}[i], Body: body})
 			}
 			return p
-		}})
+		}
+		cases = append(cases, schedules.Case{Name: c.name, Deep: 3, Start: start})
 	}
 	schedules.Run(t, cases)
 }

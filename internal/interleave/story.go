@@ -44,10 +44,12 @@ func where() string {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	var at []string
 	for f, more := frames.Next(); more && len(at) < 3; f, more = frames.Next() {
-		if of := path.Base(f.Function); strings.HasPrefix(of, "interleave.") || strings.HasPrefix(of, "atomic.") || strings.HasPrefix(of, "runtime.") {
+		of := path.Base(f.Function)
+		switch pkg, _, _ := strings.Cut(of, "."); pkg {
+		case "interleave", "atomic", "sync", "runtime":
 			continue
 		}
-		at = append(at, fmt.Sprintf("%s (%s:%d)", path.Base(f.Function), path.Base(f.File), f.Line))
+		at = append(at, fmt.Sprintf("%s (%s:%d)", of, path.Base(f.File), f.Line))
 	}
 	return ", before " + strings.Join(at, " < ")
 }

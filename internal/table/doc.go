@@ -145,8 +145,9 @@
 //
 // A version in limbo is named once, under the newest pinned generation that
 // needs it, or while pins arrive under none. When no pin is at that generation
-// any longer, the version is looked at again: it is cut, or filed under another
-// generation that needs it. A write looks at four times as many of them as it
+// any longer, or the oldest of those that arrived has settled, the version is
+// looked at again: it is cut, or filed under another generation that needs it. A
+// write looks at four times as many of them as it
 // has changes and 128, and at as many pins that were left; who leaves a pin for
 // which something may be kept does a step if no writer is busy, and starts a
 // goroutine for the rest, which ends when there is none.
@@ -168,6 +169,16 @@
 //     An object that is lacking in an index has no place there.
 //   - limbo names each version that is kept exactly once, and has as many pins
 //     at a generation as are counted and not discounted.
+//
+// # Schedules
+//
+// The orders of loads and stores that are argued for here are run by every
+// schedule with a few preemptions, in tables of a few objects: see package
+// interleave, make interleave and the schedule files. Each of the orders has a
+// mutant in testdata/mutants that a schedule fails with, but for two: a trimmed
+// list of leaves grows in memory of its own because of the race detector, and that
+// Get compares the place of the key in the slot with that in the record follows
+// from the generations. It makes the bytes safe to look at without them.
 //
 // # Locks
 //

@@ -28,7 +28,8 @@ func draftOf(keys ...string) call {
 		d.Look(&b)
 		for i, key := range keys {
 			former := b.Former[i]
-			r.narrowAt(h, func(state int) bool { return r.heldSince(key, former, state) }, notef("a draft finds %v under %s", former, key))
+			r.narrowAt(h, func(state int) bool { return r.heldSince(key, former, state) },
+				notef("a draft finds %v under %s", former, key))
 		}
 		r.renew(d, &b)
 	}
@@ -44,7 +45,8 @@ func (r *rig) renew(d *Draft, b *Block) {
 	r.opened(h, from)
 	n := 0
 	for _, i := range d.All {
-		r.narrow(h, func(s *state) bool { return former(s, i.Key) == i.Former }, notef("a draft finds %v under %s again", i.Former, i.Key))
+		r.narrow(h, func(s *state) bool { return former(s, i.Key) == i.Former },
+			notef("a draft finds %v under %s again", i.Former, i.Key))
 		n++
 	}
 	if n != b.N {
@@ -93,6 +95,7 @@ func spelled(key string) call {
 	return func(r *rig) {
 		from := r.begin()
 		got, ok := r.table.Key([]byte(key))
-		r.judge(from, func(s *state) bool { return !ok || got == key && s.items[key] != nil }, notef("Key(%s) = %s, %v", key, got, ok))
+		r.judge(from, func(s *state) bool { return !ok || got == key && s.items[key] != nil },
+			notef("Key(%s) = %s, %v", key, got, ok))
 	}
 }

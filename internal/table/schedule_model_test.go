@@ -206,9 +206,9 @@ func (w *write) install(t *Table) error {
 		}
 		b.N = len(ops)
 		d.Look(&b)
-		for i, former := range b.Former[:b.N] {
-			if was := w.before.items[ops[i].Key]; former != nil && former != any(was) || former == nil && was != nil {
-				return fmt.Errorf("%s: a draft found %v, and there was %v", w.words, former, was)
+		for i, found := range b.Former[:b.N] {
+			if was := former(w.before, ops[i].Key); found != was {
+				return fmt.Errorf("%s: a draft found %v, and there was %v", w.words, found, was)
 			}
 		}
 		d.Put(&b)

@@ -58,7 +58,8 @@ type holding struct {
 
 // start makes the table of a configuration, and the threads.
 func (c *config) start(s *scripts, answers *int) interleave.Program {
-	r := &rig{table: New(map[string]IndexFunc{"value": valuesOfItem}, Options{}), states: s.states, answers: answers}
+	t := New(map[string]IndexFunc{"value": valuesOfItem}, Options{})
+	r := &rig{table: t, states: s.states, answers: answers}
 	for i := range s.before {
 		r.write(s.before[i : i+1])
 		if slices.Contains(c.hold, r.done) {
@@ -202,7 +203,8 @@ func (r *rig) checkPins() error {
 	case len(l.queue) > 0:
 		return errors.New("versions wait to be looked at")
 	case n == 0 && (l.n > 0 || t.kept.Load() != 0 || len(l.holders) > 0):
-		return fmt.Errorf("%d versions are kept, %d are said to be, for %d generations, and nobody has a pin", l.n, t.kept.Load(), len(l.holders))
+		return fmt.Errorf("%d versions are kept, %d are said to be, for %d generations, and nobody has a pin",
+			l.n, t.kept.Load(), len(l.holders))
 	}
 	for p := t.pins.head.Load(); p != nil; p = p.next.Load() {
 		if s := p.state.Load(); s != 0 && open[s>>pinShift] == 0 {

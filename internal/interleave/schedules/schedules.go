@@ -26,7 +26,7 @@ type Case struct {
 
 var (
 	all    = flag.Bool("schedules.all", false, "with as many preemptions as each configuration can have")
-	most   = flag.Int("schedules.preemptions", 0, "with so many preemptions at most; 0: as many as the configurations have")
+	most   = flag.Int("schedules.preemptions", 0, "with so many preemptions at most; 0: no other bound")
 	report = flag.Bool("schedules.table", false, "print a table at the end")
 )
 
@@ -81,16 +81,21 @@ func (c Case) run() (r result) {
 func table(results []result) string {
 	var text strings.Builder
 	sum := result{name: "all"}
-	text.WriteString("| configuration | preemptions | schedules | steps, at most | answers | seconds |\n|---|---:|---:|---:|---:|---:|\n")
+	text.WriteString("| configuration | preemptions | schedules | steps, at most | answers | seconds |\n")
+	text.WriteString("|---|---:|---:|---:|---:|---:|\n")
 	cut := 0
 	for _, r := range results {
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %.1f |\n", r.name, r.preemptions, r.Schedules, r.Steps, r.answers, r.took.Seconds())
-		sum.Schedules, sum.answers, sum.took = sum.Schedules+r.Schedules, sum.answers+r.answers, sum.took+r.took
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %.1f |\n",
+			r.name, r.preemptions, r.Schedules, r.Steps, r.answers, r.took.Seconds())
+		sum.Schedules += r.Schedules
+		sum.answers += r.answers
+		sum.took += r.took
 		if r.cut {
 			cut++
 		}
 	}
-	fmt.Fprintf(&text, "| all %d | | %d | | %d | %.1f |\n", len(results), sum.Schedules, sum.answers, sum.took.Seconds())
+	fmt.Fprintf(&text, "| all %d | | %d | | %d | %.1f |\n",
+		len(results), sum.Schedules, sum.answers, sum.took.Seconds())
 	if cut > 0 {
 		fmt.Fprintf(&text, "Cut: %d of them have one preemption more by make interleave.\n", cut)
 	}
