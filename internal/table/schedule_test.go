@@ -14,8 +14,8 @@ import (
 	"github.com/kinformer/cache/internal/interleave/schedules"
 )
 
-// TestSchedules runs all configurations: with two preemptions beside one reader, and one beside
-// two.
+// TestSchedules runs all configurations: with two preemptions beside one reader, and one or two
+// beside two readers. In a run of everything it is three beside one, and two beside two.
 func TestSchedules(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	if _, ok := any(&new(Table).functions).(*interleave.Mutex); !ok {
@@ -24,8 +24,8 @@ func TestSchedules(t *testing.T) {
 	var cases []schedules.Case
 	for _, c := range configs {
 		s := c.scripts()
-		preemptions := 3 - len(c.readers) + c.more
-		cases = append(cases, schedules.Case{Name: c.name, Preemptions: preemptions, Deep: preemptions + 1,
+		few := 3 - len(c.readers)
+		cases = append(cases, schedules.Case{Name: c.name, Preemptions: few + c.more, Deep: few + 1,
 			Start: func(answers *int) interleave.Program { return c.start(s, answers) }})
 	}
 	schedules.Run(t, cases)
