@@ -41,6 +41,7 @@ func newApplier(c *contents) *applier {
 // caller's until the next call of done.
 func (a *applier) apply(batch []record, isInInitialList bool) []change {
 	a.begin(batch)
+	a.progress.expect(batch)
 	changes := a.changes[:0]
 	for rest := batch; len(rest) > 0; {
 		if n := eventRun(rest); n > 0 {
@@ -65,6 +66,7 @@ func (a *applier) apply(batch []record, isInInitialList bool) []change {
 // the store. Where it would have to it returns false, and has done nothing.
 func (a *applier) tryApply(batch []record, isInInitialList bool) (changes []change, ok bool) {
 	a.begin(batch)
+	a.progress.expect(batch)
 	changes = a.changes[:0]
 	if eventRun(batch) == len(batch) {
 		changes, ok = a.commit(changes, batch, isInInitialList, false)

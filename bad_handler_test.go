@@ -15,28 +15,28 @@ import (
 )
 
 // misbehaviour is what a handler does in each call, given its own handle once that is known.
-type misbehaviour func(e *exact, self func() registration)
+type misbehaviour func(e *exact, self func() *registration)
 
 var misbehaviours = map[string]misbehaviour{
-	"panics":             func(*exact, func() registration) { panic("cannot take it") },
-	"panics with nil":    func(*exact, func() registration) { panic(nil) },
-	"ends its goroutine": func(*exact, func() registration) { runtime.Goexit() },
-	"removes itself":     func(e *exact, self func() registration) { _ = e.informer.RemoveEventHandler(self()) },
-	"adds another":       func(e *exact, _ func() registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
-	"waits for its removal": func(e *exact, self func() registration) {
+	"panics":             func(*exact, func() *registration) { panic("cannot take it") },
+	"panics with nil":    func(*exact, func() *registration) { panic(nil) },
+	"ends its goroutine": func(*exact, func() *registration) { runtime.Goexit() },
+	"removes itself":     func(e *exact, self func() *registration) { _ = e.informer.RemoveEventHandler(self()) },
+	"adds another":       func(e *exact, _ func() *registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
+	"waits for its removal": func(e *exact, self func() *registration) {
 		for e.informer.IsRegistered(self()) {
 			time.Sleep(time.Second)
 		}
 	},
-	"waits for the informer": func(e *exact, _ func() registration) { time.Sleep(time.Hour) },
+	"waits for the informer": func(e *exact, _ func() *registration) { time.Sleep(time.Hour) },
 	"reads the informer":     readEverything,
-	"removes itself and ends": func(e *exact, self func() registration) {
+	"removes itself and ends": func(e *exact, self func() *registration) {
 		_ = e.informer.RemoveEventHandler(self())
 		runtime.Goexit()
 	},
 }
 
-func readEverything(e *exact, self func() registration) {
+func readEverything(e *exact, self func() *registration) {
 	e.informer.GetStore().List()
 	e.informer.HasSynced()
 	e.informer.LastSyncResourceVersion()
@@ -55,8 +55,8 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					good := newMirror()
 					e.addNow(good, Delivery{})
 					known := make(chan struct{})
-					var handle registration
-					self := func() registration { <-known; return handle }
+					var handle *registration
+					self := func() *registration { <-known; return handle }
 					handle = e.addNow(&journal{on: func(string) { behave(e, self) }}, delivery)
 					close(known)
 					for _, name := range []string{"b", "c", "d"} {

@@ -166,7 +166,7 @@ func TestProgress(t *testing.T) {
 		p.note(test.batch)
 		assert.True(t, clientgo.IsDone(doneWhen(changed)), "%s: woken", name)
 		for version, want := range map[string]bool{"6": test.vouched, "7": test.vouched, "8": false} {
-			reached, err := p.reached("7", version)
+			reached, err := p.reached(always("7"), version)
 			require.NoError(t, err)
 			assert.Equal(t, want, reached, "%s: %s", name, version)
 		}
@@ -177,9 +177,40 @@ func TestProgress(t *testing.T) {
 	}
 	var p progress
 	p.note([]record{{typ: Bookmark, version: "abc"}})
-	_, err := p.reached("abc", "7")
+	_, err := p.reached(always("abc"), "7")
 	assert.ErrorIs(t, err, errNotComparable)
 }
+
+// TestProgressWhileTheStoreMoves: a list is applied, or the first events of a watch without a version, while somebody asks.
+func TestProgressWhileTheStoreMoves(t *testing.T) {
+	list := []record{{typ: ReplacedAll, version: "9"}}
+	afresh := []record{{typ: ReplacedAll}, {typ: Added, version: "500"}}
+	for name, test := range map[string]struct {
+		before   []record
+		then     func(p *progress)
+		shown    string
+		reaches  bool
+		afterAll bool
+	}{
+		"read before the first list, which then comes": {nil, func(p *progress) { p.expect(list); p.note(list) }, "", false, true},
+		"read from what is being applied":              {list, func(p *progress) { p.expect(afresh) }, "500", false, false},
+		"read from what has been applied":              {list, func(p *progress) { p.expect(afresh); p.note(afresh) }, "500", false, false},
+		"read before a list that changes nothing":      {list, func(p *progress) { p.expect(list) }, "9", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p progress
+			p.note(test.before)
+			reached, err := p.reached(func() string { test.then(&p); return test.shown }, "9")
+			require.NoError(t, err)
+			assert.Equal(t, test.reaches, reached)
+			reached, err = p.reached(always("9"), "9")
+			require.NoError(t, err)
+			assert.Equal(t, test.afterAll, reached)
+		})
+	}
+}
+
+func always(version string) func() string { return func() string { return version } }
 
 type doneWhen <-chan struct{}
 
@@ -190,7 +221,7 @@ func (c doneWhen) Done() <-chan struct{} { return c }
 func TestApplierNotesProgress(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	reached := func(version string) bool {
-		reached, err := r.applier.progress.reached(r.contents.table.RV(), version)
+		reached, err := r.applier.progress.reached(r.contents.table.RV, version)
 		require.NoError(t, err)
 		return reached
 	}
@@ -210,6 +241,11 @@ func TestApplierNotesProgress(t *testing.T) {
 	r.applier.done()
 	assert.True(t, ok)
 	assert.True(t, reached("8"))
+	unvouched := []record{{typ: Deleted, key: "a"}, {typ: Added, key: "b", version: "500", object: podAt("b", "500")}}
+	r.contents.onVersion = func(string) { assert.False(t, reached("8"), "readers may see what the server does not vouch for") }
+	r.applier.apply(unvouched, false)
+	r.applier.done()
+	assert.False(t, reached("8"))
 }
 
 // TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.

@@ -142,7 +142,7 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
 		}
 		select {
-		case <-m.handles[i].(registration).ShutdownChan():
+		case <-m.handles[i].(*registration).ShutdownChan():
 		default:
 			fault = errors.Join(fault, fmt.Errorf("handler %d was removed and is not shut down", i))
 		}

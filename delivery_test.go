@@ -44,17 +44,17 @@ func inExactBubble(t *testing.T, test func(e *exact)) {
 	})
 }
 
-func (e *exact) add(handler ResourceEventHandler, delivery Delivery) registration {
+func (e *exact) add(handler ResourceEventHandler, delivery Delivery) *registration {
 	handle := e.addNow(handler, delivery)
 	synctest.Wait()
 	return handle
 }
 
 // addNow is add in a goroutine that is not the test's.
-func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) registration {
+func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) *registration {
 	handle, err := e.informer.AddEventHandler(Deliver(handler, delivery))
 	require.NoError(e, err)
-	return handle.(registration)
+	return handle.(*registration)
 }
 
 // change puts n versions of a pod, from 1 on, into the source.
@@ -124,7 +124,7 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		late := &journal{}
-		var handle registration
+		var handle *registration
 		handler := &journal{}
 		handler.on = func(line string) {
 			if line == "add b1" {

@@ -45,12 +45,12 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	if s.life.phase == phaseNew {
 		s.processor.add(listener, &snapshot{})
-		return registration{listener}, nil
+		return &registration{listener}, nil
 	}
 	s.pipeline.delivery.Lock()
 	defer s.pipeline.delivery.Unlock()
 	s.processor.add(listener, storedSnapshot(s.store.objects.table.Snapshot()))
-	return registration{listener}, nil
+	return &registration{listener}, nil
 }
 
 // newListenerLocked translates what the user wants of a handler. A handler that is refused has changed nothing.
@@ -93,7 +93,7 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 // waits for that one. Removing twice, or with a handle of another informer, does nothing. It may be called from within the
 // handler. A handle of another type is an error.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
-	own, ok := handle.(registration)
+	own, ok := handle.(*registration)
 	if !ok {
 		return fmt.Errorf("invalid registration handle of type %T", handle)
 	}
@@ -106,6 +106,6 @@ func (s *sharedIndexInformer) EventHandlerCount() int { return s.processor.count
 
 // IsRegistered reports whether the handle's handler is registered with this informer.
 func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistration) bool {
-	own, ok := handle.(registration)
+	own, ok := handle.(*registration)
 	return ok && s.processor.has(own.listener)
 }

@@ -109,7 +109,7 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		doesNotRun(t, informer, errBadOptions)
 		assert.True(t, informer.IsStopped())
 		assert.False(t, handle.HasSynced())
-		assert.True(t, IsDone(doneChannel(handle.(registration).ShutdownChan())))
+		assert.True(t, IsDone(doneChannel(handle.(*registration).ShutdownChan())))
 		assert.Zero(t, source.lists)
 		assert.Empty(t, informer.GetStore().List())
 	})

@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// registration is the handle of a handler of a shared informer. Handles are equal if they are of
-// the same registration.
+// registration is the handle of a handler of a shared informer: as in client-go a pointer, that two
+// registrations do not share.
 type registration struct{ listener *processorListener }
 
-var _ MeasuredRegistration = registration{}
+var _ MeasuredRegistration = (*registration)(nil)
 
 // HasSynced reports whether the informer has synced and the handler has returned from the Adds of
 // its initial list.
-func (r registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
+func (r *registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (r registration) HasSyncedChecker() DoneChecker { return r.listener.syncedChecker() }
+func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.syncedChecker() }
 
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer
 // stopped, and its last call has returned.
-func (r registration) ShutdownChan() <-chan struct{} { return r.listener.shutdown() }
+func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.shutdown() }
 
 // Statistics implements MeasuredRegistration.
-func (r registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.figures()) }
+func (r *registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.figures()) }
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
 // neverSyncs returns a channel that is closed when the registration can no longer become synced.
-func (r registration) neverSyncs() <-chan struct{} { return r.listener.neverSyncs() }
+func (r *registration) neverSyncs() <-chan struct{} { return r.listener.neverSyncs() }
 
 // whyUnsynced says what keeps the registration from being synced.
-func (r registration) whyUnsynced() error {
+func (r *registration) whyUnsynced() error {
 	name, known := r.HasSyncedChecker().Name(), r.Statistics()
 	switch {
 	case known.SyncError != nil:

@@ -15,11 +15,13 @@ import (
 var errNotComparable = errors.New("resourceVersion is not comparable")
 
 // progress tracks which version, vouched for by the server, an informer's store has come to. The
-// applier notes what it has applied; while nobody waits that costs a look at each record's type.
+// applier says what it is about to apply, and notes what it has applied; while nobody waits that
+// costs two looks at each record's type.
 type progress struct {
-	// vouched is false while the store's version may come from synthetic Added events, with which a
-	// watch without a version begins, in any order: until an event comes that is not Added.
-	vouched atomic.Bool
+	// era counts how often the server has begun or ceased to vouch for the store's version. It is odd
+	// while it does. It does not while the version may come from synthetic Added events, with which
+	// a watch without a version begins, in any order: until an event comes that is not Added.
+	era     atomic.Uint64
 	waiting atomic.Int32
 
 	mu struct {
@@ -28,19 +30,46 @@ type progress struct {
 	}
 }
 
+func vouched(era uint64) bool { return era%2 == 1 }
+
+// expect is called before batch is applied, so that nobody takes a version that it brings, and that
+// the server does not vouch for, for one of the era before.
+func (p *progress) expect(batch []record) {
+	if !vouched(p.era.Load()) {
+		return
+	}
+	for i := range batch {
+		if vouches, says := vouching(&batch[i]); says && !vouches {
+			p.era.Add(1)
+			return
+		}
+	}
+}
+
 // note follows what has just been applied to the store.
 func (p *progress) note(batch []record) {
+	vouches := vouched(p.era.Load())
 	for i := range batch {
-		switch batch[i].typ {
-		case ReplacedAll, Bookmark, Updated, Deleted:
-			if vouches := batch[i].version != "" && batch[i].version != "0"; vouches != p.vouched.Load() {
-				p.vouched.Store(vouches)
-			}
+		if v, says := vouching(&batch[i]); says {
+			vouches = v
 		}
+	}
+	if vouches != vouched(p.era.Load()) {
+		p.era.Add(1)
 	}
 	if p.waiting.Load() > 0 {
 		p.wake()
 	}
+}
+
+// vouching reports whether the server vouches for the version that the store has after rec, if rec
+// says anything of that.
+func vouching(rec *record) (vouches, says bool) {
+	switch rec.typ {
+	case ReplacedAll, Bookmark, Updated, Deleted:
+		return rec.version != "" && rec.version != "0", true
+	}
+	return false, false
 }
 
 func (p *progress) wake() {
@@ -69,15 +98,18 @@ func (p *progress) next() <-chan struct{} {
 	return p.mu.changed
 }
 
-// reached reports whether the store, which is at applied, has come to version. The error is
-// errNotComparable.
-func (p *progress) reached(applied, version string) (bool, error) {
-	if !p.vouched.Load() {
+// reached reports whether the store, whose version applied returns, has come to version. The error is
+// errNotComparable. A version read while one era ends and another begins counts as not reached: the
+// end of that change wakes those who wait.
+func (p *progress) reached(applied func() string, version string) (bool, error) {
+	era := p.era.Load()
+	now := applied()
+	if !vouched(era) || p.era.Load() != era {
 		return false, nil
 	}
-	order, err := resourceversion.CompareResourceVersion(applied, version)
+	order, err := resourceversion.CompareResourceVersion(now, version)
 	if err != nil {
-		return false, fmt.Errorf("%w: the informer is at %q", errNotComparable, applied)
+		return false, fmt.Errorf("%w: the informer is at %q", errNotComparable, now)
 	}
 	return order >= 0, nil
 }

@@ -83,7 +83,7 @@ func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChe
 // neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what that means. It is nil for
 // what is not of this package.
 func neverSyncs(what any) (<-chan struct{}, error) {
-	if registration, ok := what.(registration); ok {
+	if registration, ok := what.(*registration); ok {
 		return registration.neverSyncs(), errNeverSyncs
 	}
 	if own := inspect(what); own != nil {
@@ -94,7 +94,7 @@ func neverSyncs(what any) (<-chan struct{}, error) {
 
 // whyUnsynced says what is known of what has not synced: for an informer what it does and for how long, and what is wrong.
 func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
-	if registration, ok := what.(registration); ok {
+	if registration, ok := what.(*registration); ok {
 		return registration.whyUnsynced()
 	}
 	name := what.HasSyncedChecker().Name()

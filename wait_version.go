@@ -57,7 +57,7 @@ var errNotReached = errors.New("the informer has stopped")
 
 // reached reports whether the informer's store has come to rv.
 func (i *inspection) reached(rv string) (bool, error) {
-	return i.progress.reached(i.store.objects.table.RV(), rv)
+	return i.progress.reached(i.store.objects.table.RV, rv)
 }
 
 // notReached is an error that is cause and the informer's own, whose text the status gives.

@@ -82,7 +82,7 @@ func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []stri
 		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, []byte(src), 0o644))
 	}))
 	addSums(t, filepath.Join(dir, "go.sum"), "go.sum")
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	goCommand(t, ctx, dir, nil, "mod", "edit", "-require=github.com/kinformer/cache@v0.0.0", "-replace=github.com/kinformer/cache="+root)
 	return swapped
