@@ -29,9 +29,11 @@ func letGo[T any](p weak.Pointer[T]) bool {
 	return p.Value() == nil
 }
 
-// TestMain fails the run for a goroutine that is left. Reported errors are only logged: apimachinery's second default
+func TestMain(m *testing.M) { runTests(m) }
+
+// runTests runs the tests of a package, and fails for a goroutine that is left. Reported errors are only logged: apimachinery's second default
 // handler sleeps until a millisecond after the last error, which is years inside a synctest bubble.
-func TestMain(m *testing.M) {
+func runTests(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
 			klog.FromContext(ctx).Error(err, msg, keysAndValues...)

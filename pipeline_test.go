@@ -51,19 +51,6 @@ func (q pipelineQueue) Replace(list []any, version string) error {
 	return next.publish(version)
 }
 
-// sizesSink is a sink that notes how it is filled.
-type sizesSink struct {
-	sink
-	position func() string
-	sizes    []int
-	before   []string // the reflector's position at the call
-}
-
-func (s *sizesSink) put(changes []record) []refusedRecord {
-	s.sizes, s.before = append(s.sizes, len(changes)), append(s.before, s.position())
-	return s.sink.put(changes)
-}
-
 // TestReflectorServesOthersWhileItIsHeldBack: neither a handler with Block nor a full queue keeps the reflector from its
 // resyncs, its watchdog and the end of its context.
 func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {

@@ -174,28 +174,6 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	}
 }
 
-// TestReflectorHandsOverWhatTheChannelHolds, in one call for each drainLimit events, then the position.
-func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const events = drainLimit*2 + 10
-		stream := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: events})
-		for i := range events {
-			p := pod(fmt.Sprint("p", i), "1")
-			p.ResourceVersion = fmt.Sprint(i + 1)
-			stream.Modify(p)
-		}
-		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
-		store := &sizesSink{sink: sinkOf(atomicFIFO())}
-		r := newReflector(reflectorOptions{listerWatcher: server, expectedType: &corev1.Pod{}, sink: store})
-		store.position = r.version
-		defer inBackground(t, r.run)()
-		synctest.Wait()
-		assert.Equal(t, []int{drainLimit, drainLimit, 10}, store.sizes)
-		assert.Equal(t, []string{"1", "256", "512"}, store.before)
-		assert.Equal(t, fmt.Sprint(events), r.version())
-	})
-}
-
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so
 // they may wait until the reflector has read what they send.
 func TestCallbacksMayFeedTheWatch(t *testing.T) {

@@ -85,9 +85,8 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	_, err := informer.AddEventHandler(view)
 	require.NoError(t, err)
 	stop := running(t, informer)
-	play := &scenarioPlay{t: t}
 	for i, s := range steps {
-		server.perform(play, i, s)
+		server.perform(t, i, s)
 		if s.what != "pause" {
 			synctest.Wait()
 		}
@@ -130,7 +129,7 @@ type modelServer struct {
 	}
 }
 
-func (s *modelServer) perform(play *scenarioPlay, i int, do modelStep) {
+func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 	switch do.what {
 	case "put":
 		pod := podAt(do.name, "")
@@ -155,11 +154,11 @@ func (s *modelServer) perform(play *scenarioPlay, i int, do modelStep) {
 			s.resend(pod.ResourceVersion)
 		}
 	case "fail":
-		s.FailNext(do.verb, play.failure(do.err))
+		s.FailNext(do.verb, failureNamed(t, do.err))
 	case "cut short":
 		s.Script(do.verb, cachetest.Fault{Stream: cachetest.StreamScript{Cut: true, CutAfter: i % 3}})
 	case "error":
-		s.Inject(cachetest.ErrorEvent(play.failure(do.err)))
+		s.Inject(cachetest.ErrorEvent(failureNamed(t, do.err)))
 	case "garbage":
 		s.Inject(cachetest.Garbage(podAt("garbage", "1"))...)
 	case "forget":

@@ -4,7 +4,9 @@
 package cache
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,4 +112,42 @@ func TestOnlyMalformedEventsAreAVeryShortWatch(t *testing.T) {
 	got := watchedFor(t, nil, sent(watch.Event{Type: watch.Added}, closed))
 	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, got.asked)
 	assert.Len(t, reported(), 1)
+}
+
+// sizesSink is a sink that notes how it is filled.
+type sizesSink struct {
+	sink
+	position func() string
+	sizes    []int
+	before   []string // the reflector's position at the call
+}
+
+func (s *sizesSink) put(changes []record) []refusedRecord {
+	s.sizes, s.before = append(s.sizes, len(changes)), append(s.before, s.position())
+	return s.sink.put(changes)
+}
+
+// room is for more than a put takes.
+func (s *sizesSink) room() (int, <-chan struct{}) { return 10 * drainLimit, nil }
+
+// TestReflectorHandsOverWhatTheChannelHolds, in one call for each drainLimit events, then the position.
+func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = drainLimit*2 + 10
+		stream := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: events})
+		for i := range events {
+			p := pod(fmt.Sprint("p", i), "1")
+			p.ResourceVersion = fmt.Sprint(i + 1)
+			stream.Modify(p)
+		}
+		server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(stream)}
+		store := &sizesSink{sink: newForeignSink(&storeLog{})}
+		r := newReflector(reflectorOptions{listerWatcher: server, expectedType: &v1.Pod{}, sink: store})
+		store.position = r.version
+		defer inBackground(t, r.run)()
+		synctest.Wait()
+		assert.Equal(t, []int{drainLimit, drainLimit, 10}, store.sizes)
+		assert.Equal(t, []string{"1", "256", "512"}, store.before)
+		assert.Equal(t, fmt.Sprint(events), r.version())
+	})
 }

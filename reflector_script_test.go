@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -118,14 +119,14 @@ var happenings = map[string]scenarioCommand{
 	"break": func(p *scenarioPlay, _ []string) { p.Break() },
 	"fail": func(p *scenarioPlay, args []string) {
 		for _, name := range args[1:] {
-			p.FailNext(cachetest.Verb(args[0]), p.failure(name))
+			p.FailNext(cachetest.Verb(args[0]), failureNamed(p.t, name))
 		}
 	},
 	"script":    func(p *scenarioPlay, args []string) { p.Script(cachetest.Verb(args[0]), p.fault(args[1:])) },
 	"inject":    func(p *scenarioPlay, args []string) { p.Inject(p.events(args)...) },
 	"partition": func(p *scenarioPlay, _ []string) { p.open["partition"] = p.Partition() },
 	"heal":      func(p *scenarioPlay, _ []string) { p.close("partition") },
-	"outage":    func(p *scenarioPlay, args []string) { p.open["outage"] = p.Outage(p.failure(args[0])) },
+	"outage":    func(p *scenarioPlay, args []string) { p.open["outage"] = p.Outage(failureNamed(p.t, args[0])) },
 	"recover":   func(p *scenarioPlay, _ []string) { p.close("outage") },
 	"stall":     func(p *scenarioPlay, _ []string) { p.open["stall"] = p.Stall() },
 	"release":   func(p *scenarioPlay, _ []string) { p.close("stall") },
@@ -180,15 +181,15 @@ func (p *scenarioPlay) duration(text string) time.Duration {
 	return d
 }
 
-// failure is the error of that name.
-func (p *scenarioPlay) failure(name string) error {
+// failureNamed is the error of that name.
+func failureNamed(t *testing.T, name string) error {
 	failures := map[string]error{
 		"429": cachetest.TooManyRequests(0), "410": cachetest.Expired(), "500": cachetest.InternalError(), "refused": cachetest.ConnectionRefused(),
 		"403": errForbidden, "401": apierrors.NewUnauthorized("no"), "404": apierrors.NewNotFound(v1.Resource("pods"), ""),
 		"too-large": cachetest.TooLargeResourceVersion(99, 1), "timeout": context.DeadlineExceeded, "none": nil,
 		"429-after-30s": cachetest.TooManyRequests(30 * time.Second),
 	}
-	require.Contains(p.t, failures, name)
+	require.Contains(t, failures, name)
 	return failures[name]
 }
 
@@ -211,7 +212,7 @@ func (p *scenarioPlay) fault(args []string) (f cachetest.Fault) {
 func (p *scenarioPlay) events(args []string) []watch.Event {
 	switch args[0] {
 	case "error":
-		return []watch.Event{cachetest.ErrorEvent(p.failure(args[1]))}
+		return []watch.Event{cachetest.ErrorEvent(failureNamed(p.t, args[1]))}
 	case "garbage":
 		return cachetest.Garbage(podAt("garbage", "1"))
 	case "strange-error":
