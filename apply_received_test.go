@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it, or fails.
@@ -45,18 +48,18 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 				options.transform = func(obj any) (any, error) { return obj, nil } // so that everything counts as transformed
 			}
 			both[i] = openPipeline(newStore(MetaNamespaceKeyFunc, nil), options)
-			both[i].deliver = func(changes []change) { outlined[i] = outlines(changes) }
+			both[i].deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			feedBoth(t, both)
-			if rapid.Bool().Draw(t, "pop") && both[0].queue.waiting.len() > 0 {
+			if rapid.Bool().Draw(t, "pop") && both[0].queue.Waiting.Len() > 0 {
 				for _, p := range both {
-					require.NoError(t, p.queue.popAll(p.handle))
+					require.NoError(t, p.queue.PopAll(p.handle))
 				}
 				require.Equal(t, outlined[1], outlined[0])
 			}
-			require.Equal(t, both[1].applier.received, both[0].applier.received)
-			require.Equal(t, both[1].contents.table.RV(), both[0].contents.table.RV())
+			require.Equal(t, both[1].applier.Received, both[0].applier.Received)
+			require.Equal(t, both[1].contents.Table.RV(), both[0].contents.Table.RV())
 		}
 	})
 }
@@ -64,7 +67,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 // feed gives both pipelines the same; what cannot be transformed is refused.
 func feedBoth(t *rapid.T, both [2]*pipeline) {
 	draw := func() *corev1.Pod {
-		p := pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
+		p := testkit.Pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
 		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "fail"}).Draw(t, "do")}
 		return p
 	}
@@ -72,37 +75,37 @@ func feedBoth(t *rapid.T, both [2]*pipeline) {
 	case 0:
 		listed := []*corev1.Pod{draw(), draw()}[:rapid.IntRange(0, 2).Draw(t, "listed")]
 		for _, p := range both {
-			next, err := p.stage(0, false), error(nil)
+			next, err := p.Stage(0, false), error(nil)
 			for _, obj := range listed {
-				err = errors.Join(err, next.put(obj.DeepCopy()))
+				err = errors.Join(err, next.Put(obj.DeepCopy()))
 			}
-			_ = errors.Join(err, next.publish("7")) // or nothing, if something cannot be transformed
+			_ = errors.Join(err, next.Publish("7")) // or nothing, if something cannot be transformed
 		}
 	case 1:
 		for _, p := range both {
-			require.NoError(t, p.resync())
+			require.NoError(t, p.Resync())
 		}
 	default:
-		records := make([]record, 3)
+		records := make([]event.Record, 3)
 		for i := range records {
 			obj := draw()
-			records[i] = record{typ: rapid.SampledFrom([]DeltaType{Added, Updated, Deleted}).Draw(t, "typ"), version: obj.ResourceVersion, object: obj}
+			records[i] = event.Record{Type: rapid.SampledFrom([]DeltaType{Added, Updated, Deleted}).Draw(t, "typ"), Version: obj.ResourceVersion, Object: obj}
 		}
 		for _, p := range both {
 			copied := slices.Clone(records)
 			for i := range copied {
-				copied[i].object = copied[i].object.(*corev1.Pod).DeepCopy()
+				copied[i].Object = copied[i].Object.(*corev1.Pod).DeepCopy()
 			}
-			p.put(copied)
+			p.Put(copied)
 		}
 	}
 }
 
 // outlines says what changes mean.
-func outlines(changes []change) (lines []string) {
+func outlines(changes []event.Change) (lines []string) {
 	for i := range changes {
 		c := &changes[i]
-		lines = append(lines, fmt.Sprint(c.kind, c.key, c.initial, c.resync, c.size()))
+		lines = append(lines, fmt.Sprint(c.Kind, c.Key, c.Initial, c.Resync, c.Size()))
 	}
 	slices.Sort(lines)
 	return lines

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestBlockNeverSleepsThroughRoom: whatever handlers with Block do, join, leave, panic, run in parallel, and however small
@@ -24,7 +26,7 @@ import (
 func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 	utilruntime.ReallyCrash = false
 	defer func() { utilruntime.ReallyCrash = true }()
-	reports(t)
+	testkit.Reports(t)
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &blockers{T: t, random: rand.New(rand.NewPCG(seed, 14)), source: newExactSource()}
@@ -45,7 +47,7 @@ type blockers struct {
 	source   *exactSource
 	informer *sharedIndexInformer
 	stop     func()
-	handlers []*mirror
+	handlers []*testkit.Mirror
 	handles  []ResourceEventHandlerRegistration
 }
 
@@ -88,15 +90,15 @@ func (b *blockers) step() {
 	case op == 8:
 		synctest.Wait()
 	default:
-		b.source.put(pod(name, "1"))
+		b.source.put(testkit.Pod(name, "1"))
 	}
 }
 
 // join adds a handler. Of one that panics it is not checked what it hears.
 func (b *blockers) join() {
-	handler := newMirror()
+	handler := testkit.NewMirror()
 	panics, takes := b.random.IntN(4) == 0, time.Duration(b.random.IntN(3))*time.Millisecond
-	handler.before = func(string) {
+	handler.Before = func(string) {
 		time.Sleep(takes)
 		if panics && rand.IntN(10) == 0 {
 			panic("the handler's")
@@ -124,11 +126,11 @@ func (b *blockers) check(seed uint64) {
 			continue
 		}
 		heard := map[string]string{}
-		for name, p := range handler.objects {
+		for name, p := range handler.Objects {
 			heard[name] = p.ResourceVersion
 		}
 		require.Equal(b, want, heard, "seed %d", seed)
-		require.Empty(b, handler.problems, "seed %d", seed)
+		require.Empty(b, handler.Problems, "seed %d", seed)
 	}
 }
 
@@ -138,7 +140,7 @@ func (b *blockers) stopHeldBack() {
 	_, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: Block, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {
-		b.source.put(pod("late", "1"))
+		b.source.put(testkit.Pod("late", "1"))
 	}
 	time.Sleep(time.Minute)
 	require.Positive(b, b.source.waiting())

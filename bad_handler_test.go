@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // misbehaviour is what a handler does in each call, given its own handle once that is known.
@@ -47,23 +49,23 @@ func readEverything(e *exact, self func() *registration) {
 }
 
 func TestBadHandlersHarmNobody(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	for name, behave := range misbehaviours {
 		for _, delivery := range []Delivery{{}, {Parallel: 3}, {Overflow: Block, Max: 2}, {Overflow: Coalesce}, {Overflow: Disconnect, Max: 2}} {
 			t.Run(fmt.Sprintf("%s, %d, %d", name, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				inExactBubble(t, func(e *exact) {
-					good := newMirror()
+					good := testkit.NewMirror()
 					e.addNow(good, Delivery{})
 					known := make(chan struct{})
 					var handle *registration
 					self := func() *registration { <-known; return handle }
-					handle = e.addNow(&journal{on: func(string) { behave(e, self) }}, delivery)
+					handle = e.addNow(&testkit.Journal{On: func(string) { behave(e, self) }}, delivery)
 					close(known)
 					for _, name := range []string{"b", "c", "d"} {
 						e.change(name, 5)
 					}
 					if delivery.Overflow != Block {
-						state, problems, _ := good.state()
+						state, problems, _ := good.State()
 						assert.Equal(t, e.source.state(), state)
 						assert.Empty(t, problems)
 					}
@@ -72,7 +74,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					<-handle.ShutdownChan()
 					assert.LessOrEqual(t, time.Since(begin), time.Hour, "at most the running call")
 					synctest.Wait()
-					state, problems, _ := good.state()
+					state, problems, _ := good.State()
 					assert.Equal(t, e.source.state(), state)
 					assert.Empty(t, problems)
 				})
@@ -84,20 +86,20 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 func TestPanickingHandlerHearsTheRest(t *testing.T) {
 	for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: Block, Max: 100}, {Overflow: Coalesce}} {
 		t.Run(fmt.Sprint(delivery.Overflow, delivery.Parallel), func(t *testing.T) {
-			panics := quietPanics(t)
+			panics := testkit.QuietPanics(t)
 			inExactBubble(t, func(e *exact) {
-				handler := &journal{on: func(line string) {
+				handler := &testkit.Journal{On: func(line string) {
 					if line == "add c1" {
 						panic("cannot take it")
 					}
 				}}
 				handle := e.add(handler, delivery)
 				for _, name := range []string{"b", "c", "d", "e"} {
-					e.source.put(pod(name, "1"))
+					e.source.put(testkit.Pod(name, "1"))
 				}
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.take())
+				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.Take())
 				assert.Equal(t, 1, panics())
 				assert.Equal(t, uint64(5), handle.Statistics().Delivered)
 				assert.True(t, handle.HasSynced())

@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // probe is an index function that reads the store, each time that it is called, so that it reads it in the middle of
@@ -38,7 +41,7 @@ func (p *probe) index(obj any) ([]string, error) {
 	filed, err := s.ByIndex("probe", "all")
 	newest := ""
 	for _, listed := range s.List() {
-		newest = laterVersion(newest, listed.(*v1.Pod).ResourceVersion)
+		newest = event.LaterVersion(newest, listed.(*v1.Pod).ResourceVersion)
 	}
 	p.seen = append(p.seen, fmt.Sprintf("%q: %d, %d filed, newest %q", s.ResourceVersion(), s.Len(), len(filed), newest))
 	return []string{"all"}, err
@@ -47,21 +50,21 @@ func (p *probe) index(obj any) ([]string, error) {
 // TestReadersSeeABatchWhole: what waits at the watch is one batch, and a list is one Replace. Who reads in the middle of either
 // sees the state before it.
 func TestReadersSeeABatchWhole(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		const size = 100
 		var events []watch.Event
-		later := podList("3000", podAt("a", "1"))
+		later := testkit.PodList("3000", testkit.PodAt("a", "1"))
 		for i := range size {
-			events = append(events, added(fmt.Sprintf("b-%d", i), fmt.Sprint(1000+i)))
-			later.Items = append(later.Items, *podAt(fmt.Sprintf("b-%d", i), fmt.Sprint(2000+i)))
+			events = append(events, testkit.Added(fmt.Sprintf("b-%d", i), fmt.Sprint(1000+i)))
+			later.Items = append(later.Items, *testkit.PodAt(fmt.Sprintf("b-%d", i), fmt.Sprint(2000+i)))
 		}
-		events = append(events, deleted("z", "1100"), modified("a", "1101"), failedWith(errExpired))
-		lists := []runtime.Object{podList("5", podAt("a", "1"), podAt("z", "2")), later}
-		server := &fakeServer{noStream: true, watch: watches(sent(events...)),
-			list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) { return lists[n-1], nil }}
+		events = append(events, testkit.Deleted("z", "1100"), testkit.Modified("a", "1101"), testkit.FailedWith(testkit.ErrExpired))
+		lists := []runtime.Object{testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("z", "2")), later}
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(events...)),
+			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) { return lists[n-1], nil }}
 		p := &probe{}
-		informer := InformerFunc(WithBackoff(*second()))(server, &v1.Pod{}, 0, Indexers{"probe": p.index})
+		informer := InformerFunc(WithBackoff(*testkit.Second()))(server, &v1.Pod{}, 0, Indexers{"probe": p.index})
 		p.store = informer.GetStore()
 		stop := running(t, informer)
 		time.Sleep(time.Minute)

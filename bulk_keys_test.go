@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // remnant is what is left of an object after a transform that keeps no metadata.
@@ -25,7 +28,7 @@ func strip(obj any) (any, error) {
 	if !isPod {
 		return obj, nil
 	}
-	version, _ := objectVersion(obj)
+	version, _ := event.VersionOf(obj)
 	return remnant{pod.GetName(), version}, nil
 }
 
@@ -60,8 +63,10 @@ func newRemnantHandler(t *testing.T) *remnantHandler {
 }
 
 func (h *remnantHandler) OnAdd(obj any, _ bool) { h.hear("add", obj) }
-func (h *remnantHandler) OnUpdate(_, obj any)   { h.hear("update", obj) }
-func (h *remnantHandler) OnDelete(obj any)      { h.hear("delete", obj) }
+
+func (h *remnantHandler) OnUpdate(_, obj any) { h.hear("update", obj) }
+
+func (h *remnantHandler) OnDelete(obj any) { h.hear("delete", obj) }
 
 func (h *remnantHandler) hear(kind string, obj any) {
 	name, version := identityOf(obj)
@@ -83,20 +88,20 @@ func identityOf(obj any) (name, version string) {
 	if b, isRemnant := obj.(remnant); isRemnant {
 		return b.name, b.version
 	}
-	version, _ = objectVersion(obj)
+	version, _ = event.VersionOf(obj)
 	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
 }
 
 // manyPods is how many objects a list of these tests has: more than consumers.
 const manyPods = 10
 
-func listOfMany(version string) *fakeServer {
-	list := podList(version)
+func listOfMany(version string) *testkit.Server {
+	list := testkit.PodList(version)
 	for i := range manyPods {
-		list.Items = append(list.Items, *podAt(fmt.Sprint("p", i), version))
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), version))
 	}
 	fresh := func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return list.DeepCopy(), nil }
-	return &fakeServer{noStream: true, list: fresh}
+	return &testkit.Server{NoStream: true, OnList: fresh}
 }
 
 // TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first are told object by object,
@@ -118,8 +123,8 @@ func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 }
 
 func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late bool) {
-	stream, server, handler := newScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
-	server.watch = watches(stream)
+	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
+	server.OnWatch = testkit.Watches(stream)
 	add := func(s *sharedIndexInformer) {
 		_, err := s.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Minute)
 		require.NoError(t, err)
@@ -136,10 +141,10 @@ func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late b
 		synctest.Wait()
 	}
 	for i := range manyPods {
-		stream.events <- modified(fmt.Sprint("p", i), "2")
+		stream.Events <- testkit.Modified(fmt.Sprint("p", i), "2")
 	}
-	stream.events <- failedWith(errExpired) // and a list that says "1" again
-	time.Sleep(2 * time.Minute)             // and a resync
+	stream.Events <- testkit.FailedWith(testkit.ErrExpired) // and a list that says "1" again
+	time.Sleep(2 * time.Minute)                             // and a resync
 	close(handler.gate)
 	synctest.Wait()
 
@@ -159,10 +164,10 @@ func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late b
 }
 
 // newSnapshot is a snapshot of objects under their usual keys.
-func newSnapshot(objects []any) *snapshot {
+func newSnapshot(objects []any) *event.Snapshot {
 	keys := make([]string, len(objects))
 	for i, obj := range objects {
 		keys[i], _ = MetaNamespaceKeyFunc(obj)
 	}
-	return keyedSnapshot(keys, objects)
+	return event.KeyedSnapshot(keys, objects)
 }

@@ -16,23 +16,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		other := &journal{}
+		other := &testkit.Journal{}
 		e.add(other, Delivery{})
-		other.take()
+		other.Take()
 		release := make(chan struct{})
-		joiner := &journal{on: func(string) { <-release }}
+		joiner := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(joiner, Delivery{})
 		e.change("b", 100)
-		assert.Len(t, other.take(), 100)
+		assert.Len(t, other.Take(), 100)
 		assert.False(t, handle.HasSynced())
 		close(release)
 		synctest.Wait()
 		assert.True(t, handle.HasSynced())
-		assert.Len(t, joiner.take(), 101)
+		assert.Len(t, joiner.Take(), 101)
 	})
 }
 
@@ -44,16 +46,16 @@ type chaos struct {
 }
 
 // handler joins, for a while or for ever, and returns what it knows.
-func (c *chaos) handler(random *rand.Rand) (*mirror, ResourceEventHandlerRegistration) {
-	m := newMirror()
+func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, ResourceEventHandlerRegistration) {
+	m := testkit.NewMirror()
 	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
 	if delivery.Overflow == Block {
 		delivery.Max = 1 + random.IntN(8)
 	}
-	m.sameUID = delivery.Overflow == Coalesce
+	m.SameUID = delivery.Overflow == Coalesce
 	calls := random.Uint64()
 	var once sync.Once
-	m.before = func(string) {
+	m.Before = func(string) {
 		if calls%7 == 0 {
 			runtime.Gosched()
 		}
@@ -93,7 +95,7 @@ func TestChaos(t *testing.T) {
 			case r < 200:
 				c.source.remove(name)
 			default:
-				c.source.put(podOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+				c.source.put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
 			}
 			if i%64 == 0 {
 				runtime.Gosched()
@@ -101,7 +103,7 @@ func TestChaos(t *testing.T) {
 		}
 		close(halt)
 	})
-	var staying [4]*mirror
+	var staying [4]*testkit.Mirror
 	for i := range staying {
 		random := rand.New(rand.NewPCG(seed, uint64(i+1)))
 		staying[i], _ = c.handler(random)
@@ -117,20 +119,20 @@ func TestChaos(t *testing.T) {
 					runtime.Gosched()
 				}
 				assert.NoError(t, ShutDownEventHandler(c.informer, handle))
-				_, problems, _ := m.state()
+				_, problems, _ := m.State()
 				assert.Empty(t, problems)
-				c.informer.processor.shouldResync()
+				c.informer.processor.ShouldResync()
 			}
 		})
 	}
 	writer.Wait()
 	work.Wait()
 	want := fmt.Sprint(c.source.state())
-	enough, cancelWait := context.WithTimeout(t.Context(), patience)
+	enough, cancelWait := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancelWait()
 	for i, m := range staying {
-		assert.True(t, m.await(enough, want), "handler %d", i)
-		_, problems, _ := m.state()
+		assert.True(t, m.Await(enough, want), "handler %d", i)
+		_, problems, _ := m.State()
 		assert.Empty(t, problems)
 	}
 	cancel()
@@ -141,11 +143,11 @@ func TestChaos(t *testing.T) {
 func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
-		stuck := e.add(&journal{on: func(string) { <-release }}, Delivery{})
+		stuck := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{})
 		require.Zero(t, e.informer.store.objects.table.Snapshots().Open, "the initial list is read by the handler")
-		resync := e.informer.pipeline.applier.syncAll(nil)
+		resync := e.informer.pipeline.applier.SyncAll(nil)
 		require.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open)
-		e.informer.processor.distribute(resync)
+		e.informer.processor.Distribute(resync)
 		synctest.Wait()
 		assert.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open, "the only handler has not come to it")
 		close(release)

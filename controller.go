@@ -15,6 +15,11 @@ import (
 	"k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // controller runs a reflector that fills a queue, and a loop that empties it.
@@ -25,22 +30,22 @@ type controller struct {
 	failures *processFailures
 
 	queue controllerQueue
-	sink  sink // what fills queue
+	sink  reflector.Sink // what fills queue
 
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
 	take func() error
 
 	calls    string                  // which functions of the user's are called in the goroutines of Run
 	identity InformerNameAndResource // may be zero
-	options  reflectorOptions        // what client-go has no name for, or no way to set for an informer
+	options  reflector.Options       // what client-go has no name for, or no way to set for an informer
 	unfit    error                   // why it cannot run, nil if it can
-	report   *reflectorReport
-	store    *keyedStore // where take brings it, nil if that is the user's business
-	progress *progress   // of store, nil with it
+	report   *reflector.Report
+	store    *keyedStore     // where take brings it, nil if that is the user's business
+	progress *store.Progress // of store, nil with it
 
 	mu struct {
 		sync.RWMutex
-		reflector *reflector // nil before Run
+		reflector *reflector.Reflector // nil before Run
 	}
 }
 
@@ -71,7 +76,7 @@ func New(config *Config) Controller {
 }
 
 func newController(config Config, failures *processFailures, take func() error) *controller {
-	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take, report: newReflectorReport()}
+	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take, report: reflector.NewReport()}
 }
 
 func (c *controller) popSingle() error {
@@ -105,7 +110,7 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 // called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	defer c.report.end()
+	defer c.report.End()
 	c.run(ctx)
 }
 
@@ -132,7 +137,7 @@ func (c *controller) run(ctx context.Context) {
 	group.StartWithContext(ctx, func(ctx context.Context) {
 		defer c.queue.Close()
 		defer close(stopped)
-		r.run(ctx)
+		r.Run(ctx)
 	})
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		c.processLoop(ctx)
@@ -149,7 +154,7 @@ func (c *controller) run(ctx context.Context) {
 
 // nameSlowStop logs what has Run wait, if it takes long until all is done.
 func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
-	patience := time.NewTimer(stopPatience)
+	patience := time.NewTimer(fanout.StopPatience)
 	defer patience.Stop()
 	select {
 	case <-done:
@@ -163,39 +168,39 @@ var errNoListerWatcher = errors.New("the ListerWatcher is nil: nothing can be li
 
 // refused reports whether the controller cannot run, and if so logs why.
 func (c *controller) refused(ctx context.Context) bool {
-	if c.unfit == nil && isNil(c.config.ListerWatcher) {
+	if c.unfit == nil && event.IsNil(c.config.ListerWatcher) {
 		c.unfit = errNoListerWatcher
 	}
 	if c.unfit == nil {
 		return false
 	}
-	c.report.refuse(c.unfit)
-	c.report.end()
+	c.report.Refuse(c.unfit)
+	c.report.End()
 	c.queue.Close()
 	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
-	c.options.tellStopped(ctx, c.resourceName(), c.unfit)
+	c.options.TellStopped(ctx, c.resourceName(), c.unfit)
 	return true
 }
 
 func (c *controller) resourceName() string {
-	return resourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType)
+	return reflector.ResourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType)
 }
 
-func (c *controller) start(ctx context.Context) *reflector {
+func (c *controller) start(ctx context.Context) *reflector.Reflector {
 	logger := klog.FromContext(ctx)
 	o := c.options
-	o.listerWatcher = c.config.ListerWatcher
-	o.expectedType = c.config.ObjectType
-	o.typeDescription = c.config.ObjectDescription
-	o.resource = c.resourceName()
-	o.sink = c.sink
-	o.resyncPeriod = c.config.FullResyncPeriod
-	o.shouldResync = c.config.ShouldResync
-	o.minWatchTimeout = c.config.MinWatchTimeout
-	o.pageSize = cmp.Or(o.pageSize, c.config.WatchListPageSize)
-	o.onError = errorsTo(watchErrorHandlerOf(&c.config))
-	o.clock, o.logger, o.report = c.clock, &logger, c.report
-	r := newReflector(o)
+	o.ListerWatcher = c.config.ListerWatcher
+	o.ExpectedType = c.config.ObjectType
+	o.TypeDescription = c.config.ObjectDescription
+	o.Resource = c.resourceName()
+	o.Sink = c.sink
+	o.ResyncPeriod = c.config.FullResyncPeriod
+	o.ShouldResync = c.config.ShouldResync
+	o.MinWatchTimeout = c.config.MinWatchTimeout
+	o.PageSize = cmp.Or(o.PageSize, c.config.WatchListPageSize)
+	o.OnError = errorsTo(watchErrorHandlerOf(&c.config))
+	o.Clock, o.Logger, o.Report = c.clock, &logger, c.report
+	r := reflector.New(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.reflector = r
@@ -237,5 +242,5 @@ func (c *controller) LastSyncResourceVersion() string {
 	if c.mu.reflector == nil {
 		return ""
 	}
-	return c.mu.reflector.version()
+	return c.mu.reflector.Version()
 }

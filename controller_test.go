@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	framework "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/tools/cache/testing"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // runController runs c in a bubble and stops it when the test is over.
@@ -35,19 +37,19 @@ func sourceInBubble(t *testing.T) *framework.FakeControllerSource {
 
 func TestNewInformerFollowsItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &journal{}
-		source.Add(pod("a", "1"))
+		source, seen := sourceInBubble(t), &testkit.Journal{}
+		source.Add(testkit.Pod("a", "1"))
 		byLabel := Indexers{"v": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }}
 		indexer, c := NewIndexerInformer(source, &corev1.Pod{}, 0, seen, byLabel)
 		assert.Empty(t, c.LastSyncResourceVersion())
 		runController(t, c)
 		assert.True(t, c.HasSynced())
 		assert.True(t, IsDone(c.HasSyncedChecker()))
-		source.Modify(pod("a", "2"))
-		source.Delete(pod("a", "2"))
-		source.Add(pod("b", "3"))
+		source.Modify(testkit.Pod("a", "2"))
+		source.Delete(testkit.Pod("a", "2"))
+		source.Add(testkit.Pod("b", "3"))
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2", "add b3"}, seen.take())
+		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2", "add b3"}, seen.Take())
 		assert.Equal(t, []string{"3"}, indexer.ListIndexFuncValues("v"))
 		assert.Equal(t, "4", c.LastSyncResourceVersion())
 	})
@@ -71,17 +73,17 @@ func TestNewInformerVariants(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			source, seen := sourceInBubble(t), &journal{}
+			source, seen := sourceInBubble(t), &testkit.Journal{}
 			store, c := build(source, seen)
 			runController(t, c)
-			source.Add(pod("a", "1"))
+			source.Add(testkit.Pod("a", "1"))
 			synctest.Wait()
 			want := "a1"
 			if name != "plain" {
 				want = "a1x"
 			}
-			assert.Equal(t, []string{"add " + want}, seen.take(), name)
-			assert.Equal(t, want, describe(store.List()[0]), name)
+			assert.Equal(t, []string{"add " + want}, seen.Take(), name)
+			assert.Equal(t, want, testkit.Describe(store.List()[0]), name)
 		})
 	}
 }
@@ -89,7 +91,7 @@ func TestNewInformerVariants(t *testing.T) {
 func TestNewInformerWithoutAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
-		source.Add(pod("a", "1"))
+		source.Add(testkit.Pod("a", "1"))
 		store, c := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
 		runController(t, c)
 		assert.Len(t, store.List(), 1)
@@ -98,22 +100,22 @@ func TestNewInformerWithoutAHandler(t *testing.T) {
 
 func TestNewInformerResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &journal{}
-		source.Add(pod("a", "1"))
+		source, seen := sourceInBubble(t), &testkit.Journal{}
+		source.Add(testkit.Pod("a", "1"))
 		_, c := NewInformer(source, &corev1.Pod{}, time.Minute, seen)
 		runController(t, c)
-		seen.take()
+		seen.Take()
 		time.Sleep(2*time.Minute + time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"update a1 a1", "update a1 a1"}, seen.take())
+		assert.Equal(t, []string{"update a1 a1", "update a1 a1"}, seen.Take())
 	})
 }
 
 func TestPanicInTheOnlyHandlerLosesOneCall(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &journal{}
-		seen.on = func(line string) {
+		source, seen := sourceInBubble(t), &testkit.Journal{}
+		seen.On = func(line string) {
 			if line == "add b1" {
 				panic("cannot take it")
 			}
@@ -121,10 +123,10 @@ func TestPanicInTheOnlyHandlerLosesOneCall(t *testing.T) {
 		_, c := NewInformer(source, &corev1.Pod{}, 0, seen)
 		runController(t, c)
 		for _, name := range []string{"a", "b", "c"} {
-			source.Add(pod(name, "1"))
+			source.Add(testkit.Pod(name, "1"))
 		}
 		synctest.Wait()
-		assert.Equal(t, []string{"add a1", "add b1", "add c1"}, seen.take())
+		assert.Equal(t, []string{"add a1", "add b1", "add c1"}, seen.Take())
 		assert.Equal(t, 1, panics())
 	})
 }
@@ -158,8 +160,8 @@ func TestProcessErrorsAreReported(t *testing.T) {
 			},
 		})
 		runController(t, c)
-		source.Add(pod("a", "1"))
-		source.Add(pod("b", "1"))
+		source.Add(testkit.Pod("a", "1"))
+		source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
 		assert.Equal(t, []DeltaType{Added, Added}, processed)
 		require.Len(t, *errs, 2)
@@ -175,11 +177,11 @@ func TestProcessMayFeedTheSource(t *testing.T) {
 		handle := func(deltas Deltas) {
 			for _, d := range deltas {
 				if d.Type == Added || d.Type == Updated {
-					seen = append(seen, describe(d.Object))
+					seen = append(seen, testkit.Describe(d.Object))
 				}
 				if d.Type == Added {
-					source.Modify(pod("a", "2"))
-					source.Delete(pod("a", "2"))
+					source.Modify(testkit.Pod("a", "2"))
+					source.Delete(testkit.Pod("a", "2"))
 				}
 			}
 		}
@@ -191,14 +193,14 @@ func TestProcessMayFeedTheSource(t *testing.T) {
 			ProcessBatch:  func(deltas []Delta, _ bool) error { handle(deltas); return nil },
 		})
 		runController(t, c)
-		source.Add(pod("a", "1"))
+		source.Add(testkit.Pod("a", "1"))
 		synctest.Wait()
 		assert.Equal(t, []string{"a1", "a2"}, seen)
 	})
 }
 
 func TestPanickingProcessFunction(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
 		var calls atomic.Int64
@@ -214,9 +216,9 @@ func TestPanickingProcessFunction(t *testing.T) {
 			},
 		})
 		runController(t, c)
-		source.Add(pod("a", "1"))
+		source.Add(testkit.Pod("a", "1"))
 		synctest.Wait()
-		source.Add(pod("b", "1"))
+		source.Add(testkit.Pod("b", "1"))
 		time.Sleep(2 * time.Second)
 		assert.EqualValues(t, 2, calls.Load(), "the loop goes on")
 		assert.Equal(t, 1, panics())

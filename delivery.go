@@ -7,9 +7,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"runtime"
+	"strings"
 
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/fanout"
 )
 
 // Delivery says how a handler is served; see Deliver. Its zero value is what every handler gets: everything, in order, one
@@ -84,7 +90,7 @@ const maxParallel = 1024
 const defaultMax = 1024
 
 // ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was behind.
-var ErrDisconnected = errDisconnected
+var ErrDisconnected = fanout.ErrDisconnected
 
 var errBadDelivery = errors.New("invalid Delivery")
 
@@ -103,14 +109,14 @@ type deliveredHandler struct {
 }
 
 // unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served.
-func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, listenerOptions, error) {
+func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, fanout.Options, error) {
 	var delivery Delivery
 	name := nameForHandler(handler)
 	if wrapped, ok := handler.(deliveredHandler); ok {
 		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
 	}
 	if handler == nil {
-		return nil, listenerOptions{}, errNilHandler
+		return nil, fanout.Options{}, errNilHandler
 	}
 	var bad faults
 	delivery.check(&bad)
@@ -119,20 +125,20 @@ func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, listene
 			"instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
 	}
 	if err := bad.as(errBadDelivery); err != nil {
-		return nil, listenerOptions{}, fmt.Errorf("handler %s: %w", name, err)
+		return nil, fanout.Options{}, fmt.Errorf("handler %s: %w", name, err)
 	}
 	delivery.Name = name
 	return handler, delivery.options(), nil
 }
 
 // options translates a Delivery that makes sense.
-func (d Delivery) options() listenerOptions {
-	return listenerOptions{
-		name:         d.Name,
-		overflow:     [...]overflow{Lossless: lossless, Block: block, Coalesce: coalesce, Disconnect: disconnect}[d.Overflow],
-		max:          cmp.Or(d.Max, defaultMax),
-		parallel:     d.Parallel,
-		onDisconnect: d.OnDisconnect,
+func (d Delivery) options() fanout.Options {
+	return fanout.Options{
+		Name:         d.Name,
+		Overflow:     [...]fanout.Overflow{Lossless: fanout.Lossless, Block: fanout.Block, Coalesce: fanout.Coalesce, Disconnect: fanout.Disconnect}[d.Overflow],
+		Max:          cmp.Or(d.Max, defaultMax),
+		Parallel:     d.Parallel,
+		OnDisconnect: d.OnDisconnect,
 	}
 }
 
@@ -181,5 +187,155 @@ func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
 		if v.IsNil() {
 			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that", "type", v.Type().String())
 		}
+	}
+}
+
+// DeliverTyped is Deliver for a typed handler. What it returns goes to AddEventHandler or AddEventHandlerWithOptions, also
+// of a typed informer. client-go's AddTypedEventHandler takes only typed handlers and hides them inside of a wrapper of its
+// own, so that no wish can come with them.
+//
+// A call panics for an object that is no T, as one of AddTypedEventHandler does.
+func DeliverTyped[T Object](handler TypedResourceEventHandler[T], delivery Delivery) ResourceEventHandler {
+	if handler == nil {
+		return Deliver(nil, delivery)
+	}
+	return Deliver(typedHandler[T]{handler}, delivery)
+}
+
+// typedHandler is a typed handler as an untyped one.
+type typedHandler[T Object] struct{ handler TypedResourceEventHandler[T] }
+
+func (h typedHandler[T]) OnAdd(obj any, isInInitialList bool) {
+	h.handler.OnAdd(obj.(T), isInInitialList)
+}
+
+func (h typedHandler[T]) OnUpdate(oldObj, newObj any) { h.handler.OnUpdate(oldObj.(T), newObj.(T)) }
+
+func (h typedHandler[T]) OnDelete(obj any) {
+	tombstone, unknown := obj.(DeletedFinalStateUnknown)
+	switch {
+	case !unknown:
+		h.handler.OnDelete(DeletedObject[T]{OptionalObj: obj.(T)})
+	case tombstone.Obj == nil:
+		h.handler.OnDelete(DeletedObject[T]{FinalStateUnknown: &tombstone})
+	default:
+		h.handler.OnDelete(DeletedObject[T]{OptionalObj: tombstone.Obj.(T), FinalStateUnknown: &tombstone})
+	}
+}
+
+var errNilHandler = errors.New("event handler is nil")
+
+// nameForHandler returns a name that a reader of a log can find in the code: for functions, also those in the adapters of
+// client-go, the file and line where they are, or for values of methods the methods; for any other handler its type.
+// Filters, typed adapters and the wrapper of Deliver do not count.
+func nameForHandler(handler ResourceEventHandler) string {
+	if h, ok := handler.(deliveredHandler); ok && h.delivery.Name != "" {
+		return h.delivery.Name
+	}
+	v := insideOf(reflect.ValueOf(handler))
+	if !v.IsValid() {
+		return fmt.Sprintf("%T", handler)
+	}
+	if places := placesOf(v); len(places) > 0 {
+		return strings.Join(places, "+")
+	}
+	return nameOfType(v.Type())
+}
+
+// adapters are the packages of the adapters of functions and the wrappers of handlers that are looked into.
+var adapters = map[string]bool{
+	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath(): true,
+	reflect.TypeFor[deliveredHandler]().PkgPath():                   true,
+}
+
+// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters, deliveredHandler.
+var wrappedIn = []string{"Handler", "handler", "ResourceEventHandler"}
+
+// insideOf returns the handler that is inside of wrappers. It is not valid for a nil interface.
+func insideOf(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if isAdapter(v) {
+		for _, name := range wrappedIn {
+			if inner := v.FieldByName(name); inner.Kind() == reflect.Interface && !inner.IsNil() {
+				return insideOf(inner)
+			}
+		}
+	}
+	return v
+}
+
+func isAdapter(v reflect.Value) bool {
+	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
+}
+
+// placesOf returns where the functions of a handler are, one place for each file and for each receiver; none for a handler
+// that is of another kind.
+func placesOf(v reflect.Value) (places []string) {
+	var functions []reflect.Value
+	switch {
+	case v.Kind() == reflect.Func:
+		functions = []reflect.Value{v}
+	case isAdapter(v):
+		for _, name := range []string{"AddFunc", "UpdateFunc", "DeleteFunc"} {
+			functions = append(functions, v.FieldByName(name))
+		}
+	}
+	seen := map[string]int{} // index of the place in each scope
+	for _, f := range functions {
+		place, scope := placeOf(f)
+		if place == "" {
+			continue
+		}
+		if i, known := seen[scope]; !known {
+			seen[scope] = len(places)
+			places = append(places, place)
+		} else if !strings.Contains(places[i], ":") {
+			places[i] = scope
+		}
+	}
+	return places
+}
+
+// placeOf returns the file and line of a function, and the file, each with the path of the package; for the value of a
+// method the full names of the method and of its receiver. They are empty for nil.
+func placeOf(f reflect.Value) (place, scope string) {
+	if f.Kind() != reflect.Func || f.IsNil() {
+		return "", ""
+	}
+	fn := runtime.FuncForPC(f.Pointer())
+	if fn == nil {
+		return "", ""
+	}
+	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // it is in no file
+		return method, method[:max(0, strings.LastIndexByte(method, '.'))]
+	}
+	file, line := fn.FileLine(fn.Entry())
+	scope = path.Join(packageOf(fn.Name(), file), path.Base(file))
+	return fmt.Sprintf("%s:%d", scope, line), scope
+}
+
+// packageOf returns the path of the package of a function, for that of a program its folder.
+func packageOf(function, file string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	name, _, _ := strings.Cut(function[slash:], ".")
+	if pkg := function[:slash] + strings.ReplaceAll(name, "%2e", "."); pkg != "main" {
+		return pkg
+	}
+	return path.Base(path.Dir(file))
+}
+
+func nameOfType(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Name() == "":
+		return t.String()
+	case t.PkgPath() == "":
+		return t.Name()
+	default:
+		return t.PkgPath() + "." + t.Name()
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // deliveryStep is one thing that happens in a schedule.
@@ -38,16 +40,16 @@ type deliveryModel struct {
 	source   *exactSource
 	informer *sharedIndexInformer
 	version  int
-	handlers []*mirror
+	handlers []*testkit.Mirror
 	handles  []ResourceEventHandlerRegistration
 	tokens   chan struct{}
 	dropped  atomic.Int64 // calls of OnDisconnect
 }
 
 func (m *deliveryModel) join() error {
-	handler := newMirror()
-	handler.sameUID = m.delivery.Overflow == Coalesce
-	handler.before = func(string) { <-m.tokens }
+	handler := testkit.NewMirror()
+	handler.SameUID = m.delivery.Overflow == Coalesce
+	handler.Before = func(string) { <-m.tokens }
 	delivery := m.delivery
 	if delivery.Overflow == Disconnect {
 		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
@@ -59,7 +61,7 @@ func (m *deliveryModel) join() error {
 
 func (m *deliveryModel) put(name, uid string) {
 	m.version++
-	m.source.put(podOf(name, fmt.Sprint(m.version), uid))
+	m.source.put(testkit.PodOf(name, fmt.Sprint(m.version), uid))
 }
 
 func (m *deliveryModel) play(step deliveryStep) error {
@@ -110,12 +112,12 @@ func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m 
 
 // judgeComplete wants every handler to know exactly what the store holds.
 func judgeComplete(m *deliveryModel) (fault error) {
-	want := stateOfPods(slices.Values(m.informer.GetStore().List()))
+	want := testkit.StateOfPods(slices.Values(m.informer.GetStore().List()))
 	if truth := m.source.state(); fmt.Sprint(truth) != fmt.Sprint(want) {
 		fault = fmt.Errorf("the store holds %v, the source %v", want, truth)
 	}
 	for i, handler := range m.handlers {
-		known, problems, calls := handler.state()
+		known, problems, calls := handler.State()
 		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
 		}
@@ -138,7 +140,7 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 			staying.handlers, staying.handles = append(staying.handlers, handler), append(staying.handles, m.handles[i])
 			continue
 		}
-		if _, problems, _ := handler.state(); len(problems) > 0 {
+		if _, problems, _ := handler.State(); len(problems) > 0 {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
 		}
 		select {

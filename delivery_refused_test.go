@@ -11,7 +11,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestDeliveryIsRefused: a wish that would be lost is an error that names the field and the mend, for the shared informer
@@ -58,10 +60,10 @@ func TestDeliveryIsRefused(t *testing.T) {
 // TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more often.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
-	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&journal{}, Delivery{Max: -1}), time.Minute)
+	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&testkit.Journal{}, Delivery{Max: -1}), time.Minute)
 	require.ErrorIs(t, err, errBadDelivery)
 	assert.Equal(t, time.Hour, informer.life.resyncCheckPeriod)
-	_, err = informer.AddEventHandlerWithResyncPeriod(&journal{}, time.Minute)
+	_, err = informer.AddEventHandlerWithResyncPeriod(&testkit.Journal{}, time.Minute)
 	require.NoError(t, err)
 	assert.Equal(t, time.Minute, informer.life.resyncCheckPeriod)
 }
@@ -104,19 +106,21 @@ func (h *quietHandler) OnAdd(any, bool) {
 		h.heard++
 	}
 }
+
 func (h *quietHandler) OnUpdate(any, any) {}
-func (h *quietHandler) OnDelete(any)      {}
+
+func (h *quietHandler) OnDelete(any) {}
 
 // TestTypedNilHandler: a handler that is a nil pointer may be meant, so it is called; but the log says once what it is.
 func TestTypedNilHandler(t *testing.T) {
-	lines := &logged{}
-	logger := funcr.New(lines.write, funcr.Options{})
+	lines := &testkit.Logged{}
+	logger := funcr.New(lines.Write, funcr.Options{})
 	warnings := func() int {
-		return lines.count(`an event handler is nil: its calls panic, unless its methods expect that" "type"="*cache.quietHandler"`)
+		return lines.Count(`an event handler is nil: its calls panic, unless its methods expect that" "type"="*cache.quietHandler"`)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		source := newExactSource()
-		source.put(pod("a", "1"))
+		source.put(testkit.Pod("a", "1"))
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		handle, err := informer.AddEventHandlerWithOptions((*quietHandler)(nil), HandlerOptions{Logger: &logger})
 		require.NoError(t, err)

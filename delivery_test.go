@@ -16,7 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
-	framework "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/tools/cache/testing"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // exact is an informer on an exactSource inside a synctest bubble.
@@ -32,7 +35,7 @@ type exact struct {
 func inExactBubble(t *testing.T, test func(e *exact)) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exact{T: t, source: newExactSource(), stopped: make(chan struct{})}
-		e.source.put(pod("a", "1"))
+		e.source.put(testkit.Pod("a", "1"))
 		e.informer = NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(t.Context())
 		e.stop = cancel
@@ -60,15 +63,15 @@ func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) *registr
 // change puts n versions of a pod, from 1 on, into the source.
 func (e *exact) change(name string, n int) {
 	for i := range n {
-		e.source.put(pod(name, fmt.Sprint(i+1)))
+		e.source.put(testkit.Pod(name, fmt.Sprint(i+1)))
 	}
 	synctest.Wait()
 }
 
 // stuck returns a handler that does not return from a call about the named pod before release is closed.
-func stuck(name string) (handler *journal, release chan struct{}) {
+func stuck(name string) (handler *testkit.Journal, release chan struct{}) {
 	release = make(chan struct{})
-	return &journal{on: func(line string) {
+	return &testkit.Journal{On: func(line string) {
 		if len(line) > 4 && line[:4] == "add " && line[4:4+len(name)] == name {
 			<-release
 		}
@@ -78,19 +81,19 @@ func stuck(name string) (handler *journal, release chan struct{}) {
 func TestBlockHoldsTheWatch(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		other := &journal{}
+		other := &testkit.Journal{}
 		e.add(other, Delivery{})
 		blocked := e.add(handler, Delivery{Overflow: Block, Max: 4})
-		e.change("b", 2*drainLimit)
+		e.change("b", 2*event.BatchLimit)
 		assert.Equal(t, 4, blocked.Statistics().Pending)
-		assert.Len(t, other.take(), 1+4)
-		assert.GreaterOrEqual(t, e.source.waiting(), drainLimit-4, "the reflector holds a batch, and the watch is not read")
+		assert.Len(t, other.Take(), 1+4)
+		assert.GreaterOrEqual(t, e.source.waiting(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
 
 		close(release)
 		synctest.Wait()
 		assert.Zero(t, e.source.waiting())
-		assert.Len(t, handler.take(), 1+2*drainLimit)
-		assert.Len(t, other.take(), 2*drainLimit-4)
+		assert.Len(t, handler.Take(), 1+2*event.BatchLimit)
+		assert.Len(t, other.Take(), 2*event.BatchLimit-4)
 	})
 }
 
@@ -105,7 +108,7 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
 				handle := e.add(handler, Delivery{Overflow: Block, Max: 1})
-				e.change("b", 2*drainLimit)
+				e.change("b", 2*event.BatchLimit)
 				require.Positive(t, e.source.waiting())
 				end(e, handle)
 				synctest.Wait()
@@ -123,10 +126,10 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		late := &journal{}
+		late := &testkit.Journal{}
 		var handle *registration
-		handler := &journal{}
-		handler.on = func(line string) {
+		handler := &testkit.Journal{}
+		handler.On = func(line string) {
 			if line == "add b1" {
 				time.Sleep(time.Minute) // until the watch is held
 				e.addNow(late, Delivery{})
@@ -134,12 +137,12 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 			}
 		}
 		handle = e.add(handler, Delivery{Overflow: Block, Max: 1})
-		e.change("b", 2*drainLimit)
+		e.change("b", 2*event.BatchLimit)
 		require.Positive(t, e.source.waiting())
 		time.Sleep(2 * time.Minute)
 		assert.Zero(t, e.source.waiting())
-		assert.Equal(t, []string{"initial a1", "add b1"}, handler.take())
-		assert.Contains(t, late.take(), fmt.Sprintf("update b%d b%d", 2*drainLimit-1, 2*drainLimit))
+		assert.Equal(t, []string{"initial a1", "add b1"}, handler.Take())
+		assert.Contains(t, late.Take(), fmt.Sprintf("update b%d b%d", 2*event.BatchLimit-1, 2*event.BatchLimit))
 	})
 }
 
@@ -147,10 +150,10 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
 		release := make(chan struct{})
-		handler := &journal{on: func(string) { <-release }}
+		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(handler, Delivery{Overflow: Block, Max: 2})
 		require.Equal(t, 2, handle.Statistics().Pending, "two objects of the initial list")
-		e.informer.processor.distribute([]change{{kind: changeUpdate, many: newSnapshot(e.informer.store.List()), resync: true}})
+		e.informer.processor.Distribute([]event.Change{{Kind: event.ChangeUpdate, Many: newSnapshot(e.informer.store.List()), Resync: true}})
 		assert.Equal(t, 4, handle.Statistics().Pending)
 		e.change("c", 1)
 		assert.Zero(t, e.source.waiting(), "one notification waits")
@@ -162,7 +165,7 @@ func TestDisconnect(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
 		var reported []error
-		again := &journal{}
+		again := &testkit.Journal{}
 		handle := e.add(handler, Delivery{Name: "lazy", Overflow: Disconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
 			e.addNow(again, Delivery{})
@@ -176,7 +179,7 @@ func TestDisconnect(t *testing.T) {
 		assert.False(t, e.informer.IsRegistered(handle))
 		assert.Equal(t, HandlerDisconnected, handle.Statistics().State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
-		assert.Len(t, again.take(), 3)
+		assert.Len(t, again.Take(), 3)
 		select {
 		case <-handle.ShutdownChan():
 			t.Fatal("shut down while a call is running")
@@ -184,7 +187,7 @@ func TestDisconnect(t *testing.T) {
 		}
 		close(release)
 		<-handle.ShutdownChan()
-		assert.Equal(t, []string{"initial a1", "add b1"}, handler.take())
+		assert.Equal(t, []string{"initial a1", "add b1"}, handler.Take())
 	})
 }
 
@@ -194,7 +197,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 			e.change(name, 1)
 		}
 		release := make(chan struct{})
-		handle := e.add(&journal{on: func(string) { <-release }}, Delivery{Overflow: Disconnect, Max: 1})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Overflow: Disconnect, Max: 1})
 		e.change("e", 1)
 		assert.True(t, e.informer.IsRegistered(handle))
 		e.change("f", 1)
@@ -217,7 +220,7 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 		assert.Positive(t, handle.Statistics().Coalesced)
 		close(release)
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.take())
+		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
 		assert.Equal(t, uint64(500), handle.Statistics().Coalesced)
 	})
 }
@@ -226,7 +229,7 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
 		release := make(chan struct{})
-		handler := &journal{on: func(string) { <-release }}
+		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(handler, Delivery{Overflow: Coalesce})
 		for _, name := range []string{"a", "b"} { // one of them is in the running call
 			e.source.remove(name)
@@ -238,7 +241,7 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 		assert.True(t, handle.HasSynced(), "an Add that came to nothing counts as delivered")
 		close(release)
 		synctest.Wait()
-		assert.Len(t, handler.take(), 3, "one Add, its Delete, and c")
+		assert.Len(t, handler.Take(), 3, "one Add, its Delete, and c")
 	})
 }
 
@@ -249,7 +252,7 @@ func TestParallelCalls(t *testing.T) {
 		var mu sync.Mutex
 		running, most := 0, 0
 		release := make(chan struct{})
-		handler := &journal{on: func(string) {
+		handler := &testkit.Journal{On: func(string) {
 			mu.Lock()
 			running++
 			most = max(most, running)
@@ -268,7 +271,7 @@ func TestParallelCalls(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		assert.True(t, handle.HasSynced())
-		lines := handler.take()
+		lines := handler.Take()
 		assert.Len(t, lines, 1+3*len(names))
 		for _, name := range names {
 			var own []string
@@ -283,28 +286,28 @@ func TestParallelCalls(t *testing.T) {
 }
 
 func TestDeliveryKeepsNames(t *testing.T) {
-	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(Deliver(&journal{}, Delivery{})))
-	assert.Equal(t, "given", nameForHandler(Deliver(&journal{}, Delivery{Name: "given"})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(&testkit.Journal{}, Delivery{})))
+	assert.Equal(t, "given", nameForHandler(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
 	inExactBubble(t, func(e *exact) {
-		handle := e.add(&journal{}, Delivery{Name: "given"})
+		handle := e.add(&testkit.Journal{}, Delivery{Name: "given"})
 		assert.Contains(t, handle.HasSyncedChecker().Name(), "+ event handler given")
-		assert.Contains(t, e.add(&journal{}, Delivery{Overflow: Coalesce}).HasSyncedChecker().Name(), "cache.journal")
+		assert.Contains(t, e.add(&testkit.Journal{}, Delivery{Overflow: Coalesce}).HasSyncedChecker().Name(), "testkit.Journal")
 	})
 }
 
 func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
-		source.Add(pod("a", "1"))
+		source.Add(testkit.Pod("a", "1"))
 		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-		seen := &journal{}
+		seen := &testkit.Journal{}
 		_, err := informer.AddEventHandler(Deliver(seen, Delivery{Overflow: Disconnect, Max: 1, Parallel: 3}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { informer.RunWithContext(ctx); close(done) }()
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1"}, seen.take())
+		assert.Equal(t, []string{"initial a1"}, seen.Take())
 		cancel()
 		<-done
 		source.Shutdown()
@@ -312,7 +315,7 @@ func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 }
 
 func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	for name, fail := range map[string]func(error){"panic": func(error) { panic("cannot take it") }, "exit": func(error) { runtime.Goexit() }} {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {

@@ -17,33 +17,36 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // typedJournal is journal for typed handlers.
-type typedJournal struct{ journal }
+type typedJournal struct{ testkit.Journal }
 
-func (j *typedJournal) OnAdd(pod *corev1.Pod, initial bool) { j.journal.OnAdd(pod, initial) }
-func (j *typedJournal) OnUpdate(old, current *corev1.Pod)   { j.journal.OnUpdate(old, current) }
+func (j *typedJournal) OnAdd(pod *corev1.Pod, initial bool) { j.Journal.OnAdd(pod, initial) }
+
+func (j *typedJournal) OnUpdate(old, current *corev1.Pod) { j.Journal.OnUpdate(old, current) }
 
 func (j *typedJournal) OnDelete(deleted DeletedObject[*corev1.Pod]) {
-	j.note("delete %s %s, unknown %t", deleted.GetKey(), describeOptional(deleted.OptionalObj), deleted.FinalStateUnknown != nil)
+	j.Note("delete %s %s, unknown %t", deleted.GetKey(), describeOptional(deleted.OptionalObj), deleted.FinalStateUnknown != nil)
 }
 
 func describeOptional(p *corev1.Pod) string {
 	if p == nil {
 		return "nothing"
 	}
-	return describe(p)
+	return testkit.Describe(p)
 }
 
 // TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
 func TestDeliverTyped(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		e.source.put(pod("b", "1"))
+		e.source.put(testkit.Pod("b", "1"))
 		synctest.Wait()
 		release := make(chan struct{})
 		handler := &typedJournal{}
-		handler.on = func(string) { <-release }
+		handler.On = func(string) { <-release }
 		informer := NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
 		registration, err := informer.AddEventHandler(DeliverTyped(handler, Delivery{Name: "typed", Overflow: Coalesce}))
 		require.NoError(e, err)
@@ -57,12 +60,12 @@ func TestDeliverTyped(t *testing.T) {
 		statistics := registration.(MeasuredRegistration).Statistics()
 		assert.Equal(e, "typed", statistics.Name)
 		assert.NotZero(e, statistics.Coalesced)
-		lines := handler.take()
+		lines := handler.Take()
 		assert.Less(e, len(lines), 5)
-		handler.take()
+		handler.Take()
 		e.source.remove("a")
 		synctest.Wait()
-		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.take())
+		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.Take())
 	})
 }
 
@@ -71,15 +74,15 @@ func TestDeliverTypedOfTombstones(t *testing.T) {
 	handler := &typedJournal{}
 	untyped := DeliverTyped(handler, Delivery{})
 	theirs := asClientGoAdaptsIt(t, handler)
-	for _, obj := range []any{pod("a", "1"), DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", "1")}, DeletedFinalStateUnknown{Key: "ns/a"}} {
+	for _, obj := range []any{testkit.Pod("a", "1"), DeletedFinalStateUnknown{Key: "ns/a", Obj: testkit.Pod("a", "1")}, DeletedFinalStateUnknown{Key: "ns/a"}} {
 		untyped.OnDelete(obj)
-		ours := handler.take()
+		ours := handler.Take()
 		theirs.OnDelete(obj)
-		assert.Equal(t, handler.take(), ours)
+		assert.Equal(t, handler.Take(), ours)
 		assert.Len(t, ours, 1)
 	}
-	untyped.OnUpdate(pod("a", "1"), pod("a", "2"))
-	assert.Equal(t, []string{"update a1 a2"}, handler.take())
+	untyped.OnUpdate(testkit.Pod("a", "1"), testkit.Pod("a", "2"))
+	assert.Equal(t, []string{"update a1 a2"}, handler.Take())
 	assert.Panics(t, func() { untyped.OnAdd(&corev1.Node{}, false) })
 	assert.Panics(t, func() { theirs.OnAdd(&corev1.Node{}, false) })
 }
@@ -175,8 +178,8 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 		assert.ErrorIs(t, WaitForVersion(t.Context(), informer, "1"), ErrNotSupported)
 	}
 	partial := filtered{NewIndexer(MetaNamespaceKeyFunc, Indexers{})}
-	require.NoError(t, partial.Add(pod("a", "1")))
-	require.NoError(t, partial.Add(pod("b", "1")))
+	require.NoError(t, partial.Add(testkit.Pod("a", "1")))
+	require.NoError(t, partial.Add(testkit.Pod("b", "1")))
 	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
 		_, err := SnapshotOf(store)
 		assert.ErrorIs(t, err, ErrForeignStore)

@@ -6,6 +6,9 @@ package cache
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
 )
 
 // DeltaFIFO is a Queue that collects per object what happened to it since it was last popped: Pop hands out the Deltas of
@@ -16,9 +19,9 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a constructor.
 type DeltaFIFO struct {
-	queue        recordQueue
-	byKey        *byKey    // the queue's order; guarded by its lock
-	replacedType DeltaType // how the objects of a Replace are marked: Replaced or Sync
+	queue        queue.Queue
+	byKey        *queue.ByKey // the queue's order; guarded by its lock
+	replacedType DeltaType    // how the objects of a Replace are marked: Replaced or Sync
 }
 
 var (
@@ -37,17 +40,17 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 // NewDeltaFIFOWithOptions returns an empty DeltaFIFO. All options may be zero: the key is then namespace/name, and without
 // KnownObjects deletions are only noticed for objects in the queue.
 func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
-	f := &DeltaFIFO{byKey: newByKey(), replacedType: Sync}
+	f := &DeltaFIFO{byKey: queue.NewByKey(), replacedType: Sync}
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced
 	}
-	f.queue.init(firstOf(opts.Name, "DeltaFIFO"))
-	initKeys(&f.queue.reader.keys, opts.KeyFunction)
-	f.queue.reader.keys.opens = opensTombstones
-	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.Name())
-	f.queue.known, f.queue.reader.transform.function = opts.KnownObjects, opts.Transformer
-	f.queue.waiting, f.queue.admits = f.byKey, f.admitsLocked
-	f.queue.early = true // as in client-go: the process function of the last item sees HasSynced
+	f.queue.Init(firstOf(opts.Name, "DeltaFIFO"))
+	initKeys(&f.queue.Reader.Keys, opts.KeyFunction)
+	f.queue.Reader.Keys.Opens = event.OpensTombstones
+	f.queue.Reader.Logger = queueLogger(opts.Logger, f.queue.Name())
+	f.queue.Known, f.queue.Reader.Transform.Function = opts.KnownObjects, opts.Transformer
+	f.queue.Waiting, f.queue.Admits = f.byKey, f.admitsLocked
+	f.queue.Early = true // as in client-go: the process function of the last item sees HasSynced
 	setMetrics(&f.queue, InformerNameAndResource{}, nil)
 	return f
 }
@@ -70,46 +73,46 @@ func queueLogger(given *klog.Logger, name string) klog.Logger {
 }
 
 // initKeys sets the key function of a queue; none is MetaNamespaceKeyFunc.
-func initKeys(r *keyReader, keyFunc KeyFunc) {
+func initKeys(r *event.Keys, keyFunc KeyFunc) {
 	if keyFunc == nil {
 		keyFunc = MetaNamespaceKeyFunc
 	}
-	r.init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
+	r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 }
 
 // KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
 // of the key function, or a KeyError for Deltas without any.
 func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
-	return f.queue.reader.keys.read(obj, false)
+	return f.queue.Reader.Keys.Read(obj, false)
 }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.reader.transform.function }
+func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
-func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.put(Added, obj) }
+func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
-func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.put(Updated, obj) }
+func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add, and only
 // of what would be queued. An object without a key is no write that HasSynced counts.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
-	if _, err := f.queue.reader.keys.keyOf(obj, false); err != nil {
+	if _, err := f.queue.Reader.Keys.KeyOf(obj, false); err != nil {
 		return err
 	}
-	return f.queue.put(Deleted, obj)
+	return f.queue.Put(Deleted, obj)
 }
 
 // admitsLocked keeps out deletions of what nobody knows. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
-	if typ != Deleted || f.byKey.waiting(key) != nil {
+	if typ != Deleted || f.byKey.Waiting(key) != nil {
 		return true
 	}
-	if f.queue.known == nil {
+	if f.queue.Known == nil {
 		return false
 	}
-	_, known, err := f.queue.known.GetByKey(key)
+	_, known, err := f.queue.Known.GetByKey(key)
 	return known || err != nil
 }
 
@@ -117,58 +120,58 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 // returns the Deltas, which belong to the caller, and what process returned, or ErrFIFOClosed when the queue is closed and
 // empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.queue.popDeltas("DeltaFIFO Pop Process", process)
+	return f.queue.PopDeltas("DeltaFIFO Pop Process", process)
 }
 
 // SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more, those between the oldest
 // and the newest ones are dropped, beginning with the second. A deletion among them, and the creation after it, then look
 // like an update. 0 or less is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
 func (f *DeltaFIFO) SetMaxHistory(n int) {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
+	f.queue.Mu.Lock()
+	defer f.queue.Mu.Unlock()
 	if n > 0 {
 		n = max(n, 2)
 	}
-	f.byKey.maxHistory = max(n, 0)
+	f.byKey.MaxHistory = max(n, 0)
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is queued or known. An
 // object without a key or that cannot be transformed fails the call and nothing is queued. The queue keeps no
 // resourceVersion.
 func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
-	listed, err := f.queue.newReplacement(list)
+	listed, err := f.queue.NewReplacement(list)
 	if err != nil {
 		return err
 	}
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	keys := listed.names()
+	f.queue.Mu.Lock()
+	defer f.queue.Mu.Unlock()
+	keys := listed.Names()
 	deletions := f.unlistedLocked(keys)
-	for i, key := range listed.keys {
-		f.queue.appendLocked(record{typ: f.replacedType, key: key, version: listed.versions[i], object: listed.objects[i]})
+	for i, key := range listed.Keys {
+		f.queue.AppendLocked(event.Record{Type: f.replacedType, Key: key, Version: listed.Versions[i], Object: listed.Objects[i]})
 	}
 	for i := range deletions {
-		f.byKey.put(deletions[i]) // whether or not the object can still be had
+		f.byKey.Put(deletions[i]) // whether or not the object can still be had
 	}
-	f.queue.announceLocked()
-	f.queue.populateInitialLocked(keys.Len() + len(deletions))
+	f.queue.AnnounceLocked()
+	f.queue.PopulateInitialLocked(keys.Len() + len(deletions))
 	return nil
 }
 
 // unlistedLocked returns deletions for the objects that a list lacks.
-func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []record) {
-	for key, item := range f.byKey.open {
+func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.Record) {
+	for key, item := range f.byKey.Open {
 		if !listed.Has(key) {
-			last := item.records[len(item.records)-1].lastState()
-			deletions = append(deletions, deletionOf(DeletedFinalStateUnknown{Key: key, Obj: last}))
+			last := item.Records[len(item.Records)-1].LastState()
+			deletions = append(deletions, queue.DeletionOf(DeletedFinalStateUnknown{Key: key, Obj: last}))
 		}
 	}
-	if f.queue.known == nil {
+	if f.queue.Known == nil {
 		return deletions
 	}
-	for _, key := range f.queue.known.ListKeys() {
-		if !listed.Has(key) && f.byKey.waiting(key) == nil {
-			deletions = append(deletions, f.queue.tombstone(key))
+	for _, key := range f.queue.Known.ListKeys() {
+		if !listed.Has(key) && f.byKey.Waiting(key) == nil {
+			deletions = append(deletions, f.queue.Tombstone(key))
 		}
 	}
 	return deletions
@@ -176,17 +179,17 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []record)
 
 // Resync queues a Sync delta for each known object that nothing is queued for. It does nothing without known objects.
 func (f *DeltaFIFO) Resync() error {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	if f.queue.known == nil {
+	f.queue.Mu.Lock()
+	defer f.queue.Mu.Unlock()
+	if f.queue.Known == nil {
 		return nil
 	}
-	for _, key := range f.queue.known.ListKeys() {
-		if f.byKey.waiting(key) != nil {
+	for _, key := range f.queue.Known.ListKeys() {
+		if f.byKey.Waiting(key) != nil {
 			continue
 		}
-		if rec, ok := f.queue.syncOf(key); ok {
-			f.queue.appendLocked(rec)
+		if rec, ok := f.queue.SyncOf(key); ok {
+			f.queue.AppendLocked(rec)
 		}
 	}
 	return nil
@@ -201,7 +204,7 @@ func (f *DeltaFIFO) Resync() error {
 func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a DeltaFIFO.
-func (f *DeltaFIFO) core() *recordQueue { return &f.queue }
+func (f *DeltaFIFO) core() *queue.Queue { return &f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
 // waits for a process function that runs under the lock, and for no other.

@@ -17,15 +17,17 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since then.
 func TestStoppedSince(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(time.Minute)
-			return nil, errForbidden
+			return nil, testkit.ErrForbidden
 		}}
 		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
 		informer.RunWithContext(t.Context())
@@ -39,10 +41,10 @@ func TestStoppedSince(t *testing.T) {
 // TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first list is on the way into the
 // store is not told that it ended before it had synced.
 func TestSyncedAfterThePolicyStopped(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches(errForbidden)}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
 			informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} }))
 			require.NoError(t, informer.AddIndexers(Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
 			go informer.RunWithContext(t.Context())
@@ -58,16 +60,16 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 
 // TestStopNamesWhatThePolicyWaitsFor: also when the policy ends the informer.
 func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches(errForbidden)}
-		release, lines := make(chan struct{}), &logged{}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
+		release, lines := make(chan struct{}), &testkit.Logged{}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.options.decide = decisionsBy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} })
+		c.options.Decide = decisionsBy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} })
 		time.AfterFunc(time.Minute, func() { close(release) })
-		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.write, funcr.Options{})))
-		assert.Equal(t, 1, lines.count("Run waits until a call returns"))
+		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
+		assert.Equal(t, 1, lines.Count("Run waits until a call returns"))
 	})
 }
 
@@ -95,13 +97,13 @@ func (u *panickingWatch) ResultChan() <-chan watch.Event {
 func TestWatchThatPanics(t *testing.T) {
 	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
 		t.Run(name, func(t *testing.T) {
-			reports(t)
+			testkit.Reports(t)
 			utilruntime.ReallyCrash = false
 			defer func() { utilruntime.ReallyCrash = true }()
 			synctest.Test(t, func(t *testing.T) {
-				first := newScriptedWatch(1)
-				first.events <- failedWith(errExpired)
-				server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(&panickingWatch{first, tc.inStop, tc.inChan})}
+				first := testkit.NewScriptedWatch(1)
+				first.Events <- testkit.FailedWith(testkit.ErrExpired)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(&panickingWatch{first, tc.inStop, tc.inChan})}
 				informer := informerOf(server)
 				stop := running(t, informer)
 				time.Sleep(time.Minute)
@@ -116,12 +118,12 @@ func TestWatchThatPanics(t *testing.T) {
 
 // TestLateWatchThatPanics is given up before it is there.
 func TestLateWatchThatPanics(t *testing.T) {
-	reported := reports(t)
+	reported := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listOf(podList("5"))}
-		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 			time.Sleep(time.Hour)
-			return &panickingWatch{newScriptedWatch(0), true, false}, nil
+			return &panickingWatch{testkit.NewScriptedWatch(0), true, false}, nil
 		}
 		stop := running(t, informerOf(server))
 		time.Sleep(time.Second)

@@ -12,22 +12,24 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestOneErrorARound: a watch-list that fails and the list that fails in its place are one error, for the policy and in
 // the status, which shows the later of the two.
 func TestOneErrorARound(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{list: listsThen(podList("5"), errForbidden, errForbidden, errForbidden)}
-		server.watch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		server := &testkit.Server{OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden)}
+		server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.SendInitialEvents != nil {
-				return nil, errInternal
+				return nil, testkit.ErrInternal
 			}
 			return watch.NewFake(), nil
 		}
@@ -42,7 +44,7 @@ func TestOneErrorARound(t *testing.T) {
 			status, err := StatusOf(informer)
 			require.NoError(t, err)
 			assert.Equal(t, round, status.Attempts)
-			assert.ErrorIs(t, status.LastError, errForbidden)
+			assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 			time.Sleep(time.Second)
 		}
 		assert.Equal(t, []int{1, 2, 3}, asked)
@@ -57,8 +59,8 @@ func TestOneErrorARound(t *testing.T) {
 // was wrong with the watch-list.
 func TestErrorOfAStreamWhileListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{watch: watches(errForbidden)}
-		server.list = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden)}
+		server.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -69,7 +71,7 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, PhaseListing, status.Phase)
 		assert.Equal(t, 1, status.Attempts)
-		assert.ErrorIs(t, status.LastError, errForbidden)
+		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 	})
 }
 
@@ -87,34 +89,34 @@ var stops = map[string]struct {
 // failures are the ways in which an informer can fail: what the server answers to its lists and watches, and whether that
 // is before the informer has its first list.
 var failures = map[string]struct {
-	server   func() *fakeServer
+	server   func() *testkit.Server
 	unsynced bool
 }{
-	"the first list": {func() *fakeServer {
-		return &fakeServer{noStream: true, list: listsThen(podList("5"), errForbidden), watch: watches()}
+	"the first list": {func() *testkit.Server {
+		return &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 	}, true},
-	"the first stream, and its list": {func() *fakeServer {
-		return &fakeServer{list: listsThen(podList("5"), errForbidden), watch: watches(errForbidden, sent(endMark("5")))}
+	"the first stream, and its list": {func() *testkit.Server {
+		return &testkit.Server{OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))}
 	}, true},
-	"the first stream, busy": {func() *fakeServer {
-		return &fakeServer{watch: watches(errRefused, sent(endMark("5")))}
+	"the first stream, busy": {func() *testkit.Server {
+		return &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))}
 	}, true},
-	"the first watch": {func() *fakeServer {
-		return &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(errForbidden)}
+	"the first watch": {func() *testkit.Server {
+		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrForbidden)}
 	}, false},
-	"the first watch, busy": {func() *fakeServer {
-		return &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(errRefused)}
+	"the first watch, busy": {func() *testkit.Server {
+		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrRefused)}
 	}, false},
-	"a later watch": {func() *fakeServer {
-		return &fakeServer{watch: watches(sent(endMark("5"), added("a", "6"), closed), errForbidden, sent(endMark("7")))}
+	"a later watch": {func() *testkit.Server {
+		return &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5"), testkit.Added("a", "6"), testkit.Closed), testkit.ErrForbidden, testkit.Sent(testkit.EndMark("7")))}
 	}, false},
-	"a later list": {func() *fakeServer {
-		server := &fakeServer{noStream: true, watch: watches(sent(added("a", "6"), failedWith(errExpired)))}
-		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	"a later list": {func() *testkit.Server {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "6"), testkit.FailedWith(testkit.ErrExpired)))}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			if n == 2 {
-				return nil, errForbidden
+				return nil, testkit.ErrForbidden
 			}
-			return podList("5"), nil
+			return testkit.PodList("5"), nil
 		}
 		return server
 	}, false},
@@ -126,7 +128,7 @@ func TestPoliciesStop(t *testing.T) {
 	for what, policy := range stops {
 		for where, failure := range failures {
 			t.Run(what+"/"+where, func(t *testing.T) {
-				reported := reports(t)
+				reported := testkit.Reports(t)
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer SharedIndexInformer
@@ -185,30 +187,30 @@ func about(what string, texts []string) (found []string) {
 // TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch ends, do not cost the
 // cache its life: it is up to date when they are back.
 func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		lapses := func() bool {
 			since := time.Since(began)
 			return since >= time.Minute && since < time.Minute+5*time.Second
 		}
-		server := &fakeServer{noStream: true}
-		server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{NoStream: true}
+		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			if lapses() {
-				return nil, errForbidden
+				return nil, testkit.ErrForbidden
 			}
 			if time.Since(began) > time.Minute {
-				return podList("9", podAt("a", "6"), podAt("new", "9")), nil
+				return testkit.PodList("9", testkit.PodAt("a", "6"), testkit.PodAt("new", "9")), nil
 			}
-			return podList("5", podAt("a", "4")), nil
+			return testkit.PodList("5", testkit.PodAt("a", "4")), nil
 		}
-		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 			if lapses() {
-				return nil, errForbidden
+				return nil, testkit.ErrForbidden
 			}
-			w := newScriptedWatch(0)
+			w := testkit.NewScriptedWatch(0)
 			if time.Since(began) < time.Minute {
-				time.AfterFunc(time.Minute-time.Since(began), func() { close(w.events) })
+				time.AfterFunc(time.Minute-time.Since(began), func() { close(w.Events) })
 			}
 			return w, nil
 		}
@@ -223,10 +225,10 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 
 // TestStopHandlerPanics: an informer that was stopped has stopped.
 func TestStopHandlerPanics(t *testing.T) {
-	reports(t)
-	quietPanics(t)
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(&fakeServer{noStream: true, list: listsThen(nil, errForbidden)}, WithErrorPolicy(StopOnForbidden),
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, WithErrorPolicy(StopOnForbidden),
 			WithStopHandler(func(context.Context, error) { panic("no") }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -240,31 +242,31 @@ func TestStopHandlerPanics(t *testing.T) {
 func TestWaitForResourceIsQuiet(t *testing.T) {
 	for name, own := range map[string]bool{"default handler": false, "own handler": true} {
 		t.Run(name, func(t *testing.T) {
-			reported, lines := reports(t), captureLog(t)
+			reported, lines := testkit.Reports(t), testkit.CaptureLog(t)
 			synctest.Test(t, func(t *testing.T) {
 				notFound := apierrors.NewNotFound(v1.Resource("widgets"), "")
 				gone := []error{notFound, notFound, notFound}
-				server := &fakeServer{noStream: true, list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+				server := &testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 					switch { // missing, there, missing, broken, missing, there
 					case n <= 3, n >= 5 && n <= 7, n == 9:
 						return nil, gone[0]
 					case n == 8:
-						return nil, errForbidden
+						return nil, testkit.ErrForbidden
 					}
-					return podList("5"), nil
-				}, watch: watches(sent(failedWith(errExpired)))}
+					return testkit.PodList("5"), nil
+				}, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
 				informer := informerOf(server, WithErrorPolicy(WaitForResource(0)))
-				var handler handled
+				var handler testkit.Handled
 				if own {
-					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.handle))
+					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.Handle))
 				}
 				stop := running(t, informer)
 				time.Sleep(5 * time.Minute)
 				stop()
-				require.Len(t, server.asked(), 10+2)
-				assert.Len(t, about("as expected", lines.take()), 3, "when it was missing at first, when it was gone, and after another error")
+				require.Len(t, server.Asked(), 10+2)
+				assert.Len(t, about("as expected", lines.Take()), 3, "when it was missing at first, when it was gone, and after another error")
 				if own {
-					assert.Len(t, handler.errors(), 8)
+					assert.Len(t, handler.Errors(), 8)
 					assert.Empty(t, reported())
 					return
 				}
@@ -277,9 +279,9 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 
 // TestStopHandlerOfAnInformerThatCannotRun: it hears why.
 func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	var stopped []error
-	informer := informerOf(&fakeServer{}, WithPageSize(-1), WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
+	informer := informerOf(&testkit.Server{}, WithPageSize(-1), WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
 	informer.RunWithContext(t.Context())
 	require.Len(t, stopped, 1)
 	assert.ErrorContains(t, stopped[0], "WithPageSize")

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // BenchmarkEvent is the way of one update of a small object from the watch channel to the last handler's return, for
@@ -79,13 +81,13 @@ func benchmarkEvent(b *testing.B, newInformer func(ListerWatcher) SharedIndexInf
 	stream := <-opened
 	b.ReportAllocs()
 	b.ResetTimer()
-	before := cpuTime(b)
+	before := testkit.CpuTime(b)
 	for i := range b.N {
 		stream <- events[i%len(events)]
 	}
 	<-done
 	b.StopTimer()
-	b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64((testkit.CpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
 	cancel()
 	<-stopped
 }

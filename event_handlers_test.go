@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestNilHandlerIsRefused(t *testing.T) {
@@ -22,13 +24,13 @@ func TestNilHandlerIsRefused(t *testing.T) {
 
 func TestRemoveHandler(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		seen, other := &journal{}, &journal{}
+		seen, other := &testkit.Journal{}, &testkit.Journal{}
 		handle := b.handle(seen)
 		b.handle(other)
-		unstarted := b.handle(&journal{})
+		unstarted := b.handle(&testkit.Journal{})
 		require.NoError(t, ShutDownEventHandler(b.informer, unstarted), "before the start")
 		b.start()
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		synctest.Wait()
 		assert.True(t, b.informer.IsRegistered(handle))
 		require.NoError(t, b.informer.RemoveEventHandler(handle))
@@ -36,10 +38,10 @@ func TestRemoveHandler(t *testing.T) {
 		require.NoError(t, ShutDownEventHandler(b.informer, handle))
 		assert.False(t, b.informer.IsRegistered(handle))
 		assert.Equal(t, 1, b.informer.EventHandlerCount())
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
-		assert.Equal(t, []string{"add a1"}, seen.take())
-		assert.Equal(t, []string{"add a1", "add b1"}, other.take())
+		assert.Equal(t, []string{"add a1"}, seen.Take())
+		assert.Equal(t, []string{"add a1", "add b1"}, other.Take())
 
 		assert.Error(t, b.informer.RemoveEventHandler(foreignHandle{}))
 		assert.False(t, b.informer.IsRegistered(foreignHandle{}))
@@ -48,15 +50,16 @@ func TestRemoveHandler(t *testing.T) {
 
 type foreignHandle struct{}
 
-func (foreignHandle) HasSynced() bool               { return true }
+func (foreignHandle) HasSynced() bool { return true }
+
 func (foreignHandle) HasSyncedChecker() DoneChecker { return nil }
 
 func TestHandleOfAnotherInformerIsIgnored(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		seen := &journal{}
+		seen := &testkit.Journal{}
 		b.handle(seen)
 		other := NewSharedIndexInformer(b.source, nil, 0, nil)
-		foreign, err := other.AddEventHandler(&journal{})
+		foreign, err := other.AddEventHandler(&testkit.Journal{})
 		require.NoError(t, err)
 		require.NoError(t, b.informer.RemoveEventHandler(foreign))
 		assert.Equal(t, 1, b.informer.EventHandlerCount())
@@ -66,9 +69,9 @@ func TestHandleOfAnotherInformerIsIgnored(t *testing.T) {
 
 func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		late, seen := &journal{}, &journal{}
+		late, seen := &testkit.Journal{}, &testkit.Journal{}
 		var self ResourceEventHandlerRegistration
-		seen.on = func(line string) {
+		seen.On = func(line string) {
 			if line == "add a1" {
 				b.handle(late)
 				assert.NoError(t, b.informer.RemoveEventHandler(self))
@@ -76,23 +79,23 @@ func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
 		}
 		self = b.handle(seen)
 		b.start()
-		b.source.Add(pod("a", "1"))
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
-		b.source.Add(pod("c", "1"))
+		b.source.Add(testkit.Pod("c", "1"))
 		synctest.Wait()
-		assert.Equal(t, []string{"add a1"}, seen.take(), "removed in its first call")
-		lines := late.take()
+		assert.Equal(t, []string{"add a1"}, seen.Take(), "removed in its first call")
+		lines := late.Take()
 		assert.Len(t, lines, 3)
 		assert.Equal(t, "add c1", lines[2])
 	})
 }
 
 func TestPanickingHandlerLosesOneCall(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		bad, good := &journal{}, &journal{}
-		bad.on = func(line string) {
+		bad, good := &testkit.Journal{}, &testkit.Journal{}
+		bad.On = func(line string) {
 			if line == "add b1" {
 				panic("cannot take it")
 			}
@@ -101,23 +104,23 @@ func TestPanickingHandlerLosesOneCall(t *testing.T) {
 		b.handle(good)
 		b.start()
 		for _, name := range []string{"a", "b", "c"} {
-			b.source.Add(pod(name, "1"))
+			b.source.Add(testkit.Pod(name, "1"))
 		}
 		synctest.Wait()
-		assert.Equal(t, []string{"add a1", "add b1"}, bad.take(), "a pause follows a panic")
-		assert.Len(t, good.take(), 3, "the other handler goes on")
+		assert.Equal(t, []string{"add a1", "add b1"}, bad.Take(), "a pause follows a panic")
+		assert.Len(t, good.Take(), 3, "the other handler goes on")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"add c1"}, bad.take())
+		assert.Equal(t, []string{"add c1"}, bad.Take())
 		assert.Equal(t, 1, panics())
 	})
 }
 
 func TestPanicInTheInitialListKeepsTheHandlerUnsynced(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		b.source.Add(pod("a", "1"))
-		registration := b.handle(&journal{on: func(string) { panic("cannot take it") }})
+		b.source.Add(testkit.Pod("a", "1"))
+		registration := b.handle(&testkit.Journal{On: func(string) { panic("cannot take it") }})
 		b.start()
 		time.Sleep(2 * time.Second)
 		assert.True(t, b.informer.HasSynced())
@@ -126,12 +129,12 @@ func TestPanicInTheInitialListKeepsTheHandlerUnsynced(t *testing.T) {
 }
 
 func TestStopDuringThePauseAfterAPanic(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		handle := b.handle(&journal{on: func(string) { panic("cannot take it") }})
+		handle := b.handle(&testkit.Journal{On: func(string) { panic("cannot take it") }})
 		b.start()
-		b.source.Add(pod("a", "1"))
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
 		begin := time.Now()
 		require.NoError(t, ShutDownEventHandler(b.informer, handle))
@@ -141,19 +144,19 @@ func TestStopDuringThePauseAfterAPanic(t *testing.T) {
 
 func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		seen := &journal{}
-		seen.on = func(line string) {
+		seen := &testkit.Journal{}
+		seen.On = func(line string) {
 			if line == "initial a1" || line == "initial b1" {
 				runtime.Goexit()
 			}
 		}
-		b.source.Add(pod("a", "1"))
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		handle := b.handle(seen)
 		b.start()
-		b.source.Add(pod("c", "1"))
+		b.source.Add(testkit.Pod("c", "1"))
 		synctest.Wait()
-		lines := seen.take()
+		lines := seen.Take()
 		require.Len(t, lines, 3)
 		assert.Equal(t, "add c1", lines[2])
 		require.NoError(t, ShutDownEventHandler(b.informer, handle))
@@ -162,25 +165,25 @@ func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 
 func TestResyncReachesWhoIsDue(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{ResyncPeriod: time.Minute}, func(b *bubble) {
-		every, never, slow := &journal{}, &journal{}, &journal{}
+		every, never, slow := &testkit.Journal{}, &testkit.Journal{}, &testkit.Journal{}
 		b.addWithPeriod(every, time.Millisecond) // raised to a second
 		b.addWithPeriod(never, 0)
 		b.addWithPeriod(slow, 3*time.Second)
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		b.start()
-		hasty := &journal{}
+		hasty := &testkit.Journal{}
 		b.addWithPeriod(hasty, time.Millisecond)
 		synctest.Wait()
-		for _, j := range []*journal{every, never, slow, hasty} {
-			j.take()
+		for _, j := range []*testkit.Journal{every, never, slow, hasty} {
+			j.Take()
 		}
 		time.Sleep(3*time.Second + time.Millisecond)
 		synctest.Wait()
 		again := "update a1 a1"
-		assert.Equal(t, []string{again, again, again}, every.take())
-		assert.Equal(t, []string{again, again, again}, hasty.take())
-		assert.Equal(t, []string{again}, slow.take())
-		assert.Empty(t, never.take())
+		assert.Equal(t, []string{again, again, again}, every.Take())
+		assert.Equal(t, []string{again, again, again}, hasty.Take())
+		assert.Equal(t, []string{again}, slow.Take())
+		assert.Empty(t, never.Take())
 	})
 }
 
@@ -192,20 +195,20 @@ func (b *bubble) addWithPeriod(handler ResourceEventHandler, period time.Duratio
 func TestSlowHandlerDelaysNobody(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
 		release := make(chan struct{})
-		slow, quick := &journal{on: func(string) { <-release }}, &journal{}
+		slow, quick := &testkit.Journal{On: func(string) { <-release }}, &testkit.Journal{}
 		b.handle(slow)
 		b.handle(quick)
 		b.start()
 		const n = 3000
 		for range n / 2 {
-			b.source.Add(pod("a", "1"))
-			b.source.Delete(pod("a", "1"))
+			b.source.Add(testkit.Pod("a", "1"))
+			b.source.Delete(testkit.Pod("a", "1"))
 		}
 		synctest.Wait()
-		assert.Len(t, quick.take(), n)
-		assert.Len(t, slow.take(), 1)
+		assert.Len(t, quick.Take(), n)
+		assert.Len(t, slow.Take(), 1)
 		close(release)
 		synctest.Wait()
-		assert.Len(t, slow.take(), n-1)
+		assert.Len(t, slow.Take(), n-1)
 	})
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // exactSource is a ListerWatcher over a history of pods: a watch gives each event after its version once, in order. (The
@@ -123,7 +125,7 @@ func (s *exactSource) waiting() int {
 func (s *exactSource) state() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return stateOfPods(slices.Values(podsOf(s.objects)))
+	return testkit.StateOfPods(slices.Values(podsOf(s.objects)))
 }
 
 func podsOf(objects map[string]*corev1.Pod) (pods []*corev1.Pod) {

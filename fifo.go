@@ -3,13 +3,18 @@
 
 package cache
 
+import (
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+)
+
 // FIFO is a Queue of single objects: an object that is put again while it waits keeps its place and is popped once, in its
 // newest state; one that is deleted before is not popped at all.
 //
 // All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
 type FIFO struct {
-	core  queueCore
-	keys  keyReader
+	core  queue.Synced
+	keys  event.Keys
 	items map[string]any // guarded by mu
 	order []string       // keys in order of arrival, among them deleted ones; guarded by mu
 }
@@ -19,25 +24,25 @@ var (
 	_ DoneChecker = (*FIFO)(nil)
 )
 
-// NewFIFO returns an empty FIFO that tells objects apart by keyFunc.
+// NewFIFO returns an empty FIFO that tells objects apart by KeyFunc.
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
-	f.core.init("FIFO")
+	f.core.Init("FIFO")
 	initKeys(&f.keys, keyFunc)
 	return f
 }
 
 // Add puts obj in the queue, or its newer state in the place where it waits already. Error: KeyError.
 func (f *FIFO) Add(obj interface{}) error {
-	key, err := f.keys.keyOf(obj, false)
+	key, err := f.keys.KeyOf(obj, false)
 	if err != nil {
 		return err
 	}
-	f.core.mu.Lock()
-	defer f.core.mu.Unlock()
-	f.core.populateLocked()
+	f.core.Mu.Lock()
+	defer f.core.Mu.Unlock()
+	f.core.PopulateLocked()
 	f.putLocked(key, obj)
-	f.core.mu.arrival.Broadcast()
+	f.core.Mu.Arrival.Broadcast()
 	return nil
 }
 
@@ -53,13 +58,13 @@ func (f *FIFO) Update(obj interface{}) error { return f.Add(obj) }
 
 // Delete takes obj out of the queue if it waits there. Error: KeyError.
 func (f *FIFO) Delete(obj interface{}) error {
-	key, err := f.keys.keyOf(obj, false)
+	key, err := f.keys.KeyOf(obj, false)
 	if err != nil {
 		return err
 	}
-	f.core.mu.Lock()
-	defer f.core.mu.Unlock()
-	f.core.populateLocked()
+	f.core.Mu.Lock()
+	defer f.core.Mu.Unlock()
+	f.core.PopulateLocked()
 	delete(f.items, key)
 	return nil
 }
@@ -67,12 +72,12 @@ func (f *FIFO) Delete(obj interface{}) error {
 // Pop waits for an object and calls process with it while the queue is locked: process must not call the queue. It returns
 // the object and what process returned, or ErrFIFOClosed when the queue is closed and empty.
 func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	f.core.mu.Lock()
-	defer f.core.mu.Unlock()
+	f.core.Mu.Lock()
+	defer f.core.Mu.Unlock()
 	taken := 0
-	defer func() { f.core.throughLocked(taken) }()
+	defer func() { f.core.ThroughLocked(taken) }()
 	for {
-		if err := f.core.awaitLocked(func() int { return len(f.order) }); err != nil {
+		if err := f.core.AwaitLocked(func() int { return len(f.order) }); err != nil {
 			return nil, err
 		}
 		key := f.order[0]
@@ -97,9 +102,9 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 		items[key] = list[i]
 	}
 
-	f.core.mu.Lock()
-	defer f.core.mu.Unlock()
-	f.core.populateInitialLocked(len(items))
+	f.core.Mu.Lock()
+	defer f.core.Mu.Unlock()
+	f.core.PopulateInitialLocked(len(items))
 	f.items, f.order = items, f.order[:0]
 	queued := make(map[string]bool, len(items))
 	for _, key := range keys {
@@ -109,7 +114,7 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 		}
 	}
 	if len(f.order) > 0 {
-		f.core.mu.arrival.Broadcast()
+		f.core.Mu.Arrival.Broadcast()
 	}
 	return nil
 }
@@ -118,7 +123,7 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 func (f *FIFO) replacedKeys(list []any) (keys []string, err error) {
 	keys = make([]string, len(list))
 	for i, obj := range list {
-		if keys[i], err = f.keys.keyOf(obj, false); err != nil {
+		if keys[i], err = f.keys.KeyOf(obj, false); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // whatIsAt returns the line of this package's source that a name of the form package/file:line stands for.
@@ -57,11 +59,16 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 // updateFunc is a handler that is a function.
 type updateFunc func(_, _ any)
 
-func (updateFunc) OnAdd(any, bool)         {}
-func (f updateFunc) OnUpdate(o, n any)     { f(o, n) }
-func (updateFunc) OnDelete(any)            {}
-func (f updateFunc) method(any)            {}
-func (f updateFunc) otherMethod(any)       {}
+func (updateFunc) OnAdd(any, bool) {}
+
+func (f updateFunc) OnUpdate(o, n any) { f(o, n) }
+
+func (updateFunc) OnDelete(any) {}
+
+func (f updateFunc) method(any) {}
+
+func (f updateFunc) otherMethod(any) {}
+
 func (f updateFunc) updateMethod(_, _ any) {}
 
 // asClientGoAdaptsIt returns what an informer is given for a handler of AddTypedEventHandler.
@@ -88,17 +95,17 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	receiver, place := updateFunc(nil), nameForHandler(ResourceEventHandlerFuncs{AddFunc: one})
 	assert.Contains(t, whatIsAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
-		"github.com/kinformer/cache.journal":                          &journal{},
+		"github.com/kinformer/cache/internal/testkit.Journal":                          &testkit.Journal{},
 		"github.com/kinformer/cache.updateFunc.method":                ResourceEventHandlerFuncs{AddFunc: receiver.method},
 		"github.com/kinformer/cache.updateFunc":                       ResourceEventHandlerFuncs{AddFunc: receiver.method, UpdateFunc: receiver.updateMethod, DeleteFunc: receiver.otherMethod},
 		place + "+github.com/kinformer/cache.updateFunc.updateMethod": ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
 		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":      ResourceEventHandlerFuncs{},
 		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler":  FilteringResourceEventHandler{},
-		"struct { *cache.journal }":                                   struct{ *journal }{},
+		"struct { *testkit.Journal }":                                   struct{ *testkit.Journal }{},
 	} {
 		assert.Equal(t, want, nameForHandler(handler))
 	}
-	assert.Equal(t, "github.com/kinformer/cache.journal", nameForHandler(Deliver(FilteringResourceEventHandler{Handler: &journal{}}, Delivery{})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
 	assert.Equal(t, "<nil>", nameForHandler(nil))
 	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
 	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))

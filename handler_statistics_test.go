@@ -12,13 +12,15 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestStatistics(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		var took time.Duration
 		release := make(chan struct{})
-		handler := &journal{on: func(line string) {
+		handler := &testkit.Journal{On: func(line string) {
 			if strings.HasPrefix(line, "add") {
 				<-release
 			}
@@ -60,7 +62,7 @@ func TestStatistics(t *testing.T) {
 func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
-		handle := e.add(&journal{on: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: Coalesce})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: Coalesce})
 		for _, name := range []string{"b", "c", "d", "e"} {
 			e.change(name, 2)
 		}
@@ -91,9 +93,9 @@ func TestHandlerStateNames(t *testing.T) {
 
 func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		var lines logged
-		logger := funcr.New(lines.write, funcr.Options{})
-		handler := &journal{on: func(line string) { time.Sleep(200 * time.Millisecond) }}
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
+		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
 		handle, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 2 {
@@ -102,7 +104,7 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			e.change("b", 900)
 			time.Sleep(time.Hour)
 			require.Equal(t, HandlerIdle, handle.(MeasuredRegistration).Statistics().State)
-			said := lines.take()
+			said := lines.Take()
 			require.Len(t, said, 1, "once until it has caught up")
 			assert.Contains(t, said[0], "sloth")
 		}
@@ -111,8 +113,8 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 
 func TestStuckHandlerIsLoggedOnce(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		var lines logged
-		logger := funcr.New(lines.write, funcr.Options{})
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
 		handler, release := stuck("b")
 		_, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "stone"}), HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
@@ -120,11 +122,11 @@ func TestStuckHandlerIsLoggedOnce(t *testing.T) {
 			e.change("b", 400)
 			time.Sleep(time.Minute)
 		}
-		said := lines.take()
+		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "stone")
 		close(release)
 		synctest.Wait()
-		assert.Empty(t, lines.take())
+		assert.Empty(t, lines.Take())
 	})
 }

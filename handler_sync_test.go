@@ -16,12 +16,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in client-go, and the log, its
 // statistics and WaitForSync say so, which handler it is, and why.
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
 		for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: Block, Max: 100}, {Overflow: Coalesce}, {Overflow: Disconnect}} {
 			t.Run(fmt.Sprint(how, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
@@ -35,10 +38,10 @@ func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 func loseOneCall(t *testing.T, delivery Delivery, how string, lose func()) {
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
-		var lines logged
-		logger := funcr.New(lines.write, funcr.Options{})
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
 		lost := 0
-		handler := &journal{on: func(line string) {
+		handler := &testkit.Journal{On: func(line string) {
 			if line == "initial a1" {
 				lost++
 				lose()
@@ -59,7 +62,7 @@ func loseOneCall(t *testing.T, delivery Delivery, how string, lose func()) {
 		assert.EqualError(e, statistics.SyncError, want)
 		assert.Equal(e, uint64(3), statistics.Delivered)
 		assert.False(e, registration.HasSynced())
-		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.take())
+		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
 		assert.Equal(e, 1, lost)
 		require.NoError(e, e.informer.RemoveEventHandler(registration))
 		assert.EqualError(e, registration.(MeasuredRegistration).Statistics().SyncError, want, "the first reason stays")
@@ -68,17 +71,17 @@ func loseOneCall(t *testing.T, delivery Delivery, how string, lose func()) {
 
 // TestOneLineForAHandlerThatFailsAllOfItsInitialList: however often, it has failed only once.
 func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
-		var lines logged
-		logger := funcr.New(lines.write, funcr.Options{})
-		handler := &journal{on: func(string) { panic("cannot take it") }}
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
+		handler := &testkit.Journal{On: func(string) { panic("cannot take it") }}
 		_, err := e.informer.AddEventHandlerWithOptions(handler, HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		time.Sleep(time.Minute)
-		assert.Len(e, handler.take(), 2)
-		assert.Len(e, lines.take(), 1)
+		assert.Len(e, handler.Take(), 2)
+		assert.Len(e, lines.Take(), 1)
 	})
 }
 
@@ -93,8 +96,8 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				release := make(chan struct{})
-				synced := e.add(&journal{}, Delivery{})
-				registration := e.add(&journal{on: func(string) { <-release }}, Delivery{Name: "slow"})
+				synced := e.add(&testkit.Journal{}, Delivery{})
+				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Name: "slow"})
 				assert.NoError(e, registration.Statistics().SyncError)
 				result := make(chan error, 1)
 				go func() { result <- WaitForSync(e.Context(), registration) }()
@@ -103,10 +106,10 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 				synctest.Wait()
 				err := <-result
 				assert.ErrorIs(e, err, errNeverSyncs)
-				assert.ErrorIs(e, err, errRemovedUnsynced)
-				assert.ErrorIs(e, registration.Statistics().SyncError, errRemovedUnsynced)
+				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
+				assert.ErrorIs(e, registration.Statistics().SyncError, fanout.ErrRemovedUnsynced)
 				close(release)
-				assert.ErrorIs(e, WaitForSync(e.Context(), registration), errRemovedUnsynced, "also of one that is gone already")
+				assert.ErrorIs(e, WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
 				end(e, synced)
 				<-synced.ShutdownChan()
 				assert.NoError(e, synced.Statistics().SyncError)
@@ -119,9 +122,9 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 // TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no longer.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		slow := e.addNow(&journal{on: func(string) { time.Sleep(10 * time.Second) }}, Delivery{Name: "slow"})
+		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, Delivery{Name: "slow"})
 		asleep := NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
-		never, err := asleep.AddEventHandler(Deliver(&journal{}, Delivery{Name: "never"}))
+		never, err := asleep.AddEventHandler(Deliver(&testkit.Journal{}, Delivery{Name: "never"}))
 		require.NoError(e, err)
 		foreign := foreignRegistration{}
 
@@ -141,7 +144,10 @@ func TestWaitForSyncOfRegistrations(t *testing.T) {
 
 type foreignRegistration struct{}
 
-func (foreignRegistration) HasSynced() bool               { return false }
+func (foreignRegistration) HasSynced() bool { return false }
+
 func (foreignRegistration) HasSyncedChecker() DoneChecker { return foreignRegistration{} }
-func (foreignRegistration) Name() string                  { return "foreign" }
-func (foreignRegistration) Done() <-chan struct{}         { return nil }
+
+func (foreignRegistration) Name() string { return "foreign" }
+
+func (foreignRegistration) Done() <-chan struct{} { return nil }

@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -36,33 +37,6 @@ type IndexFailure struct {
 	Err    error       // what the function returned, or an error that says it panicked
 }
 
-// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock held, in the
-// goroutine of the writer.
-func OnIndexFailure(hook func(IndexFailure)) StoreOption {
-	return func(s *keyedStore) { s.objects.onFailure = hook }
-}
-
-// WithIndexPanics makes a write panic when an index function fails for an object, as client-go does. The write is complete by
-// then, and no lock is held; the object is in the store and not in the index. A hook of OnIndexFailure is called before.
-func WithIndexPanics() StoreOption {
-	return func(s *keyedStore) { s.objects.panics = true }
-}
-
-// indexFailed is called by the table for the failures of one write.
-func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
-	switch {
-	case m.onFailure != nil:
-		for _, f := range failures {
-			m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
-		}
-	case !m.panics:
-		reportIndexFailures(failures)
-	}
-	if m.panics {
-		panic(indexFailureError(&failures[0]))
-	}
-}
-
 // reportIndexFailures reports those of each index together: apimachinery's handler takes a millisecond for each report.
 func reportIndexFailures(failures []table.IndexFailure) {
 	var first []*table.IndexFailure // of each index
@@ -78,7 +52,7 @@ func reportIndexFailures(failures []table.IndexFailure) {
 		if p := (*table.PanicError)(nil); errors.As(f.Err, &p) && p.Stack != nil {
 			details = append(details, "stack", string(p.Stack))
 		}
-		utilruntime.HandleErrorWithContext(context.Background(), discreet(indexFailureError(f)), "Index function failed", details...)
+		utilruntime.HandleErrorWithContext(context.Background(), event.Discreet(indexFailureError(f)), "Index function failed", details...)
 	}
 }
 
@@ -93,16 +67,6 @@ func (m *threadSafeMap) degradedIndexes() (reasons []string) {
 		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", lacking[name], name))
 	}
 	return reasons
-}
-
-// IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false
-// for stores of other packages.
-func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
-	own := storeOf(s)
-	if own == nil {
-		return nil, false
-	}
-	return own.objects.table.IndexFailures(), true
 }
 
 // singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not allocate, and nil for every other

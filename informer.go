@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
 )
 
 // NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while the Controller runs, and
@@ -63,14 +66,14 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	}
 	checkIndexers(options.Indexers, &bad)
 	failures := &processFailures{}
-	p := newPipeline(state, failures, func(changes []change) {
+	p := newPipeline(state, failures, func(changes []event.Change) {
 		for i := range changes {
-			changes[i].deliverIsolated(handler)
+			changes[i].DeliverIsolated(handler)
 		}
 	})
 	p.open(queueOptions{
 		logger:     ptr.Deref(options.Logger, klog.Background()),
-		resource:   resourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
+		resource:   reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
 		transform:  options.Transform,
 		identifier: options.Identifier,
 		metrics:    options.InformerMetricsProvider,
@@ -80,12 +83,12 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,
 		MinWatchTimeout:  options.MinWatchTimeout,
-	}, failures, func() error { return p.queue.popUnique(p.handle) })
+	}, failures, func() error { return p.queue.PopUnique(p.handle) })
 	c.sink, c.queue = p, p.queue
-	c.store, c.progress, c.identity = state, &p.applier.progress, options.Identifier
+	c.store, c.progress, c.identity = state, &p.applier.Progress, options.Identifier
 	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
-		c.report.refuse(c.unfit)
+		c.report.Refuse(c.unfit)
 	}
 	return state, c
 }

@@ -13,10 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and so it is asked for in
@@ -35,28 +38,28 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &fakeServer{noStream: tc.noStream}
-				server.list = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				server := &testkit.Server{NoStream: tc.noStream}
+				server.OnList = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 					if o.ResourceVersion == "" {
-						return podList("9"), nil
+						return testkit.PodList("9"), nil
 					}
-					return podList("5"), nil
+					return testkit.PodList("5"), nil
 				}
-				server.watch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 					switch {
 					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
-						return nil, errExpired
+						return nil, testkit.ErrExpired
 					case o.SendInitialEvents != nil && n < 5:
-						return nil, errForbidden
+						return nil, testkit.ErrForbidden
 					case o.SendInitialEvents != nil:
-						return sent(endMark("9")).open(), nil
+						return testkit.Sent(testkit.EndMark("9")).Open(), nil
 					}
 					return watch.NewFake(), nil
 				}
 				stop := running(t, informerOf(server))
 				time.Sleep(time.Minute)
 				stop()
-				assert.Equal(t, tc.want, server.asked())
+				assert.Equal(t, tc.want, server.Asked())
 			})
 		})
 	}
@@ -64,14 +67,14 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 
 // TestRoomForAShortPage: a page of one item that announces all items there can be costs next to nothing.
 func TestRoomForAShortPage(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	var before, after goruntime.MemStats
-	remaining, page := int64(math.MaxInt64), podList("5", podAt("a", "1"))
+	remaining, page := int64(math.MaxInt64), testkit.PodList("5", testkit.PodAt("a", "1"))
 	page.RemainingItemCount, page.Continue = &remaining, "next"
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			if o.Continue != "" {
-				return nil, errForbidden
+				return nil, testkit.ErrForbidden
 			}
 			return page, nil
 		}}
@@ -80,18 +83,18 @@ func TestRoomForAShortPage(t *testing.T) {
 		synctest.Wait()
 		stop()
 		goruntime.ReadMemStats(&after)
-		assert.Len(t, server.asked(), 2)
+		assert.Len(t, server.Asked(), 2)
 	})
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
 // TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the count stays.
 func TestStatusOfForeignObjects(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		other := podIn("other", "b", "2")
-		w := newScriptedWatch(2)
-		server := &fakeServer{noStream: true, watch: watches(w), list: listOf(podList("5", podIn("ns", "a", "1"), other, other))}
+		other := testkit.PodIn("other", "b", "2")
+		w := testkit.NewScriptedWatch(2)
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
 		informer := informerOf(server, WithExpectedNamespace("ns"))
 		stop := running(t, informer)
 		defer stop()
@@ -102,13 +105,13 @@ func TestStatusOfForeignObjects(t *testing.T) {
 			return s
 		}
 		assert.EqualValues(t, 2, status().Dropped)
-		w.events <- watch.Event{Type: watch.Added, Object: other}
+		w.Events <- watch.Event{Type: watch.Added, Object: other}
 		assert.EqualValues(t, 3, status().Dropped)
 		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, status().Degraded)
 		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 
-		server.list = listOf(podList("8", podIn("ns", "a", "1")))
-		w.events <- failedWith(errExpired)
+		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
+		w.Events <- testkit.FailedWith(testkit.ErrExpired)
 		time.Sleep(2 * time.Second) // the backoff
 		assert.EqualValues(t, 3, status().Dropped)
 		assert.Empty(t, status().Degraded)
@@ -119,12 +122,12 @@ func TestStatusOfForeignObjects(t *testing.T) {
 func TestStreamTransformsOnce(t *testing.T) {
 	calls := map[string]int{}
 	queue := NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), func(obj any) (any, error) {
-		calls[nameAt(obj)]++
+		calls[testkit.NameAt(obj)]++
 		return obj, nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{watch: watches(sent(added("a", "1"), added("b", "2"), endMark("3"), added("c", "4")))}
-		stop := inBackground(t, newReflector(reflectorOptions{listerWatcher: server, expectedType: &v1.Pod{}, sink: sinkOf(queue)}).run)
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.EndMark("3"), testkit.Added("c", "4")))}
+		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: sinkOf(queue)}).Run)
 		synctest.Wait()
 		stop()
 	})

@@ -16,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // lookingHandler compares what it is told of an object with what the store has at that moment.
@@ -26,13 +29,14 @@ type lookingHandler struct {
 }
 
 func (h *lookingHandler) OnAdd(obj any, _ bool) { h.isStored(obj) }
-func (h *lookingHandler) OnUpdate(_, obj any)   { h.isStored(obj) }
+
+func (h *lookingHandler) OnUpdate(_, obj any) { h.isStored(obj) }
 
 func (h *lookingHandler) isStored(obj any) {
 	h.calls++
 	stored, exists, _ := h.store.Get(obj)
-	if assert.True(h.t, exists, "%s is gone", nameAt(obj)) {
-		assert.Same(h.t, obj, stored, "%s is stored for %s", nameAt(stored), nameAt(obj))
+	if assert.True(h.t, exists, "%s is gone", testkit.NameAt(obj)) {
+		assert.Same(h.t, obj, stored, "%s is stored for %s", testkit.NameAt(stored), testkit.NameAt(obj))
 	}
 }
 
@@ -44,7 +48,7 @@ func (h *lookingHandler) OnDelete(obj any) {
 
 // randomServer lists some of a few pods, and then sends so many events of them that they reach the store in one batch.
 type randomServer struct {
-	*fakeServer
+	*testkit.Server
 	rng     *rand.Rand
 	version int
 	live    map[string]*corev1.Pod
@@ -52,13 +56,13 @@ type randomServer struct {
 
 func newRandomServer(seed uint64) *randomServer {
 	s := &randomServer{rng: rand.New(rand.NewPCG(seed, 0)), live: map[string]*corev1.Pod{}}
-	s.fakeServer = &fakeServer{noStream: true, list: s.listed, watch: s.watched}
+	s.Server = &testkit.Server{NoStream: true, OnList: s.listed, OnWatch: s.watched}
 	return s
 }
 
 func (s *randomServer) next(name string) *corev1.Pod {
 	s.version++
-	return podAt(name, fmt.Sprint(s.version))
+	return testkit.PodAt(name, fmt.Sprint(s.version))
 }
 
 func (s *randomServer) event() watch.Event {
@@ -66,7 +70,7 @@ func (s *randomServer) event() watch.Event {
 	obj, kind := s.next(name), watch.Modified
 	switch {
 	case s.rng.IntN(5) == 0:
-		return bookmark(obj.ResourceVersion)
+		return testkit.Bookmark(obj.ResourceVersion)
 	case s.live[name] == nil:
 		s.live[name], kind = obj, watch.Added
 	case s.rng.IntN(3) == 0:
@@ -82,7 +86,7 @@ func (s *randomServer) listed(int, context.Context, metav1.ListOptions) (runtime
 	for range s.rng.IntN(5) {
 		s.event()
 	}
-	list := podList(fmt.Sprint(s.version))
+	list := testkit.PodList(fmt.Sprint(s.version))
 	for _, pod := range s.live {
 		if pod != nil {
 			list.Items = append(list.Items, *pod)
@@ -98,9 +102,9 @@ func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (
 		events = append(events, s.event())
 	}
 	if n < 3 {
-		events = append(events, failedWith(errExpired))
+		events = append(events, testkit.FailedWith(testkit.ErrExpired))
 	}
-	return sent(events...).open(), nil
+	return testkit.Sent(events...).Open(), nil
 }
 
 // TestStoreOfNewInformerIsWhereTheHandlerIs: whatever waits in the queue, in a call for an object the store has just what
@@ -126,17 +130,17 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
 	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
 	q := p.queue
-	for _, pod := range []*corev1.Pod{podAt("a", "1"), podAt("b", "2"), podAt("c", "3"), podAt("b", "4"), podAt("c", "5")} {
-		assert.NoError(t, q.put(Updated, pod))
+	for _, pod := range []*corev1.Pod{testkit.PodAt("a", "1"), testkit.PodAt("b", "2"), testkit.PodAt("c", "3"), testkit.PodAt("b", "4"), testkit.PodAt("c", "5")} {
+		assert.NoError(t, q.Put(Updated, pod))
 	}
-	assert.NoError(t, q.bookmark("6"))
-	next := p.stage(1, false)
-	assert.NoError(t, next.put(podAt("d", "7")))
-	assert.NoError(t, next.publish("7"))
-	assert.NoError(t, q.put(Updated, podAt("d", "8")))
+	assert.NoError(t, q.Bookmark("6"))
+	next := p.Stage(1, false)
+	assert.NoError(t, next.Put(testkit.PodAt("d", "7")))
+	assert.NoError(t, next.Publish("7"))
+	assert.NoError(t, q.Put(Updated, testkit.PodAt("d", "8")))
 	var sizes []int
 	for range 5 {
-		assert.NoError(t, q.popUnique(func(batch []record, _ bool) error {
+		assert.NoError(t, q.PopUnique(func(batch []event.Record, _ bool) error {
 			sizes = append(sizes, len(batch))
 			return nil
 		}))

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // nameInformers returns identities with one informer name, and lets warnings that other tests caused be given again.
@@ -27,15 +29,15 @@ func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
 // Nothing in these tests sets a provider for the process: e2e/metrics is a program in which an import does.
 
 func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
-	named, lines := nameInformers(t), captureLog(t)
+	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
 		s := newStore(itemKey, nil, WithStoreMetrics(id, nil))
-		assert.Nil(t, s.objects.contents.onVersion)
+		assert.Nil(t, s.objects.contents.OnVersion)
 		q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
-		assert.Equal(t, queueMetrics{}, queueMetrics{q.queue.depth, q.queue.latency})
+		assert.Equal(t, queueMetrics{}, queueMetrics{q.queue.Depth, q.queue.Latency})
 	}
-	said := about("no metrics", lines.take())
+	said := about("no metrics", lines.Take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "no provider is set")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")
@@ -43,25 +45,25 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 }
 
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
-	id, provider, lines := nameInformers(t)("a"), &gauges{}, captureLog(t)
+	id, provider, lines := nameInformers(t)("a"), &gauges{}, testkit.CaptureLog(t)
 	_ = NewStore(itemKey)
 	_ = NewStore(itemKey, WithStoreMetrics(InformerNameAndResource{}, nil))
 	_ = NewStore(itemKey, WithStoreMetrics(id, provider))
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
 	_ = NewDeltaFIFOWithOptions(DeltaFIFOOptions{})
-	assert.Empty(t, about("metrics", lines.take()))
+	assert.Empty(t, about("metrics", lines.Take()))
 }
 
 // TestUnknownClientGoIsLoggedOnce: a later client-go may keep its metrics elsewhere.
 func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
-	id, lines := nameInformers(t)("a"), captureLog(t)
+	id, lines := nameInformers(t)("a"), testkit.CaptureLog(t)
 	moved := &struct{ metrics struct{ renamed GaugeMetric } }{}
 	for range 2 {
 		_, ok := clientGoMetric[GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
 		assert.False(t, ok)
 	}
-	said := about("no metrics", lines.take())
+	said := about("no metrics", lines.Take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "not known for this version")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")

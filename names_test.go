@@ -10,10 +10,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where that is known. Of several
@@ -35,7 +37,7 @@ func TestNamesOfInformers(t *testing.T) {
 		"without anything": {"<unspecified>", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := InformerFunc(tc.options...)(&fakeServer{}, tc.example, 0, nil).(*sharedIndexInformer)
+			informer := InformerFunc(tc.options...)(&testkit.Server{}, tc.example, 0, nil).(*sharedIndexInformer)
 			assert.Equal(t, "SharedIndexInformer "+tc.want, informer.HasSyncedChecker().Name())
 			registration, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 			require.NoError(t, err)

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestListMode: the informer's own choice goes before the gate and before what the client says of itself.
@@ -38,11 +40,11 @@ func TestListMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
 			synctest.Test(t, func(t *testing.T) {
-				server := &fakeServer{noStream: tc.noStream, list: listOf(podList("5")), watch: watches()}
+				server := &testkit.Server{NoStream: tc.noStream, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
 				stop := running(t, informerOf(server, WithListMode(tc.mode)))
 				synctest.Wait()
 				stop()
-				assert.Equal(t, tc.first, server.asked()[0])
+				assert.Equal(t, tc.first, server.Asked()[0])
 			})
 		})
 	}
@@ -63,18 +65,18 @@ func TestListPreference(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			cut := sent(added("a", "1"), closed)
-			server := &fakeServer{list: listOf(podList("5")), watch: watches(cut, cut, cut, errForbidden)}
-			next := server.watch
-			server.watch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			cut := testkit.Sent(testkit.Added("a", "1"), testkit.Closed)
+			server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(cut, cut, cut, testkit.ErrForbidden)}
+			next := server.OnWatch
+			server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				if o.SendInitialEvents == nil && n == 5 {
 					time.Sleep(11 * time.Minute)
-					return nil, errForbidden
+					return nil, testkit.ErrForbidden
 				}
 				return next(n, ctx, o)
 			}
 			informer := informerOf(server, WithListMode(mode))
-			reports(t)
+			testkit.Reports(t)
 			stop := running(t, informer)
 			time.Sleep(5 * time.Second)
 			status, err := StatusOf(informer)
@@ -84,7 +86,7 @@ func TestListPreference(t *testing.T) {
 			}
 			time.Sleep(12 * time.Minute)
 			stop()
-			firstCalls(t, want, server.asked())
+			testkit.FirstCalls(t, want, server.Asked())
 		})
 	}
 }
@@ -93,7 +95,7 @@ func TestListPreference(t *testing.T) {
 func TestStreamSilenceOption(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 3 * time.Second: 3 * time.Second, 25 * time.Second: 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			informer := informerOf(&fakeServer{list: listOf(podList("5")), watch: watches()}, WithStreamSilence(limit))
+			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, WithStreamSilence(limit))
 			defer running(t, informer)()
 			began := time.Now()
 			require.NoError(t, WaitForSync(t.Context(), informer))
@@ -109,28 +111,28 @@ func TestIdleTimeout(t *testing.T) {
 		idle   time.Duration
 		want   []string
 	}{
-		"after a bookmark": {[]watch.Event{bookmark("8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}},
-		"no bookmark":      {[]watch.Event{added("a", "8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5"}},
-		"off":              {[]watch.Event{bookmark("8")}, 0, []string{"list rv=0 limit=500", "watch rv=5"}},
+		"after a bookmark": {[]watch.Event{testkit.Bookmark("8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}},
+		"no bookmark":      {[]watch.Event{testkit.Added("a", "8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5"}},
+		"off":              {[]watch.Event{testkit.Bookmark("8")}, 0, []string{"list rv=0 limit=500", "watch rv=5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newScriptedWatch(0)
-				server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
+				w := testkit.NewScriptedWatch(0)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
 				informer := informerOf(server, WithIdleTimeout(tc.idle))
 				stop := running(t, informer)
 				for _, e := range tc.events {
 					time.Sleep(time.Hour)
-					w.events <- e
+					w.Events <- e
 				}
 				time.Sleep(tc.idle * 3 / 2)
 				synctest.Wait()
-				assert.Equal(t, tc.want, server.asked())
+				assert.Equal(t, tc.want, server.Asked())
 				status, err := StatusOf(informer)
 				require.NoError(t, err)
 				assert.Equal(t, len(tc.want) == 3, len(status.Degraded) == 1, "%v", status)
 				stop()
-				assert.Len(t, w.stopped, 1)
+				assert.Len(t, w.Stopped, 1)
 			})
 		})
 	}
@@ -139,38 +141,15 @@ func TestIdleTimeout(t *testing.T) {
 // TestIdleTimeoutWhileEventsCome: as long as something comes within the limit the watch stays.
 func TestIdleTimeoutWhileEventsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(0)
-		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
+		w := testkit.NewScriptedWatch(0)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
 		stop := running(t, informerOf(server, WithIdleTimeout(4*time.Minute)))
 		for range 20 {
-			w.events <- bookmark("8")
+			w.Events <- testkit.Bookmark("8")
 			time.Sleep(3*time.Minute + 59*time.Second)
 		}
 		stop()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.asked())
-	})
-}
-
-// TestIdleTimeoutNotForPauses: time in which the reflector waits for its store is no silence of the server.
-func TestIdleTimeoutNotForPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(0)
-		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches(w)}
-		store := &storeLog{fail: func(entry string) error {
-			if entry == "add b@9" {
-				time.Sleep(time.Hour)
-			}
-			return nil
-		}}
-		r := newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store), idleTimeout: 4 * time.Minute})
-		stop := inBackground(t, r.run)
-		w.events <- bookmark("8")
-		w.events <- added("b", "9") // takes an hour
-		time.Sleep(time.Hour + time.Minute)
-		w.events <- added("c", "10")
-		time.Sleep(3 * time.Minute)
-		stop()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.asked())
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.Asked())
 	})
 }
 
@@ -186,23 +165,23 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		for _, watchFails := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
-				reports(t)
+				testkit.Reports(t)
 				synctest.Test(t, func(t *testing.T) {
-					server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()}
+					server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
 					if busy := apierrors.NewTooManyRequests("later", tc.seconds); watchFails {
-						server.watch = watches(busy)
+						server.OnWatch = testkit.Watches(busy)
 					} else {
-						server.list = listsThen(podList("5"), busy)
+						server.OnList = listsThen(testkit.PodList("5"), busy)
 					}
 					defer running(t, informerOf(server))()
 					synctest.Wait()
-					before := len(server.asked())
+					before := len(server.Asked())
 					time.Sleep(tc.want - time.Nanosecond)
 					synctest.Wait()
-					assert.Len(t, server.asked(), before)
+					assert.Len(t, server.Asked(), before)
 					time.Sleep(time.Nanosecond)
 					synctest.Wait()
-					assert.Greater(t, len(server.asked()), before)
+					assert.Greater(t, len(server.Asked()), before)
 				})
 			})
 		}
@@ -211,16 +190,16 @@ func TestRetryAfter(t *testing.T) {
 
 // TestBackoffAndPageSize reach the reflector.
 func TestBackoffAndPageSize(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listsThen(podList("5"), errForbidden, errForbidden), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		backoff := wait.Backoff{Duration: time.Minute, Factor: 3, Steps: 10}
 		informer := informerOf(server, WithPageSize(7), WithBackoff(backoff))
 		defer running(t, informer)()
 		began := time.Now()
 		require.NoError(t, WaitForSync(t.Context(), informer))
 		assert.Equal(t, 4*time.Minute, time.Since(began))
-		assert.Equal(t, "list rv=0 limit=7", server.asked()[0])
+		assert.Equal(t, "list rv=0 limit=7", server.Asked()[0])
 	})
 }
 
@@ -229,7 +208,7 @@ func TestStartJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 20 {
-			informer := informerOf(&fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()}, WithStartJitter(time.Hour))
+			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, WithStartJitter(time.Hour))
 			stop, began := running(t, informer), time.Now()
 			require.NoError(t, WaitForSync(t.Context(), informer))
 			stop()
@@ -238,11 +217,11 @@ func TestStartJitter(t *testing.T) {
 		}
 		assert.Greater(t, len(seen), 10)
 
-		server := &fakeServer{}
+		server := &testkit.Server{}
 		stop, began := running(t, informerOf(server, WithStartJitter(1000*time.Hour))), time.Now()
 		stop()
 		assert.Zero(t, time.Since(began))
-		assert.Empty(t, server.asked())
+		assert.Empty(t, server.Asked())
 	})
 }
 
@@ -254,15 +233,15 @@ func TestListSlots(t *testing.T) {
 			slots := NewListSlots(2)
 			var all []interface{ HasSyncedChecker() DoneChecker }
 			for range 6 {
-				server := &fakeServer{noStream: noStream}
-				server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+				server := &testkit.Server{NoStream: noStream}
+				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 					time.Sleep(time.Second)
-					return podList("5"), nil
+					return testkit.PodList("5"), nil
 				}
-				server.watch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					w := newScriptedWatch(1)
+				server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					w := testkit.NewScriptedWatch(1)
 					if o.SendInitialEvents != nil {
-						time.AfterFunc(time.Second, func() { w.events <- endMark("5") })
+						time.AfterFunc(time.Second, func() { w.Events <- testkit.EndMark("5") })
 					}
 					return w, nil
 				}
@@ -272,7 +251,7 @@ func TestListSlots(t *testing.T) {
 			}
 			began := time.Now()
 			synctest.Wait()
-			late := informerOf(&fakeServer{}, WithListSlots(slots))
+			late := informerOf(&testkit.Server{}, WithListSlots(slots))
 			running(t, late)()
 			assert.Zero(t, time.Since(began), "stopped while it waits for its turn")
 

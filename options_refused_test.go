@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestOptionsAreRefused: what cannot be had is an error that names the option, and never a panic of the constructor.
@@ -72,7 +74,7 @@ func TestOptionsAreRefused(t *testing.T) {
 // doesNotRun checks that informer, which is not running, cannot: Run says why and returns, as do all that tell of it.
 func doesNotRun(t *testing.T, informer Controller, why error) {
 	t.Helper()
-	said := reports(t)
+	said := testkit.Reports(t)
 	informer.RunWithContext(t.Context())
 	lines := said()
 	if assert.Len(t, lines, 1) {
@@ -96,7 +98,7 @@ func doesNotRun(t *testing.T, informer Controller, why error) {
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newExactSource()
-		source.put(pod("a", "1"))
+		source.put(testkit.Pod("a", "1"))
 		informer := InformerFunc(WithPageSize(-1))(source, &v1.Pod{}, 0, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -118,7 +120,8 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 // doneChannel is a channel as a DoneChecker.
 type doneChannel <-chan struct{}
 
-func (doneChannel) Name() string            { return "channel" }
+func (doneChannel) Name() string { return "channel" }
+
 func (c doneChannel) Done() <-chan struct{} { return c }
 
 // TestNilListerWatcher: who only fills the indexer needs none. Run refuses it, of every kind of informer.
@@ -126,7 +129,7 @@ func TestNilListerWatcher(t *testing.T) {
 	for name, lw := range map[string]ListerWatcher{"nil": nil, "typed nil": (*ListWatch)(nil)} {
 		t.Run(name, func(t *testing.T) {
 			informer := NewSharedIndexInformer(lw, &v1.Pod{}, 0, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
-			require.NoError(t, informer.GetIndexer().Add(podAt("a", "1")))
+			require.NoError(t, informer.GetIndexer().Add(testkit.PodAt("a", "1")))
 			found, err := informer.GetIndexer().ByIndex(NamespaceIndex, "ns")
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
@@ -170,13 +173,13 @@ func TestNilFunctionsOfStores(t *testing.T) {
 		},
 		"undelta": NewUndeltaStore(func([]any) {}, nil).Add,
 	} {
-		assert.ErrorIs(t, write(podAt("a", "1")), errNoKeyFunc, name)
+		assert.ErrorIs(t, write(testkit.PodAt("a", "1")), errNoKeyFunc, name)
 	}
 	assert.Empty(t, s.List())
 
-	said := reports(t)
+	said := testkit.Reports(t)
 	indexed := NewIndexer(MetaNamespaceKeyFunc, Indexers{"bad": nil})
-	require.NoError(t, indexed.Add(podAt("a", "1")))
+	require.NoError(t, indexed.Add(testkit.PodAt("a", "1")))
 	assert.Len(t, indexed.List(), 1)
 	if lines := said(); assert.Len(t, lines, 1) {
 		assert.Contains(t, lines[0], `on index "bad": index function is nil`)

@@ -18,9 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
-// outages are times, from the first request on, in which a fakeServer has an answer of its own.
+// outages are times, from the first request on, in which a Server has an answer of its own.
 type outages []struct {
 	from, to time.Duration
 	list     error
@@ -29,7 +32,7 @@ type outages []struct {
 
 // serve makes the server answer so, and with a list at 5 and silent watches at all other times. What is watched when an outage
 // begins is closed.
-func (o outages) serve(server *fakeServer) *fakeServer {
+func (o outages) serve(server *testkit.Server) *testkit.Server {
 	began := time.Now()
 	now := func() (w any, list error) {
 		for _, outage := range o {
@@ -39,23 +42,23 @@ func (o outages) serve(server *fakeServer) *fakeServer {
 		}
 		return nil, nil
 	}
-	server.list = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 		if _, err := now(); err != nil {
 			return nil, err
 		}
-		return podList("5", podAt("a", "3")), nil
+		return testkit.PodList("5", testkit.PodAt("a", "3")), nil
 	}
-	server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 		switch w, _ := now(); w := w.(type) {
 		case error:
 			return nil, w
 		case watch.Interface:
 			return w, nil
 		}
-		open := newScriptedWatch(0)
+		open := testkit.NewScriptedWatch(0)
 		for _, outage := range o {
 			if wait := outage.from - time.Since(began); wait >= 0 {
-				time.AfterFunc(wait, func() { close(open.events) })
+				time.AfterFunc(wait, func() { close(open.Events) })
 				break
 			}
 		}
@@ -65,8 +68,8 @@ func (o outages) serve(server *fakeServer) *fakeServer {
 }
 
 // withLines gives an informer turns that no other test takes.
-func withLines(lines *outageLines) Option {
-	return func(c *informerConfig) { c.reflector.outages = lines }
+func withLines(lines *reflector.OutageLines) Option {
+	return func(c *informerConfig) { c.reflector.Outages = lines }
 }
 
 func statusOf(t *testing.T, informer Controller) Status {
@@ -80,18 +83,18 @@ func statusOf(t *testing.T, informer Controller) Status {
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
-			{from: 10 * time.Second, to: 22 * time.Second, list: errRefused, watch: errRefused},
-			{from: time.Minute, to: time.Minute + 3*time.Second, list: errRefused, watch: errRefused},
+			{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
+			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
-		ctx, lines := loud(t)
-		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}), WithObjectDescription("test pods"))
+		ctx, lines := testkit.Loud(t)
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}), WithObjectDescription("test pods"))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
 		go func() { defer close(ended); informer.RunWithContext(ctx) }()
 
 		time.Sleep(14*time.Second + 500*time.Millisecond)
-		assert.Empty(t, lines.take(), "not yet worth a line")
+		assert.Empty(t, lines.Take(), "not yet worth a line")
 		s := statusOf(t, informer)
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 4500*time.Millisecond, s.LastOutage)
@@ -99,13 +102,13 @@ func TestOutage(t *testing.T) {
 		assert.Contains(t, s.Degraded, "the server is out of reach for 4.5s")
 
 		time.Sleep(4 * time.Second)
-		said := lines.take()
+		said := lines.Take()
 		require.Len(t, said, 1, "once")
 		for _, part := range []string{"Warning: the server is out of reach", `"outage"="5s"`, "connection refused", `"type"="test pods"`, `"linesOfOthers"=0`} {
 			assert.Contains(t, said[0], part)
 		}
 		time.Sleep(20 * time.Second)
-		said = lines.take()
+		said = lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "The server is in reach again")
 		assert.Contains(t, said[0], `"outage"="12s"`)
@@ -120,7 +123,7 @@ func TestOutage(t *testing.T) {
 		assert.Equal(t, began.Add(time.Minute), s.LastOutageAt)
 		assert.Equal(t, 3*time.Second, s.LastOutage)
 		assert.EqualValues(t, 2, s.Reconnects)
-		assert.Empty(t, lines.take(), "too short for a line")
+		assert.Empty(t, lines.Take(), "too short for a line")
 		cancel()
 		<-ended
 	})
@@ -128,16 +131,16 @@ func TestOutage(t *testing.T) {
 
 // TestOutageFromTheStart counts, too, and an informer that stops meanwhile says nothing more.
 func TestOutageFromTheStart(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		down := outages{{to: time.Hour, list: errRefused, watch: errRefused}}
-		ctx, lines := loud(t)
+		down := outages{{to: time.Hour, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
+		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
-		assert.Zero(t, lines.count("in reach again"))
+		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
+		assert.Zero(t, lines.Count("in reach again"))
 		time.Sleep(time.Hour)
 		s := statusOf(t, informer)
 		assert.Equal(t, time.Minute, s.LastOutage, "up to the end of the informer")
@@ -148,17 +151,17 @@ func TestOutageFromTheStart(t *testing.T) {
 
 // TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no server that is back.
 func TestOutageOfEmptyWatches(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
-		ctx, lines := loud(t)
-		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		ctx, lines := testkit.Loud(t)
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
-		assert.Equal(t, 1, lines.count("in reach again"))
+		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.Count("in reach again"))
 		s := statusOf(t, informer)
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 20*time.Second, s.LastOutage)
@@ -169,9 +172,9 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 // TestOutageOfTimeouts: a server that does not answer at all shows, although client-go calls each of its timeouts a watch.
 func TestOutageOfTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, began := newScriptedWatch(0), time.Now()
-		server := &fakeServer{noStream: true, list: listOf(podList("5"))}
-		server.watch = func(n int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		w, began := testkit.NewScriptedWatch(0), time.Now()
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		server.OnWatch = func(n int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			switch {
 			case n == 1:
 				return w, nil
@@ -179,23 +182,23 @@ func TestOutageOfTimeouts(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				return watch.NewEmptyWatch(), nil
 			default:
-				return newScriptedWatch(0), nil
+				return testkit.NewScriptedWatch(0), nil
 			}
 		}
-		ctx, lines := loud(t)
+		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := informerOf(server, withLines(&outageLines{}))
-		time.AfterFunc(10*time.Second, func() { close(w.events) })
+		informer := informerOf(server, withLines(&reflector.OutageLines{}))
+		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
 			s, err := StatusOf(informer)
 			assert.NoError(t, err)
-			assert.ErrorIs(t, s.LastError, errNoConnection)
+			assert.ErrorIs(t, s.LastError, reflector.ErrNoConnection)
 			assert.NotZero(t, s.Attempts)
 		})
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
-		assert.Equal(t, 1, lines.count("in reach again"))
+		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.Count("in reach again"))
 		s := statusOf(t, informer)
 		assert.Equal(t, began.Add(40*time.Second), s.LastOutageAt)
 		assert.Equal(t, 90*time.Second, s.LastOutage)
@@ -206,37 +209,37 @@ func TestOutageOfTimeouts(t *testing.T) {
 
 // TestOutageEndsWithAList: proxies may hold back the beginning of the watch that follows.
 func TestOutageEndsWithAList(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listsThen(podList("5"), slices.Repeat([]error{errRefused}, 10)...)}
-		server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
+		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		ctx, lines := loud(t)
+		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(server, withLines(&outageLines{}))
+		informer := informerOf(server, withLines(&reflector.OutageLines{}))
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.count("in reach again"))
+		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
 	})
 }
 
 // TestOutageEndsWithAnAnswer, even one that the informer does not like.
 func TestOutageEndsWithAnAnswer(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
-			{from: 10 * time.Second, to: 20 * time.Second, list: errRefused, watch: errRefused},
-			{from: 20 * time.Second, to: 40 * time.Second, list: errForbidden, watch: errForbidden},
+			{from: 10 * time.Second, to: 20 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
+			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
-		ctx, lines := loud(t)
-		informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(&outageLines{}))
+		ctx, lines := testkit.Loud(t)
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.count(`in reach again" "reflector"`))
+		assert.Equal(t, 1, lines.Count(`in reach again" "reflector"`))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
 	})
 }
@@ -245,26 +248,26 @@ func TestOutageEndsWithAnAnswer(t *testing.T) {
 func TestOutageOfManyInformers(t *testing.T) {
 	const informers = 50
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := loud(t)
+		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithCancel(ctx)
-		turns, ended := &outageLines{}, make(chan struct{}, informers)
+		turns, ended := &reflector.OutageLines{}, make(chan struct{}, informers)
 		for range informers {
-			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: errRefused, watch: errRefused}}
-			informer := informerOf(down.serve(&fakeServer{noStream: true}), withLines(turns))
+			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
+			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(turns))
 			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 		}
 		time.Sleep(15*time.Second + time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, 1, lines.count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		said := lines.take()
+		said := lines.Take()
 		require.Len(t, said, 2)
 		assert.Contains(t, said[0], `"linesOfOthers"=0`)
 		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		said = lines.take()
+		said = lines.Take()
 		require.Len(t, said, 2)
 		assert.Contains(t, said[0], "in reach again")
 		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))

@@ -8,6 +8,11 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // pipeline is the way of a change through an informer: from the reflector, whose sink it is, through the queue into the store
@@ -18,13 +23,13 @@ import (
 //
 // An idle queue hands a batch straight on to handle, in the reflector's goroutine; otherwise the controller's takes it.
 type pipeline struct {
-	contents *contents // of the store
-	applier  *applier
+	contents *store.Contents // of the store
+	applier  *store.Applier
 	failures *processFailures
-	deliver  func([]change)                                   // tells the handlers; the changes are the pipeline's again afterwards
+	deliver  func([]event.Change)                             // tells the handlers; the changes are the pipeline's again afterwards
 	handlers func(inFlight func() int) (int, <-chan struct{}) // the room that handlers have; nil: always enough
 	reuse    ReuseMode
-	queue    *recordQueue // nil until it is opened
+	queue    *queue.Queue // nil until it is opened
 	pending  func() int   // queue.pending
 
 	// delivery is held while a batch goes into the store and on to the handlers, so that a handler that joins sees each
@@ -32,29 +37,31 @@ type pipeline struct {
 	delivery sync.Mutex
 }
 
-func newPipeline(s *keyedStore, failures *processFailures, deliver func([]change)) *pipeline {
+func newPipeline(s *keyedStore, failures *processFailures, deliver func([]event.Change)) *pipeline {
 	c := &s.objects.contents
-	return &pipeline{contents: c, applier: newApplier(c), failures: failures, deliver: deliver}
+	return &pipeline{contents: c, applier: store.NewApplier(c), failures: failures, deliver: deliver}
 }
 
-// put takes changes of a watch.
-func (p *pipeline) put(changes []record) (refused []refusedRecord) { return p.queue.putBatch(changes) }
+// Put takes changes of a watch.
+func (p *pipeline) Put(changes []event.Record) (refused []event.Refused) {
+	return p.queue.PutBatch(changes)
+}
 
-// stage returns the next state of the store. It gets into the store by way of the queue.
-func (p *pipeline) stage(size int, streamed bool) stage {
-	stored := p.contents.table.Len()
+// Stage returns the next state of the store. It gets into the store by way of the queue.
+func (p *pipeline) Stage(size int, streamed bool) reflector.Stage {
+	stored := p.contents.Table.Len()
 	if streamed {
 		size = stored
 	}
-	return newStateStage(&p.queue.reader, p.contents, size, stored > 0 && p.reuse.wanted(), p.queue.putState)
+	return store.NewStage(&p.queue.Reader, p.contents, size, stored > 0 && p.reuse.wanted(), p.queue.PutState)
 }
 
-// resync brings up again all that is in the store.
-func (p *pipeline) resync() error { return p.queue.syncAll() }
+// Resync brings up again all that is in the store.
+func (p *pipeline) Resync() error { return p.queue.SyncAll() }
 
-// room is what both the queue and the handlers have room for.
-func (p *pipeline) room() (changes int, freed <-chan struct{}) {
-	changes, freed = p.queue.room()
+// Room is what both the queue and the handlers have room for.
+func (p *pipeline) Room() (changes int, freed <-chan struct{}) {
+	changes, freed = p.queue.Room()
 	if freed != nil || p.handlers == nil {
 		return changes, freed
 	}
@@ -63,7 +70,7 @@ func (p *pipeline) room() (changes int, freed <-chan struct{}) {
 }
 
 // handle brings a batch into the store and then to the handlers.
-func (p *pipeline) handle(batch []record, isInInitialList bool) error {
+func (p *pipeline) handle(batch []event.Record, isInInitialList bool) error {
 	p.delivery.Lock()
 	defer p.delivery.Unlock()
 	p.handleLocked(batch, isInInitialList, true)
@@ -73,8 +80,8 @@ func (p *pipeline) handle(batch []record, isInInitialList bool) error {
 // handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch needs to wake nobody up. It
 // refuses where it would have to wait: for a handler that joins, for another writer of the store, or for slow index
 // functions. A panic is reported like one of the controller's goroutine.
-func (p *pipeline) handleNow(batch []record, isInInitialList bool) (done bool) {
-	if !p.contents.pace.allowsReader(len(batch)) || !p.delivery.TryLock() {
+func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done bool) {
+	if !p.contents.Pace.AllowsReader(len(batch)) || !p.delivery.TryLock() {
 		return false
 	}
 	defer utilruntime.HandleCrash()
@@ -85,13 +92,13 @@ func (p *pipeline) handleNow(batch []record, isInInitialList bool) (done bool) {
 }
 
 // handleLocked returns false, and has done nothing, if it may not wait for other writers and would have to.
-func (p *pipeline) handleLocked(batch []record, isInInitialList, mayWait bool) (done bool) {
+func (p *pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
 	defer p.failures.panickingBatch(batch)
-	defer p.applier.done()
-	var changes []change
+	defer p.applier.Done()
+	var changes []event.Change
 	if mayWait {
-		changes = p.applier.apply(batch, isInInitialList)
-	} else if changes, done = p.applier.tryApply(batch, isInInitialList); !done {
+		changes = p.applier.Apply(batch, isInInitialList)
+	} else if changes, done = p.applier.TryApply(batch, isInInitialList); !done {
 		return false
 	}
 	p.deliver(changes)
@@ -110,22 +117,36 @@ type queueOptions struct {
 
 // open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a whole state as one.
 func (p *pipeline) open(o queueOptions) {
-	q := &recordQueue{bookmarks: true, unlocked: true}
+	q := &queue.Queue{Bookmarks: true, Unlocked: true}
 	kind := "RealFIFO"
 	if o.coalesced {
 		kind = "CoalescedFIFO"
-		order := newByKey()
-		order.merge = true
-		q.waiting = order
+		order := queue.NewByKey()
+		order.Merge = true
+		q.Waiting = order
 	} else {
-		q.waiting = &arrivals{}
+		q.Waiting = &queue.Arrivals{}
 	}
-	q.init(firstOf(o.identifier.Name(), kind+" "+o.resource))
-	q.reader.logger = queueLogger(&o.logger, q.Name())
-	q.reader.keys.init(MetaNamespaceKeyFunc, true)
-	q.reader.keys.opens, q.reader.keys.known = opensDeltas, p.contents.table
-	q.reader.transform.function, q.reader.transform.keepCached = o.transform, o.keepCached
+	q.Init(firstOf(o.identifier.Name(), kind+" "+o.resource))
+	q.Reader.Logger = queueLogger(&o.logger, q.Name())
+	q.Reader.Keys.Init(MetaNamespaceKeyFunc, true)
+	q.Reader.Keys.Opens, q.Reader.Keys.Known = event.OpensDeltas, p.contents.Table
+	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.transform, o.keepCached
 	setMetrics(q, o.identifier, o.metrics)
 	q.SetLimit(o.limit)
-	p.queue, p.pending = q, q.pending
+	p.queue, p.pending = q, q.Pending
+}
+
+// watchForMutations shows the detector what has come into the store.
+func (s *sharedIndexInformer) watchForMutations(changes []event.Change) {
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.New != nil:
+			s.mutationDetector.AddObject(c.New)
+		case c.Many != nil && (c.Kind == event.ChangeAdd || c.Many.Formers != nil):
+			for j := range c.Many.Len() {
+				s.mutationDetector.AddObject(c.Many.At(j))
+			}
+		}
+	}
 }

@@ -13,42 +13,49 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // openPipeline returns a pipeline over the store that tells nobody, and whose queue hands nothing on by itself.
 func openPipeline(s *keyedStore, options queueOptions) *pipeline {
-	p := newPipeline(s, &processFailures{}, func([]change) {})
+	p := newPipeline(s, &processFailures{}, func([]event.Change) {})
 	options.logger = klog.Background()
 	p.open(options)
 	return p
 }
 
 // coalescedQueue is the queue of an informer WithCoalescedQueue.
-func coalescedQueue() *recordQueue {
+func coalescedQueue() *queue.Queue {
 	return openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{queueConfig: queueConfig{coalesced: true}}).queue
 }
 
 // pipelineQueue has the methods of a Queue for a pipeline, as far as they put something.
 type pipelineQueue struct {
-	*recordQueue
+	*queue.Queue
 	pipeline *pipeline
 }
 
 func queueOf(p *pipeline) pipelineQueue { return pipelineQueue{p.queue, p} }
 
-func (q pipelineQueue) core() *recordQueue   { return q.recordQueue }
-func (q pipelineQueue) Add(obj any) error    { return q.put(Added, obj) }
-func (q pipelineQueue) Update(obj any) error { return q.put(Updated, obj) }
-func (q pipelineQueue) Delete(obj any) error { return q.put(Deleted, obj) }
+func (q pipelineQueue) core() *queue.Queue { return q.Queue }
+
+func (q pipelineQueue) Add(obj any) error { return q.Put(Added, obj) }
+
+func (q pipelineQueue) Update(obj any) error { return q.Put(Updated, obj) }
+
+func (q pipelineQueue) Delete(obj any) error { return q.Put(Deleted, obj) }
 
 func (q pipelineQueue) Replace(list []any, version string) error {
-	next := q.pipeline.stage(len(list), false)
+	next := q.pipeline.Stage(len(list), false)
 	for _, obj := range list {
-		if err := next.put(obj); err != nil {
+		if err := next.Put(obj); err != nil {
 			return err
 		}
 	}
-	return next.publish(version)
+	return next.Publish(version)
 }
 
 // TestReflectorServesOthersWhileItIsHeldBack: neither a handler with Block nor a full queue keeps the reflector from its
@@ -63,13 +70,13 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				stream := newScriptedWatch(0)
-				server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "5"))), watch: watches(stream)}
+				stream := testkit.NewScriptedWatch(0)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "5"))), OnWatch: testkit.Watches(stream)}
 				informer := InformerFunc(hold.options...)(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
 				release, resyncs := make(chan struct{}), 0
 				_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{
 					UpdateFunc: func(_, obj any) {
-						if nameAt(obj) == "a@6" {
+						if testkit.NameAt(obj) == "a@6" {
 							<-release
 						}
 					},
@@ -90,10 +97,10 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 					informer.RunWithContext(ctx)
 				}()
 				synctest.Wait()
-				stream.events <- modified("a", "6")
+				stream.Events <- testkit.Modified("a", "6")
 				synctest.Wait()
 				select {
-				case stream.events <- modified("a", "7"):
+				case stream.Events <- testkit.Modified("a", "7"):
 					t.Error("the watch is read although the handler has no room")
 				case <-time.After(time.Second):
 				}
@@ -115,8 +122,8 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 // TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the informer, and others need not
 // wait for it.
 func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
-	informer := newSharedIndexInformer(&fakeServer{}, &corev1.Pod{}, informerConfig{})
-	require.NoError(t, informer.store.Add(podAt("a", "1")))
+	informer := newSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, informerConfig{})
+	require.NoError(t, informer.store.Add(testkit.PodAt("a", "1")))
 	asked := 0
 	require.NoError(t, informer.AddIndexers(Indexers{"asks": func(any) ([]string, error) {
 		asked++

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // ProcessErrorHandler hears of an item or a batch that could not be processed and is not tried again. It is called in the
@@ -29,10 +31,10 @@ type processFailures struct {
 func (f *processFailures) report(ctx context.Context, err error) {
 	f.mu.Lock()
 	f.mu.count++
-	f.mu.last = kept(discreet(err))
+	f.mu.last = event.Kept(event.Discreet(err))
 	f.mu.Unlock()
 	if f.hook == nil {
-		utilruntime.HandleErrorWithContext(ctx, discreet(err), "Failed to process changes popped from the queue")
+		utilruntime.HandleErrorWithContext(ctx, event.Discreet(err), "Failed to process changes popped from the queue")
 		return
 	}
 	f.hook(ctx, err)
@@ -41,47 +43,21 @@ func (f *processFailures) report(ctx context.Context, err error) {
 // panicking is deferred around a process function. It reports a panic, with what was processed, and lets it go on.
 func (f *processFailures) panicking(processed any) {
 	if p := recover(); p != nil {
-		f.reportPanic(nameOf(processed), p)
+		f.reportPanic(event.Name(processed), p)
 		panic(p)
 	}
 }
 
 // panickingBatch is panicking for a batch in the typed form.
-func (f *processFailures) panickingBatch(batch []record) {
+func (f *processFailures) panickingBatch(batch []event.Record) {
 	if p := recover(); p != nil {
-		f.reportPanic(nameOf(batch), p)
+		f.reportPanic(event.Name(batch), p)
 		panic(p)
 	}
 }
 
 func (f *processFailures) reportPanic(processed string, p any) {
 	f.report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
-}
-
-// nameOf says in a log what was processed: keys, never contents.
-func nameOf(processed any) string {
-	switch of := processed.(type) {
-	case []record:
-		return nameOfBatch(len(of), func() string { return of[0].key })
-	case []Delta:
-		return nameOfBatch(len(of), func() string { return nameOf(Deltas(of[:1])) })
-	case Deltas:
-		if len(of) > 0 {
-			processed = of.Newest().Object
-		}
-	}
-	key, err := DeletionHandlingMetaNamespaceKeyFunc(processed)
-	if err != nil {
-		return fmt.Sprintf("an item of type %T", processed)
-	}
-	return fmt.Sprintf("%q", key)
-}
-
-func nameOfBatch(n int, first func() string) string {
-	if n == 0 {
-		return "an empty batch"
-	}
-	return fmt.Sprintf("a batch of %d that begins with %s", n, first())
 }
 
 func (f *processFailures) addTo(stats *QueueStats) {

@@ -13,11 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted, whatever takes from the queue.
 func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
-	texts, panics := reports(t), quietPanics(t)
+	texts, panics := testkit.Reports(t), testkit.QuietPanics(t)
 	for name, queue := range map[string]Queue{
 		"RealFIFO":  NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
 		"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{}),
@@ -26,11 +29,11 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 	} {
 		before, panicsBefore := len(texts()), panics()
 		synctest.Test(t, func(t *testing.T) {
-			server := &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(sent(added("a", "2")))}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "2")))}
 			seen := []string{}
 			c := New(&Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
-				seen = append(seen, nameOf(obj))
-				if nameOf(obj) == `"ns/a"` {
+				seen = append(seen, event.Name(obj))
+				if event.Name(obj) == `"ns/a"` {
 					panic("cannot process")
 				}
 				return nil
@@ -50,25 +53,33 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 // foreignQueue is a Queue of which this package knows nothing.
 type foreignQueue struct{ inner Queue }
 
-func (q foreignQueue) Add(obj any) error    { return q.inner.Add(obj) }
+func (q foreignQueue) Add(obj any) error { return q.inner.Add(obj) }
+
 func (q foreignQueue) Update(obj any) error { return q.inner.Update(obj) }
+
 func (q foreignQueue) Delete(obj any) error { return q.inner.Delete(obj) }
+
 func (q foreignQueue) Replace(list []any, version string) error {
 	return q.inner.Replace(list, version)
 }
-func (q foreignQueue) Resync() error                           { return q.inner.Resync() }
+
+func (q foreignQueue) Resync() error { return q.inner.Resync() }
+
 func (q foreignQueue) Pop(process PopProcessFunc) (any, error) { return q.inner.Pop(process) }
-func (q foreignQueue) HasSynced() bool                         { return q.inner.HasSynced() }
-func (q foreignQueue) HasSyncedChecker() DoneChecker           { return q.inner.HasSyncedChecker() }
-func (q foreignQueue) Close()                                  { q.inner.Close() }
+
+func (q foreignQueue) HasSynced() bool { return q.inner.HasSynced() }
+
+func (q foreignQueue) HasSyncedChecker() DoneChecker { return q.inner.HasSyncedChecker() }
+
+func (q foreignQueue) Close() { q.inner.Close() }
 
 // TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever goroutine; the informer
 // goes on.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		stream := newScriptedWatch(1)
-		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
+		stream := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		var heard []error
 		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
 			s.mutationDetector = &panicsOn{s.mutationDetector, "a@1", "b@2"}
@@ -77,11 +88,11 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		require.Len(t, heard, 1)
 		assert.ErrorContains(t, heard[0], "a batch of 1")
 		time.Sleep(2 * time.Second) // the pause after a panic
-		stream.events <- added("b", "2")
+		stream.Events <- testkit.Added("b", "2")
 		synctest.Wait()
 		require.Len(t, heard, 2)
 		assert.ErrorContains(t, heard[1], `begins with ns/b: cannot take b@2`)
-		stream.events <- added("c", "3")
+		stream.Events <- testkit.Added("c", "3")
 		synctest.Wait()
 		assert.Len(t, s.store.List(), 3)
 		stats, _ := QueueStatsOf(s)
@@ -97,7 +108,7 @@ type panicsOn struct {
 }
 
 func (d *panicsOn) AddObject(obj any) {
-	if name := nameAt(obj); name == d.first || name == d.second {
+	if name := testkit.NameAt(obj); name == d.first || name == d.second {
 		panic(fmt.Sprint("cannot take ", name))
 	}
 }
@@ -110,7 +121,7 @@ func TestStatsOfOtherThings(t *testing.T) {
 		assert.False(t, ok, name)
 	}
 	q := atomicFIFO()
-	require.NoError(t, q.Add(pod("a", "1")))
+	require.NoError(t, q.Add(testkit.Pod("a", "1")))
 	stats, ok := QueueStatsOf(q)
 	assert.True(t, ok)
 	assert.Equal(t, QueueStats{Depth: 1}, stats)

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kinformer/cache/internal/fanout"
 )
 
 // registration is the handle of a handler of a shared informer: as in client-go a pointer, that two
 // registrations do not share.
-type registration struct{ listener *processorListener }
+type registration struct{ listener *fanout.Listener }
 
 var _ MeasuredRegistration = (*registration)(nil)
 
@@ -20,19 +22,19 @@ var _ MeasuredRegistration = (*registration)(nil)
 func (r *registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.syncedChecker() }
+func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.SyncedChecker() }
 
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer
 // stopped, and its last call has returned.
-func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.shutdown() }
+func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.Shutdown() }
 
 // Statistics implements MeasuredRegistration.
-func (r *registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.figures()) }
+func (r *registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.Figures()) }
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
-// neverSyncs returns a channel that is closed when the registration can no longer become synced.
-func (r *registration) neverSyncs() <-chan struct{} { return r.listener.neverSyncs() }
+// NeverSyncs returns a channel that is closed when the registration can no longer become synced.
+func (r *registration) neverSyncs() <-chan struct{} { return r.listener.NeverSyncs() }
 
 // whyUnsynced says what keeps the registration from being synced.
 func (r *registration) whyUnsynced() error {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // atomicRig drives a RealFIFO with atomic events and the plainest model of one: all deltas in order of arrival, and how many
@@ -33,13 +35,13 @@ func (r *atomicRig) put(typ DeltaType, put func(any) error) func(*rapid.T) {
 
 func (r *atomicRig) putBatch(t *rapid.T) {
 	items := drawItems.Draw(t, "batch")
-	batch := make([]record, len(items))
+	batch := make([]event.Record, len(items))
 	for i, it := range items {
-		batch[i] = record{typ: Updated, object: it}
+		batch[i] = event.Record{Type: Updated, Object: it}
 		r.waiting = append(r.waiting, keyedDelta{it.key, delta(Updated, it)})
 	}
 	r.populated = r.populated || len(items) > 0
-	require.Empty(t, r.fifo.queue.putBatch(batch))
+	require.Empty(t, r.fifo.queue.PutBatch(batch))
 }
 
 func (r *atomicRig) replace(t *rapid.T) {

@@ -11,15 +11,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // updatesOf are updates of n pods, as a reflector collects them.
-func updatesOf(n int) []record {
-	batch := make([]record, n)
+func updatesOf(n int) []event.Record {
+	batch := make([]event.Record, n)
 	for i := range batch {
-		p := pod(fmt.Sprint("p", i), "1")
+		p := testkit.Pod(fmt.Sprint("p", i), "1")
 		p.Namespace, p.ResourceVersion = "default", fmt.Sprint(i+1)
-		batch[i] = record{typ: Updated, object: p, version: p.ResourceVersion}
+		batch[i] = event.Record{Type: Updated, Object: p, Version: p.ResourceVersion}
 	}
 	return batch
 }
@@ -30,23 +34,23 @@ func atomicFIFO() *RealFIFO {
 
 // TestQueueAllocatesNothing: in steady state a batch costs no memory on its way through a queue.
 func TestQueueAllocatesNothing(t *testing.T) {
-	for name, q := range map[string]*recordQueue{
+	for name, q := range map[string]*queue.Queue{
 		"in order of arrival": &atomicFIFO().queue,
 		"by key":              &NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: knownItems{}}).queue,
 	} {
-		events, batch := updatesOf(100), make([]record, 100)
-		nothing := func([]record, bool) error { return nil }
+		events, batch := updatesOf(100), make([]event.Record, 100)
+		nothing := func([]event.Record, bool) error { return nil }
 		perBatch := testing.AllocsPerRun(100, func() {
 			copy(batch, events)
-			require.Empty(t, q.putBatch(batch))
-			require.NoError(t, q.popAll(nothing))
+			require.Empty(t, q.PutBatch(batch))
+			require.NoError(t, q.PopAll(nothing))
 		})
 		assert.LessOrEqual(t, perBatch, 1.0, name)
 	}
 }
 
 // informerAndQueue are an informer with the namespace index, started as far as its controller, and its queue.
-func informerAndQueue() (*sharedIndexInformer, *recordQueue) {
+func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
 	s := newSharedIndexInformer(nil, &corev1.Pod{}, informerConfig{SharedIndexInformerOptions: SharedIndexInformerOptions{
 		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
 	}})
@@ -58,17 +62,17 @@ func informerAndQueue() (*sharedIndexInformer, *recordQueue) {
 // without handlers, allocates nothing.
 func TestAllocationsOfAnUpdate(t *testing.T) {
 	_, q := informerAndQueue()
-	events, batch, next := updatesOf(100), make([]record, 1), 0
+	events, batch, next := updatesOf(100), make([]event.Record, 1), 0
 	for _, event := range events { // every object is known before
 		batch[0] = event
-		require.Empty(t, q.putBatch(batch))
+		require.Empty(t, q.PutBatch(batch))
 	}
 	perEvent := testing.AllocsPerRun(1000, func() {
 		batch[0] = events[next%len(events)]
 		next++
-		require.Empty(t, q.putBatch(batch))
+		require.Empty(t, q.PutBatch(batch))
 	})
-	assert.Zero(t, q.waiting.len(), "the producer applies")
+	assert.Zero(t, q.Waiting.Len(), "the producer applies")
 	assert.Zero(t, perEvent)
 }
 
@@ -76,11 +80,11 @@ func BenchmarkUpdateThroughTheInformer(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
 			_, q := informerAndQueue()
-			events, batch := updatesOf(size*10), make([]record, size)
+			events, batch := updatesOf(size*10), make([]event.Record, size)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				copy(batch, events[i%10*size:])
-				q.putBatch(batch)
+				q.PutBatch(batch)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")
 		})
@@ -91,12 +95,12 @@ func BenchmarkQueue(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
 			q := &atomicFIFO().queue
-			events, batch := updatesOf(size*10), make([]record, size)
+			events, batch := updatesOf(size*10), make([]event.Record, size)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				copy(batch, events[i%10*size:])
-				q.putBatch(batch)
-				_ = q.popAll(func([]record, bool) error { return nil })
+				q.PutBatch(batch)
+				_ = q.PopAll(func([]event.Record, bool) error { return nil })
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")
 		})

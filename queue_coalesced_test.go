@@ -13,6 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // blockingDetector is a part of the informer that takes its time: it waits for the gate.
@@ -35,16 +39,16 @@ func TestBurst(t *testing.T) {
 		"coalesced":           {[]Option{WithCoalescedQueue()}, objects, 2 * objects},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			list, burst := podList("1"), make(script, updates)
+			list, burst := testkit.PodList("1"), make(testkit.Script, updates)
 			detector := &blockingDetector{gate: make(chan struct{})}
 			for i := range objects {
-				list.Items = append(list.Items, *podAt(fmt.Sprint("p", i), "1"))
+				list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), "1"))
 			}
 			for i := range burst {
-				burst[i] = modified(fmt.Sprint("p", i%objects), fmt.Sprint(i+2))
+				burst[i] = testkit.Modified(fmt.Sprint("p", i%objects), fmt.Sprint(i+2))
 			}
 			var heard atomic.Int64
-			server := &fakeServer{noStream: true, list: listOf(list), watch: watches(burst)}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(burst)}
 			s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
 				detector.MutationDetector = s.mutationDetector
 				s.mutationDetector = detector
@@ -61,7 +65,7 @@ func TestBurst(t *testing.T) {
 			for i := range objects {
 				obj, exists, _ := s.store.GetByKey(fmt.Sprint("ns/p", i))
 				require.True(t, exists)
-				assert.Equal(t, fmt.Sprint("p", i, "@", updates-objects+i+2), nameAt(obj), name)
+				assert.Equal(t, fmt.Sprint("p", i, "@", updates-objects+i+2), testkit.NameAt(obj), name)
 			}
 		})
 	}
@@ -72,12 +76,12 @@ func TestBurst(t *testing.T) {
 func TestCoalescedFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := coalescedQueue()
-		q.reader.keys.init(itemKey, false)
+		q.Reader.Keys.Init(itemKey, false)
 		want, got := map[string]any{}, map[string]any{}
 		put := func(typ DeltaType) func(*rapid.T) {
 			return func(t *rapid.T) {
 				it := drawItem.Draw(t, "item")
-				require.Empty(t, q.putBatch([]record{{typ: typ, object: it}}))
+				require.Empty(t, q.PutBatch([]event.Record{{Type: typ, Object: it}}))
 				if typ == Deleted {
 					delete(want, it.key)
 				} else {
@@ -86,29 +90,29 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 			}
 		}
 		pop := func(t *rapid.T) {
-			if q.waiting.len() == 0 {
+			if q.Waiting.Len() == 0 {
 				return
 			}
-			require.NoError(t, q.popAll(func(batch []record, _ bool) error {
+			require.NoError(t, q.PopAll(func(batch []event.Record, _ bool) error {
 				lastType := map[string]DeltaType{}
 				for i := range batch {
 					rec := &batch[i]
-					switch rec.typ {
+					switch rec.Type {
 					case ReplacedAll:
 						clear(got)
 						clear(lastType)
-						for n, key := range rec.state.(*replacement).keys {
-							got[key] = rec.state.(*replacement).objects[n]
+						for n, key := range rec.State.(*queue.List).Keys {
+							got[key] = rec.State.(*queue.List).Objects[n]
 						}
 						continue
 					case Deleted:
-						assert.NotEqual(t, Deleted, lastType[rec.key])
-						delete(got, rec.key)
+						assert.NotEqual(t, Deleted, lastType[rec.Key])
+						delete(got, rec.Key)
 					case Added, Updated:
-						assert.NotContains(t, []DeltaType{Added, Updated}, lastType[rec.key])
-						got[rec.key] = rec.object
+						assert.NotContains(t, []DeltaType{Added, Updated}, lastType[rec.Key])
+						got[rec.Key] = rec.Object
 					}
-					lastType[rec.key] = rec.typ
+					lastType[rec.Key] = rec.Type
 				}
 				return nil
 			}))
@@ -117,17 +121,17 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 			"add": put(Added), "update": put(Updated), "delete": put(Deleted),
 			"replace": func(t *rapid.T) {
 				items := drawItems.Draw(t, "list")
-				require.NoError(t, q.replaceAll(anyOf(items), "1"))
+				require.NoError(t, q.ReplaceAll(anyOf(items), "1"))
 				clear(want)
 				for _, it := range items {
 					want[it.key] = it
 				}
 			},
-			"resync":   func(t *rapid.T) { require.NoError(t, q.syncAll()) },
-			"bookmark": func(t *rapid.T) { require.NoError(t, q.bookmark("1")) },
+			"resync":   func(t *rapid.T) { require.NoError(t, q.SyncAll()) },
+			"bookmark": func(t *rapid.T) { require.NoError(t, q.Bookmark("1")) },
 			"pop":      pop,
 		})
-		for q.waiting.len() > 0 {
+		for q.Waiting.Len() > 0 {
 			pop(t)
 		}
 		assert.Equal(t, want, got)
@@ -137,17 +141,17 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 // TestMergedStatesAreNews: an update that a list or a resync repeats stays one that every handler hears of.
 func TestMergedStatesAreNews(t *testing.T) {
 	q := coalescedQueue()
-	require.NoError(t, q.put(Updated, podAt("a", "2")))
-	require.NoError(t, q.put(Added, podAt("a", "3")))
-	require.NoError(t, q.put(Deleted, podAt("b", "4")))
-	require.NoError(t, q.put(Added, podAt("b", "5")))
-	require.NoError(t, q.put(Updated, podAt("b", "6")))
+	require.NoError(t, q.Put(Updated, testkit.PodAt("a", "2")))
+	require.NoError(t, q.Put(Added, testkit.PodAt("a", "3")))
+	require.NoError(t, q.Put(Deleted, testkit.PodAt("b", "4")))
+	require.NoError(t, q.Put(Added, testkit.PodAt("b", "5")))
+	require.NoError(t, q.Put(Updated, testkit.PodAt("b", "6")))
 	var got []string
 	for range 2 {
-		popped, err := q.popDeltas("", take)
+		popped, err := q.PopDeltas("", take)
 		require.NoError(t, err)
 		for _, d := range popped.(Deltas) {
-			got = append(got, fmt.Sprint(d.Type, " ", nameAt(d.Object)))
+			got = append(got, fmt.Sprint(d.Type, " ", testkit.NameAt(d.Object)))
 		}
 	}
 	assert.Equal(t, []string{"Updated a@3", "Deleted b@4", "Added b@6"}, got)
@@ -180,18 +184,18 @@ func TestMaxHistoryKeepsTheOldestAndTheNewest(t *testing.T) {
 // TestCoalescedInformerFollowsItsServer: it hears of lists and deletions like any other.
 func TestCoalescedInformerFollowsItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"), podAt("b", "1"))),
-			watch: watches(sent(modified("a", "2"), deleted("b", "3"), added("b", "4"), bookmark("9")))}
-		handler := &journal{}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"))),
+			OnWatch: testkit.Watches(testkit.Sent(testkit.Modified("a", "2"), testkit.Deleted("b", "3"), testkit.Added("b", "4"), testkit.Bookmark("9")))}
+		handler := &testkit.Journal{}
 		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
 			_, err := s.AddEventHandlerWithResyncPeriod(handler, time.Minute)
 			require.NoError(t, err)
 		}, WithCoalescedQueue())
 		defer stop()
-		assert.ElementsMatch(t, []string{"initial a", "initial b", "update a a", "delete b", "add b"}, handler.take())
+		assert.ElementsMatch(t, []string{"initial a", "initial b", "update a a", "delete b", "add b"}, handler.Take())
 		assert.Equal(t, "9", s.store.LastStoreSyncResourceVersion())
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"update a a", "update b b"}, handler.take())
+		assert.ElementsMatch(t, []string{"update a a", "update b b"}, handler.Take())
 	})
 }

@@ -15,12 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 	s, q := informerAndQueue()
-	require.Empty(t, q.putBatch(updatesOf(3)))
-	assert.Zero(t, q.waiting.len())
+	require.Empty(t, q.PutBatch(updatesOf(3)))
+	assert.Zero(t, q.Waiting.Len())
 	assert.Len(t, s.store.List(), 3)
 	assert.True(t, q.HasSynced())
 }
@@ -29,20 +33,20 @@ func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 // queue is closed.
 func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
-		prepare func(s *sharedIndexInformer, q *recordQueue)
+		prepare func(s *sharedIndexInformer, q *queue.Queue)
 		waiting int
 	}{
-		"something waits":    {prepare: func(_ *sharedIndexInformer, q *recordQueue) { _ = q.put(Added, pod("x", "1")) }, waiting: 4},
-		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *recordQueue) { s.pipeline.delivery.Lock() }, waiting: 3},
-		"closed":             {prepare: func(_ *sharedIndexInformer, q *recordQueue) { q.Close() }, waiting: 3},
+		"something waits":    {prepare: func(_ *sharedIndexInformer, q *queue.Queue) { _ = q.Put(Added, testkit.Pod("x", "1")) }, waiting: 4},
+		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *queue.Queue) { s.pipeline.delivery.Lock() }, waiting: 3},
+		"closed":             {prepare: func(_ *sharedIndexInformer, q *queue.Queue) { q.Close() }, waiting: 3},
 	} {
 		s, q := informerAndQueue()
 		test.prepare(s, q)
-		require.Empty(t, q.putBatch(updatesOf(3)), name)
-		assert.Equal(t, test.waiting, q.waiting.len(), name)
+		require.Empty(t, q.PutBatch(updatesOf(3)), name)
+		assert.Equal(t, test.waiting, q.Waiting.Len(), name)
 		s.pipeline.delivery.TryLock()
 		s.pipeline.delivery.Unlock()
-		require.NoError(t, q.popAll(s.pipeline.handle), name)
+		require.NoError(t, q.PopAll(s.pipeline.handle), name)
 		assert.Len(t, s.store.List(), test.waiting, name)
 	}
 }
@@ -54,14 +58,14 @@ func (panickingDetector) AddObject(any) { panic("cannot take it") }
 
 // TestPanicInTheProducer: it is reported as in the consumer, and neither lock is left held.
 func TestPanicInTheProducer(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	s, q := informerAndQueue()
 	good := s.mutationDetector
 	s.mutationDetector = panickingDetector{}
-	require.Empty(t, q.putBatch(updatesOf(1)))
+	require.Empty(t, q.PutBatch(updatesOf(1)))
 	assert.Equal(t, 1, panics())
 	s.mutationDetector = good
-	require.Empty(t, q.putBatch(updatesOf(2)))
+	require.Empty(t, q.PutBatch(updatesOf(2)))
 	assert.Len(t, s.store.List(), 2)
 }
 
@@ -77,20 +81,20 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 		}
 		return obj, nil
 	}})
-	batch := []record{
-		{typ: Updated, object: pod("a", "1")}, {typ: Updated, object: pod("bad", "1")}, {typ: Deleted, object: nil},
-		{typ: Bookmark, version: "7"}, {typ: Added, object: pod("worse", "1")}, {typ: Deleted, object: pod("b", "1")},
+	batch := []event.Record{
+		{Type: Updated, Object: testkit.Pod("a", "1")}, {Type: Updated, Object: testkit.Pod("bad", "1")}, {Type: Deleted, Object: nil},
+		{Type: Bookmark, Version: "7"}, {Type: Added, Object: testkit.Pod("worse", "1")}, {Type: Deleted, Object: testkit.Pod("b", "1")},
 	}
-	refused := q.queue.putBatch(batch)
+	refused := q.queue.PutBatch(batch)
 	require.Len(t, refused, 3)
-	assert.ErrorIs(t, refused[0].err, failure)
-	assert.ErrorAs(t, refused[1].err, &KeyError{})
-	assert.ErrorContains(t, refused[2].err, "panicked: cannot transform")
-	assert.Equal(t, make([]record, len(batch)), batch)
+	assert.ErrorIs(t, refused[0].Err, failure)
+	assert.ErrorAs(t, refused[1].Err, &KeyError{})
+	assert.ErrorContains(t, refused[2].Err, "panicked: cannot transform")
+	assert.Equal(t, make([]event.Record, len(batch)), batch)
 	var got []string
-	require.NoError(t, q.queue.popAll(func(batch []record, _ bool) error {
+	require.NoError(t, q.queue.PopAll(func(batch []event.Record, _ bool) error {
 		for _, rec := range batch {
-			got = append(got, fmt.Sprint(rec.typ, " ", rec.key))
+			got = append(got, fmt.Sprint(rec.Type, " ", rec.Key))
 		}
 		return nil
 	}))
@@ -101,37 +105,37 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 // was put before is processed.
 func TestProducersConsumersAndCloser(t *testing.T) {
 	const producers, batches, size = 4, 200, 5
-	everyRecordQueue(t, func(t *testing.T, q *recordQueue) {
+	everyRecordQueue(t, func(t *testing.T, q *queue.Queue) {
 		var inside, seen atomic.Int64
 		last := map[string]string{}
-		process := func(batch []record, _ bool) error {
+		process := func(batch []event.Record, _ bool) error {
 			assert.EqualValues(t, 1, inside.Add(1))
 			for _, rec := range batch {
-				assert.Less(t, last[rec.key], rec.version, rec.key)
-				last[rec.key] = rec.version
+				assert.Less(t, last[rec.Key], rec.Version, rec.Key)
+				last[rec.Key] = rec.Version
 			}
 			seen.Add(int64(len(batch)))
 			inside.Add(-1)
 			return nil
 		}
-		q.unlocked = true
-		q.direct = func(batch []record, initial bool) bool { return process(batch, initial) == nil }
+		q.Unlocked = true
+		q.Direct = func(batch []event.Record, initial bool) bool { return process(batch, initial) == nil }
 		var putting, popping sync.WaitGroup
 		for p := range producers {
 			putting.Go(func() {
 				for b := range batches {
-					batch := make([]record, size)
+					batch := make([]event.Record, size)
 					for i := range batch {
 						version := fmt.Sprintf("%06d", b*size+i+1)
-						batch[i] = record{typ: Updated, object: pod(fmt.Sprint("p", p), version), version: version}
+						batch[i] = event.Record{Type: Updated, Object: testkit.Pod(fmt.Sprint("p", p), version), Version: version}
 					}
-					assert.Empty(t, q.putBatch(batch))
+					assert.Empty(t, q.PutBatch(batch))
 				}
 			})
 		}
 		for range 2 {
 			popping.Go(func() {
-				for !errors.Is(q.popAll(process), ErrFIFOClosed) {
+				for !errors.Is(q.PopAll(process), ErrFIFOClosed) {
 				}
 			})
 		}
@@ -142,7 +146,7 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 	})
 }
 
-func everyRecordQueue(t *testing.T, test func(t *testing.T, q *recordQueue)) {
+func everyRecordQueue(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	t.Run("in order of arrival", func(t *testing.T) { test(t, &atomicFIFO().queue) })
 	t.Run("by key", func(t *testing.T) { test(t, &NewDeltaFIFO(nil, nil).queue) })
 }
@@ -152,13 +156,13 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, byProducer := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			q, release, ended := &atomicFIFO().queue, make(chan struct{}), false
-			slow := func([]record, bool) bool { <-release; return true }
+			slow := func([]event.Record, bool) bool { <-release; return true }
 			if byProducer {
-				q.direct = slow
+				q.Direct = slow
 			}
-			go func() { _ = q.putBatch(updatesOf(popBatchSize * 3)) }()
+			go func() { _ = q.PutBatch(updatesOf(queue.PopBatchSize * 3)) }()
 			go func() {
-				for !errors.Is(q.popAll(func(batch []record, initial bool) error { slow(batch, initial); return nil }), ErrFIFOClosed) {
+				for !errors.Is(q.PopAll(func(batch []event.Record, initial bool) error { slow(batch, initial); return nil }), ErrFIFOClosed) {
 				}
 				ended = true
 			}()
@@ -189,20 +193,20 @@ func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			stream := watch.NewFake()
-			server := &fakeServer{noStream: true, list: listOf(&corev1.PodList{}), watch: watches(stream)}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(&corev1.PodList{}), OnWatch: testkit.Watches(stream)}
 			var heard []string
 			c := build(server, func(obj any) {
-				heard = append(heard, describe(obj))
+				heard = append(heard, testkit.Describe(obj))
 				switch len(heard) {
 				case 1:
-					stream.Modify(pod("a", "2"))
-					stream.Modify(pod("a", "3"))
+					stream.Modify(testkit.Pod("a", "2"))
+					stream.Modify(testkit.Pod("a", "3"))
 				case 3:
-					stream.Delete(pod("a", "3"))
+					stream.Delete(testkit.Pod("a", "3"))
 				}
 			})
 			runController(t, c)
-			stream.Add(pod("a", "1"))
+			stream.Add(testkit.Pod("a", "1"))
 			synctest.Wait()
 			assert.Equal(t, []string{"a1", "a2", "a3", "a3"}, heard, name)
 		})

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
@@ -13,38 +12,41 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
-func readerOf(keyFunc KeyFunc) *keyReader {
-	r := &keyReader{opens: opensDeltas}
+func readerOf(keyFunc KeyFunc) *event.Keys {
+	r := &event.Keys{Opens: event.OpensDeltas}
 	initKeys(r, keyFunc)
 	return r
 }
 
 // TestUsualKeys are those of MetaNamespaceKeyFunc, however they are come by.
 func TestUsualKeys(t *testing.T) {
-	cluster := podAt("node", "1")
+	cluster := testkit.PodAt("node", "1")
 	cluster.Namespace = ""
 	for name, keyFunc := range map[string]KeyFunc{
 		"none": nil, "ours": MetaNamespaceKeyFunc, "client-go's": clientgo.DeletionHandlingMetaNamespaceKeyFunc,
 		"another": func(obj any) (string, error) { return MetaNamespaceKeyFunc(obj) },
 	} {
 		r := readerOf(keyFunc)
-		assert.Equal(t, name != "another", r.usual, name)
-		for _, obj := range []any{podAt("a", "1"), cluster, ExplicitKey("x/y/z"), podAt("a", "2")} {
+		assert.Equal(t, name != "another", r.Usual, name)
+		for _, obj := range []any{testkit.PodAt("a", "1"), cluster, ExplicitKey("x/y/z"), testkit.PodAt("a", "2")} {
 			want, err := MetaNamespaceKeyFunc(obj)
 			require.NoError(t, err)
 			for _, again := range []bool{false, true} {
-				got, err := r.keyOf(obj, again)
+				got, err := r.KeyOf(obj, again)
 				require.NoError(t, err)
 				assert.Equal(t, want, got, name)
 			}
 		}
 		for _, bad := range []any{nil, "no metadata", 7, (*corev1.Pod)(nil), Deltas{}, Delta{}} {
-			_, err := r.keyOf(bad, true)
+			_, err := r.KeyOf(bad, true)
 			assert.ErrorAs(t, err, &KeyError{}, "%s: %T", name, bad)
 		}
-		key, err := r.keyOf(Deltas{delta(Added, podAt("a", "1")), delta(Deleted, DeletedFinalStateUnknown{Key: "ns/b"})}, true)
+		key, err := r.KeyOf(Deltas{delta(Added, testkit.PodAt("a", "1")), delta(Deleted, DeletedFinalStateUnknown{Key: "ns/b"})}, true)
 		require.NoError(t, err)
 		assert.Equal(t, "ns/b", key)
 	}
@@ -52,20 +54,9 @@ func TestUsualKeys(t *testing.T) {
 
 func TestPanickingKeyFunction(t *testing.T) {
 	q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
-	assert.ErrorAs(t, q.Add(podAt("a", "1")), &KeyError{})
-	assert.ErrorContains(t, q.Replace([]any{podAt("a", "1")}, "1"), "key function panicked: no key")
+	assert.ErrorAs(t, q.Add(testkit.PodAt("a", "1")), &KeyError{})
+	assert.ErrorContains(t, q.Replace([]any{testkit.PodAt("a", "1")}, "1"), "key function panicked: no key")
 	assert.Zero(t, depthOf(q))
-}
-
-// TestRecentKeysAreFoundAgain, the same string each time, and there are never more than the bound.
-func TestRecentKeysAreFoundAgain(t *testing.T) {
-	var recent recentKeys
-	first := recent.text([]byte("ns/a"))
-	assert.Equal(t, unsafe.StringData(first), unsafe.StringData(recent.text([]byte("ns/a"))))
-	for i := range 3 * maxRecentKeys {
-		assert.Equal(t, fmt.Sprint(i), recent.text(fmt.Append(nil, i)))
-		require.LessOrEqual(t, len(recent), maxRecentKeys)
-	}
 }
 
 // TestListWithDuplicateKeys: the last one counts, in every queue.
@@ -110,21 +101,21 @@ func itemsOf(popped any) (items []item) {
 // TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
 func TestKnownKeysAreTheStores(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
-	long := podAt(strings.Repeat("x", 2*stackKey), "1")
-	require.NoError(t, s.Add(podAt("a", "1")))
+	long := testkit.PodAt(strings.Repeat("x", 2*event.StackKey), "1")
+	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
 	require.NoError(t, s.Add(long))
 	r := readerOf(nil)
-	r.known = s.objects.table
-	var event any = podAt("a", "2")
+	r.Known = s.objects.table
+	var event any = testkit.PodAt("a", "2")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if key, err := r.keyOf(event, true); key != "ns/a" || err != nil {
+		if key, err := r.KeyOf(event, true); key != "ns/a" || err != nil {
 			panic(key)
 		}
 	}))
-	for _, obj := range []any{long, podAt("unknown", "1")} {
+	for _, obj := range []any{long, testkit.PodAt("unknown", "1")} {
 		want, err := MetaNamespaceKeyFunc(obj)
 		require.NoError(t, err)
-		got, err := r.keyOf(obj, true)
+		got, err := r.KeyOf(obj, true)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
@@ -133,12 +124,12 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 // TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store that it is for.
 func TestInformersFindKeysInTheirStore(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
-	require.NoError(t, s.Add(podAt("a", "1")))
+	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
 	known, ok := s.objects.table.Key([]byte("ns/a"))
 	require.True(t, ok)
 	for _, config := range []queueConfig{{}, {coalesced: true}} {
 		p := openPipeline(s, queueOptions{queueConfig: config})
-		key, err := p.queue.reader.keys.keyOf(podAt("a", "2"), true)
+		key, err := p.queue.Reader.Keys.KeyOf(testkit.PodAt("a", "2"), true)
 		require.NoError(t, err)
 		assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
 	}

@@ -16,26 +16,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // impatientServer has a history of n updates of one pod, and ends a watch after slots events that nobody has read yet, as a
 // server does with slow watchers.
-func impatientServer(n, slots int) *fakeServer {
-	return &fakeServer{
-		noStream: true,
-		list:     listOf(podList("1", podAt("a", "1"))),
-		watch: func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func impatientServer(n, slots int) *testkit.Server {
+	return &testkit.Server{
+		NoStream: true,
+		OnList:   testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))),
+		OnWatch: func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			from, err := strconv.Atoi(o.ResourceVersion)
 			if err != nil {
 				return nil, err
 			}
-			w := newScriptedWatch(slots)
+			w := testkit.NewScriptedWatch(slots)
 			for version := from + 1; version <= n; version++ {
-				if len(w.events) == slots {
-					close(w.events)
+				if len(w.Events) == slots {
+					close(w.Events)
 					break
 				}
-				w.events <- modified("a", fmt.Sprint(version))
+				w.Events <- testkit.Modified("a", fmt.Sprint(version))
 			}
 			return w, nil
 		},
@@ -72,8 +75,8 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, fmt.Sprint(events), last, name)
 			assert.LessOrEqual(t, deepest, limit, name)
-			assert.Equal(t, 1, server.mu.lists, name)
-			assert.GreaterOrEqual(t, server.mu.watches, events/20, name)
+			assert.Equal(t, 1, server.Mu.Lists, name)
+			assert.GreaterOrEqual(t, server.Mu.Watches, events/20, name)
 			if name == "RealFIFO" {
 				stats, ok := QueueStatsOf(c)
 				require.True(t, ok)
@@ -92,8 +95,8 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		queue := atomicFIFO()
 		queue.SetLimit(2)
 		server := impatientServer(9, 20)
-		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), resyncPeriod: time.Minute})
-		stop := inBackground(t, r.run)
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue), ResyncPeriod: time.Minute})
+		stop := testkit.InBackground(t, r.Run)
 		synctest.Wait()
 		assert.Equal(t, 2, depthOf(queue), "the list and an update")
 		time.Sleep(time.Minute + time.Second)
@@ -101,7 +104,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		assert.Equal(t, 3, depthOf(queue), "and a resync")
 		require.NoError(t, queue.Replace(nil, "5"))
 		require.NoError(t, queue.Bookmark("6"))
-		require.NoError(t, queue.Add(podAt("b", "7")))
+		require.NoError(t, queue.Add(testkit.PodAt("b", "7")))
 		assert.Equal(t, 6, depthOf(queue))
 		stats, _ := QueueStatsOf(queue)
 		assert.EqualValues(t, 1, stats.Pauses)
@@ -122,12 +125,12 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 func TestCloseEndsAPause(t *testing.T) {
 	queue := atomicFIFO()
 	queue.SetLimit(1)
-	require.NoError(t, queue.Add(podAt("a", "1")))
-	items, freed := queue.queue.room()
+	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
+	items, freed := queue.queue.Room()
 	assert.Zero(t, items)
 	queue.Close()
 	<-freed
-	items, freed = queue.queue.room()
+	items, freed = queue.queue.Room()
 	assert.Positive(t, items)
 	assert.Nil(t, freed)
 }
@@ -138,7 +141,7 @@ func TestQueueLimitOfAnInformer(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, "a@100", nameAt(s.store.List()[0]))
+		assert.Equal(t, "a@100", testkit.NameAt(s.store.List()[0]))
 		stats, _ := QueueStatsOf(s)
 		assert.Equal(t, 3, stats.Limit)
 	})
@@ -155,21 +158,21 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := atomicFIFO()
 		queue.SetLimit(2)
-		stream := sent(bookmark("2"), modified("a", "3"), modified("a", "4"))
-		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
-		r := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue), idleTimeout: time.Minute})
-		defer inBackground(t, r.run)()
+		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue), IdleTimeout: time.Minute})
+		defer testkit.InBackground(t, r.Run)()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.asked())
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.Asked())
 		assert.Equal(t, 2, depthOf(queue))
 		queue.SetLimit(0)
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
-		assert.Len(t, server.asked(), 2)
+		assert.Len(t, server.Asked(), 2)
 		assert.Equal(t, 4, depthOf(queue))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, "watch rv=4", server.asked()[2], "now it is silent")
+		assert.Equal(t, "watch rv=4", server.Asked()[2], "now it is silent")
 	})
 }

@@ -6,6 +6,8 @@ package cache
 import (
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/rig"
 )
 
@@ -13,9 +15,9 @@ func init() {
 	rig.NewQueue = func() rig.Queue {
 		p := newPipeline(newStore(MetaNamespaceKeyFunc, nil), &processFailures{}, nil)
 		p.open(queueOptions{logger: klog.Background()})
-		p.queue.reader.keys.known = nil
+		p.queue.Reader.Keys.Known = nil
 		g := &rigQueue{queue: p.queue}
-		g.count = func(batch []record, _ bool) error {
+		g.count = func(batch []event.Record, _ bool) error {
 			g.taken = len(batch)
 			return nil
 		}
@@ -25,25 +27,25 @@ func init() {
 
 // rigQueue shows an informer's queue to the benchmark.
 type rigQueue struct {
-	queue *recordQueue
-	batch []record
-	count processFunc
+	queue *queue.Queue
+	batch []event.Record
+	count queue.ProcessFunc
 	taken int
 }
 
 func (g *rigQueue) Update(objects []any) error {
 	g.batch = g.batch[:0]
 	for _, obj := range objects {
-		version, _ := objectVersion(obj)
-		g.batch = append(g.batch, record{typ: Updated, object: obj, version: version})
+		version, _ := event.VersionOf(obj)
+		g.batch = append(g.batch, event.Record{Type: Updated, Object: obj, Version: version})
 	}
-	for _, refused := range g.queue.putBatch(g.batch) {
-		return refused.err
+	for _, refused := range g.queue.PutBatch(g.batch) {
+		return refused.Err
 	}
 	return nil
 }
 
 func (g *rigQueue) Take() (int, error) {
-	err := g.queue.popAll(g.count)
+	err := g.queue.PopAll(g.count)
 	return g.taken, err
 }

@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // nothings are what a transform may return in place of an object and an error.
@@ -55,15 +58,15 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 				"Add":     q.Add(badPod("a", "2")),
 				"Update":  q.Update(badPod("a", "2")),
 				"Delete":  q.Delete(badPod("a", "2")),
-				"Replace": q.Replace([]any{pod("b", "2"), badPod("a", "2")}, "2"),
+				"Replace": q.Replace([]any{testkit.Pod("b", "2"), badPod("a", "2")}, "2"),
 			} {
-				assert.ErrorIs(t, err, errNilTransformed, "%s for %s: %s", what, name, call)
+				assert.ErrorIs(t, err, event.ErrNilTransformed, "%s for %s: %s", what, name, call)
 			}
 			stats, _ := QueueStatsOf(q)
 			assert.Zero(t, stats.Depth, "%s for %s", what, name)
 			assert.EqualValues(t, 4, stats.TransformErrors, "%s for %s", what, name)
 			assert.Equal(t, 1, stats.Untransformed, "%s for %s", what, name)
-			assert.ErrorIs(t, stats.LastTransformError, errNilTransformed)
+			assert.ErrorIs(t, stats.LastTransformError, event.ErrNilTransformed)
 		}
 	}
 }
@@ -79,19 +82,19 @@ func knownPods(t *testing.T, pods ...*corev1.Pod) Store {
 // TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the object stays as it is cached, which
 // handlers hear of as little as readers, and the informer says so.
 func TestInformerWhoseTransformReturnsNil(t *testing.T) {
-	texts := reports(t)
+	texts := testkit.Reports(t)
 	for what, nothing := range nothings {
-		for way, server := range waysOf(badPod("a", "5"), podAt("b", "5")) {
+		for way, server := range waysOf(badPod("a", "5"), testkit.PodAt("b", "5")) {
 			for _, keeps := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
-					var seen handled
-					handler, options, before := &journal{}, []Option{WithPageSize(1)}, len(texts())
+					var seen testkit.Handled
+					handler, options, before := &testkit.Journal{}, []Option{WithPageSize(1)}, len(texts())
 					if keeps {
 						options = append(options, WithCachedOnTransformError())
 					}
 					s, stop := informerOn(t, server(), func(s *sharedIndexInformer) {
 						require.NoError(t, s.SetTransform(losing(nothing)))
-						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.handle))
+						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
 						_, err := s.AddEventHandler(handler)
 						require.NoError(t, err)
 					}, options...)
@@ -99,14 +102,14 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 					message := []any{"%s by %s, keeps %v", what, way, keeps}
 					if taken := keeps || way == "watch"; taken {
 						require.Len(t, s.store.List(), 1, message...)
-						assert.Equal(t, "b@5", nameAt(s.store.List()[0]), message...)
-						assert.Len(t, handler.take(), 1, message...)
+						assert.Equal(t, "b@5", testkit.NameAt(s.store.List()[0]), message...)
+						assert.Len(t, handler.Take(), 1, message...)
 						require.Len(t, texts(), before+1, message...)
-						assert.Contains(t, texts()[before], errNilTransformed.Error(), message...)
+						assert.Contains(t, texts()[before], event.ErrNilTransformed.Error(), message...)
 					} else {
 						assert.Empty(t, s.store.List(), message...)
-						require.NotEmpty(t, seen.errors(), message...)
-						assert.ErrorIs(t, seen.errors()[0], errNilTransformed, message...)
+						require.NotEmpty(t, seen.Errors(), message...)
+						assert.ErrorIs(t, seen.Errors()[0], event.ErrNilTransformed, message...)
 					}
 					stats, _ := QueueStatsOf(s)
 					assert.Equal(t, 1, stats.Untransformed, message...)
@@ -120,21 +123,25 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 }
 
 // waysOf are the ways in which a server can tell of the objects.
-func waysOf(pods ...*corev1.Pod) map[string]func() *fakeServer {
-	list, events, initial := podList("5"), []watch.Event(nil), []watch.Event(nil)
+func waysOf(pods ...*corev1.Pod) map[string]func() *testkit.Server {
+	list, events, initial := testkit.PodList("5"), []watch.Event(nil), []watch.Event(nil)
 	for _, pod := range pods {
 		list.Items = append(list.Items, *pod)
 		events = append(events, watch.Event{Type: watch.Modified, Object: pod})
 		initial = append(initial, watch.Event{Type: watch.Added, Object: pod})
 	}
-	return map[string]func() *fakeServer{
-		"list":  func() *fakeServer { return &fakeServer{noStream: true, list: listOf(list), watch: watches(sent())} },
-		"pages": func() *fakeServer { return &fakeServer{noStream: true, list: itemByItem(list), watch: watches(sent())} },
-		"watch-list": func() *fakeServer {
-			return &fakeServer{list: listOf(list), watch: watches(sent(append(initial, endMark("5"))...))}
+	return map[string]func() *testkit.Server{
+		"list": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(testkit.Sent())}
 		},
-		"watch": func() *fakeServer {
-			return &fakeServer{noStream: true, list: listOf(podList("1")), watch: watches(sent(events...))}
+		"pages": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: itemByItem(list), OnWatch: testkit.Watches(testkit.Sent())}
+		},
+		"watch-list": func() *testkit.Server {
+			return &testkit.Server{OnList: testkit.ListOf(list), OnWatch: testkit.Watches(testkit.Sent(append(initial, testkit.EndMark("5"))...))}
+		},
+		"watch": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(testkit.Sent(events...))}
 		},
 	}
 }
@@ -142,7 +149,7 @@ func waysOf(pods ...*corev1.Pod) map[string]func() *fakeServer {
 // itemByItem answers with one item of the list at a time.
 func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(_ int, _ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page := podList(list.ResourceVersion)
+		page := testkit.PodList(list.ResourceVersion)
 		page.Items = list.Items[len(options.Continue):][:1]
 		if next := len(options.Continue) + 1; next < len(list.Items) {
 			page.Continue = "xxxxxxxx"[:next]
@@ -155,10 +162,10 @@ func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOpti
 func TestStoreRefusesANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
 		s := NewStore(MetaNamespaceKeyFunc, WithTransformer(losing(nothing)))
-		require.NoError(t, s.Add(pod("b", "1")))
-		assert.ErrorIs(t, s.Add(badPod("a", "1")), errNilTransformed, what)
-		assert.ErrorIs(t, s.Update(badPod("b", "2")), errNilTransformed, what)
-		assert.ErrorIs(t, s.Replace([]any{badPod("a", "1")}, "2"), errNilTransformed, what)
+		require.NoError(t, s.Add(testkit.Pod("b", "1")))
+		assert.ErrorIs(t, s.Add(badPod("a", "1")), event.ErrNilTransformed, what)
+		assert.ErrorIs(t, s.Update(badPod("b", "2")), event.ErrNilTransformed, what)
+		assert.ErrorIs(t, s.Replace([]any{badPod("a", "1")}, "2"), event.ErrNilTransformed, what)
 		assert.Equal(t, []string{"ns/b"}, s.ListKeys(), what)
 	}
 }

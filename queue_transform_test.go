@@ -16,6 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // transformCounts counts how often each received object, told by name and version, passes the transform function. Objects with
@@ -25,7 +29,7 @@ type transformCounts map[string]int
 var errTransform = errors.New("cannot transform")
 
 func (c transformCounts) transform(obj any) (any, error) {
-	c[nameAt(obj)]++
+	c[testkit.NameAt(obj)]++
 	if obj.(*corev1.Pod).Labels["v"] == "bad" {
 		return nil, errTransform
 	}
@@ -34,13 +38,13 @@ func (c transformCounts) transform(obj any) (any, error) {
 
 // badPod is a pod that cannot be transformed.
 func badPod(name, version string) *corev1.Pod {
-	p := podAt(name, version)
+	p := testkit.PodAt(name, version)
 	p.Labels = map[string]string{"v": "bad"}
 	return p
 }
 
 // informerOn runs an informer on a scripted server in a bubble until the returned function is called.
-func informerOn(t *testing.T, server *fakeServer, setUp func(*sharedIndexInformer), options ...Option) (s *sharedIndexInformer, stop func()) {
+func informerOn(t *testing.T, server *testkit.Server, setUp func(*sharedIndexInformer), options ...Option) (s *sharedIndexInformer, stop func()) {
 	s = InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, Indexers{}).(*sharedIndexInformer)
 	setUp(s)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,26 +57,26 @@ func informerOn(t *testing.T, server *fakeServer, setUp func(*sharedIndexInforme
 // TestTransformOnceForEachObjectReceived: by list, watch-list and watch; deletions of the watch too, resyncs and tombstones
 // of a second list not.
 func TestTransformOnceForEachObjectReceived(t *testing.T) {
-	for name, server := range map[string]func() *fakeServer{
-		"list": func() *fakeServer {
-			return &fakeServer{noStream: true, list: listOf(podList("2", podAt("a", "1"), podAt("b", "2")))}
+	for name, server := range map[string]func() *testkit.Server{
+		"list": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("2", testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))}
 		},
-		"watch-list": func() *fakeServer { return &fakeServer{list: listOf(podList("9"))} },
+		"watch-list": func() *testkit.Server { return &testkit.Server{OnList: testkit.ListOf(testkit.PodList("9"))} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			counts, server := transformCounts{}, server()
-			initial := sent()
-			if !server.noStream {
-				initial = sent(added("a", "1"), added("b", "2"), endMark("2"))
+			initial := testkit.Sent()
+			if !server.NoStream {
+				initial = testkit.Sent(testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.EndMark("2"))
 			}
-			server.watch = watches(append(initial, modified("a", "3"), deleted("b", "4"), bookmark("5"), failedWith(errExpired)),
-				sent(endMark("9")))
+			server.OnWatch = testkit.Watches(append(initial, testkit.Modified("a", "3"), testkit.Deleted("b", "4"), testkit.Bookmark("5"), testkit.FailedWith(testkit.ErrExpired)),
+				testkit.Sent(testkit.EndMark("9")))
 			_, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(counts.transform)) })
 			defer stop()
 			time.Sleep(10*time.Second + time.Minute)
 			synctest.Wait()
 			want := transformCounts{"a@1": 1, "b@2": 1, "a@3": 1, "b@4": 1}
-			if server.noStream {
+			if server.NoStream {
 				want["a@1"], want["b@2"] = 2, 2 // received again
 			}
 			assert.Equal(t, want, counts, name)
@@ -82,15 +86,15 @@ func TestTransformOnceForEachObjectReceived(t *testing.T) {
 
 // TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind until a version passes.
 func TestTransformErrorOfAWatchEvent(t *testing.T) {
-	texts := reports(t)
+	texts := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		stream := newScriptedWatch(1)
-		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("a", "1"))), watch: watches(stream)}
+		stream := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		s, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(transformCounts{}.transform)) })
 		defer stop()
-		stream.events <- watch.Event{Type: watch.Modified, Object: badPod("a", "2")}
+		stream.Events <- watch.Event{Type: watch.Modified, Object: badPod("a", "2")}
 		synctest.Wait()
-		assert.Equal(t, "a@1", nameAt(s.store.List()[0]))
+		assert.Equal(t, "a@1", testkit.NameAt(s.store.List()[0]))
 		stats, ok := QueueStatsOf(s)
 		assert.True(t, ok)
 		assert.Equal(t, 1, stats.Untransformed)
@@ -100,9 +104,9 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"1 objects are not as on the server: the transform function refused them"}, status.Degraded)
 		require.Len(t, texts(), 1)
-		stream.events <- modified("a", "3")
+		stream.Events <- testkit.Modified("a", "3")
 		synctest.Wait()
-		assert.Equal(t, "a@3", nameAt(s.store.List()[0]))
+		assert.Equal(t, "a@3", testkit.NameAt(s.store.List()[0]))
 		stats, _ = QueueStatsOf(s.GetController())
 		assert.Zero(t, stats.Untransformed)
 		assert.EqualValues(t, 1, stats.TransformErrors)
@@ -113,21 +117,21 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 
 // TestTransformErrorOfAReplace fails the list, which the reflector tries again, and hands the error to its hook.
 func TestTransformErrorOfAReplace(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		lists := []*corev1.PodList{podList("1", podAt("a", "1"), badPod("b", "1")), podList("2", podAt("a", "2"), podAt("b", "2"))}
-		server := &fakeServer{noStream: true, watch: watches()}
-		server.list = listInTurn(lists)
-		var seen handled
+		lists := []*corev1.PodList{testkit.PodList("1", testkit.PodAt("a", "1"), badPod("b", "1")), testkit.PodList("2", testkit.PodAt("a", "2"), testkit.PodAt("b", "2"))}
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
+		server.OnList = listInTurn(lists)
+		var seen testkit.Handled
 		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
 			require.NoError(t, s.SetTransform(transformCounts{}.transform))
-			require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.handle))
+			require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
 		})
 		defer stop()
 		assert.False(t, s.HasSynced())
 		assert.Empty(t, s.store.List())
-		require.Len(t, seen.errors(), 1)
-		assert.ErrorIs(t, seen.errors()[0], errTransform)
+		require.Len(t, seen.Errors(), 1)
+		assert.ErrorIs(t, seen.Errors()[0], errTransform)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.True(t, s.HasSynced())
@@ -139,29 +143,29 @@ func TestTransformErrorOfAReplace(t *testing.T) {
 
 // TestCachedOnTransformError: a list brings all objects but the one that fails, which stays as it was.
 func TestCachedOnTransformError(t *testing.T) {
-	texts := reports(t)
+	texts := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		stream := newScriptedWatch(1)
-		server := &fakeServer{noStream: true, watch: watches(stream)}
-		server.list = listInTurn([]*corev1.PodList{
-			podList("1", podAt("a", "1"), podAt("b", "1"), podAt("c", "1")),
-			podList("5", badPod("a", "5"), podAt("b", "5"), badPod("new", "5")),
+		stream := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(stream)}
+		server.OnList = listInTurn([]*corev1.PodList{
+			testkit.PodList("1", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"), testkit.PodAt("c", "1")),
+			testkit.PodList("5", badPod("a", "5"), testkit.PodAt("b", "5"), badPod("new", "5")),
 		})
-		handler := &journal{}
+		handler := &testkit.Journal{}
 		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
 			require.NoError(t, s.SetTransform(transformCounts{}.transform))
 			_, err := s.AddEventHandler(handler)
 			require.NoError(t, err)
 		}, WithCachedOnTransformError())
 		defer stop()
-		handler.take()
-		stream.events <- failedWith(errExpired)
+		handler.Take()
+		stream.Events <- testkit.FailedWith(testkit.ErrExpired)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"delete unknown(c)", "update b b"}, handler.take())
+		assert.Equal(t, []string{"delete unknown(c)", "update b b"}, handler.Take())
 		held := []string{}
 		for _, obj := range s.store.List() {
-			held = append(held, nameAt(obj))
+			held = append(held, testkit.NameAt(obj))
 		}
 		assert.ElementsMatch(t, []string{"a@1", "b@5"}, held)
 		stats, _ := QueueStatsOf(s)
@@ -173,7 +177,7 @@ func TestCachedOnTransformError(t *testing.T) {
 // TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot be transformed is listed
 // all the same.
 func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	known := knownItems{"a": {"a", 1}, "gone": {"gone", 1}}
 	failing := func(obj any) (any, error) {
 		if obj.(item).key == "a" {
@@ -182,16 +186,16 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 		return obj, nil
 	}
 	real, delta := NewRealFIFO(itemKey, known, failing), NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
-	real.queue.reader.transform.keepCached, delta.queue.reader.transform.keepCached = true, true
+	real.queue.Reader.Transform.KeepCached, delta.queue.Reader.Transform.KeepCached = true, true
 	for name, q := range map[string]interface {
 		Queue
-		core() *recordQueue
+		core() *queue.Queue
 	}{"RealFIFO": real, "DeltaFIFO": delta} {
 		require.NoError(t, q.Replace([]any{item{"a", 2}, item{"b", 2}}, "2"), name)
 		var keys []string
-		require.NoError(t, q.core().popAll(func(batch []record, _ bool) error {
+		require.NoError(t, q.core().PopAll(func(batch []event.Record, _ bool) error {
 			for i := range batch {
-				keys = append(keys, batch[i].key)
+				keys = append(keys, batch[i].Key)
 			}
 			return nil
 		}))
@@ -211,10 +215,10 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
-	refused := q.queue.putBatch([]record{{typ: Added, object: item{"a", 1}}, {typ: Deleted, object: item{"a", 1}}, {typ: Deleted, object: item{"known", 2}}})
+	refused := q.queue.PutBatch([]event.Record{{Type: Added, Object: item{"a", 1}}, {Type: Deleted, Object: item{"a", 1}}, {Type: Deleted, Object: item{"known", 2}}})
 	require.Len(t, refused, 2, "the Add, and the deletion of what is known")
-	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].typ, refused[1].typ})
+	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].Type, refused[1].Type})
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Equal(t, 1, q.queue.reader.transform.untransformed())
+	assert.Equal(t, 1, q.queue.Reader.Transform.Untransformed())
 }

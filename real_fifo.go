@@ -5,6 +5,9 @@ package cache
 
 import (
 	"fmt"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
 )
 
 // RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in which they were put.
@@ -14,8 +17,8 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a constructor.
 type RealFIFO struct {
-	queue    recordQueue
-	arrivals arrivals // the queue's order; guarded by its lock
+	queue    queue.Queue
+	arrivals queue.Arrivals // the queue's order; guarded by its lock
 	atomic   bool
 }
 
@@ -40,13 +43,13 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{atomic: opts.AtomicEvents}
-	f.queue.init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
-	initKeys(&f.queue.reader.keys, opts.KeyFunction)
-	f.queue.reader.keys.opens = opensDeltas
-	f.queue.reader.logger = queueLogger(opts.Logger, f.queue.Name())
-	f.queue.known, f.queue.reader.transform.function, f.queue.unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
-	f.queue.bookmarks = opts.EmitDeltaTypeBookmark
-	f.queue.waiting = &f.arrivals
+	f.queue.Init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
+	initKeys(&f.queue.Reader.Keys, opts.KeyFunction)
+	f.queue.Reader.Keys.Opens = event.OpensDeltas
+	f.queue.Reader.Logger = queueLogger(opts.Logger, f.queue.Name())
+	f.queue.Known, f.queue.Reader.Transform.Function, f.queue.Unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
+	f.queue.Bookmarks = opts.EmitDeltaTypeBookmark
+	f.queue.Waiting = &f.arrivals
 	setMetrics(&f.queue, opts.Identifier, opts.MetricsProvider)
 	return f
 }
@@ -68,66 +71,66 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 }
 
 // Transformer returns the function that every object passes on its way in, or nil.
-func (f *RealFIFO) Transformer() TransformFunc { return f.queue.reader.transform.function }
+func (f *RealFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
 // Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
-func (f *RealFIFO) Add(obj interface{}) error { return f.queue.put(Added, obj) }
+func (f *RealFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
-func (f *RealFIFO) Update(obj interface{}) error { return f.queue.put(Updated, obj) }
+func (f *RealFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
 // Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
-func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.put(Deleted, obj) }
+func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
-func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.queue.bookmark(resourceVersion) }
+func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.queue.Bookmark(resourceVersion) }
 
 // Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
 // object. An object without a key or that cannot be transformed fails the call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
 	if f.atomic {
-		return f.queue.replaceAll(newItems, resourceVersion)
+		return f.queue.ReplaceAll(newItems, resourceVersion)
 	}
-	listed, err := f.queue.newReplacement(newItems)
+	listed, err := f.queue.NewReplacement(newItems)
 	if err != nil {
 		return err
 	}
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	f.queue.appendLocked(f.expandLocked(listed)...)
-	f.queue.populateInitialLocked(f.queue.waiting.len())
+	f.queue.Mu.Lock()
+	defer f.queue.Mu.Unlock()
+	f.queue.AppendLocked(f.expandLocked(listed)...)
+	f.queue.PopulateInitialLocked(f.queue.Waiting.Len())
 	return nil
 }
 
 // expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
-func (f *RealFIFO) expandLocked(listed *replacement) (records []record) {
-	keys := listed.names()
+func (f *RealFIFO) expandLocked(listed *queue.List) (records []event.Record) {
+	keys := listed.Names()
 	queued, order := f.lastQueuedLocked()
 	for _, key := range order {
-		if last := queued[key]; !keys.Has(key) && last.typ != Deleted {
-			records = append(records, deletionOf(DeletedFinalStateUnknown{Key: key, Obj: last.object}))
+		if last := queued[key]; !keys.Has(key) && last.Type != Deleted {
+			records = append(records, queue.DeletionOf(DeletedFinalStateUnknown{Key: key, Obj: last.Object}))
 		}
 	}
-	for _, key := range f.queue.known.ListKeys() {
+	for _, key := range f.queue.Known.ListKeys() {
 		if _, isQueued := queued[key]; !isQueued && !keys.Has(key) {
-			records = append(records, f.queue.tombstone(key))
+			records = append(records, f.queue.Tombstone(key))
 		}
 	}
-	for i, key := range listed.keys {
-		records = append(records, record{typ: Replaced, key: key, version: listed.versions[i], object: listed.objects[i], transformed: true})
+	for i, key := range listed.Keys {
+		records = append(records, event.Record{Type: Replaced, Key: key, Version: listed.Versions[i], Object: listed.Objects[i], Transformed: true})
 	}
 	return records
 }
 
 // lastQueuedLocked returns the newest record of each key and the keys in order of arrival.
-func (f *RealFIFO) lastQueuedLocked() (last map[string]*record, order []string) {
-	last = make(map[string]*record, f.arrivals.len())
-	for i := range f.arrivals.len() {
-		rec := f.arrivals.at(i)
-		if _, seen := last[rec.key]; !seen {
-			order = append(order, rec.key)
+func (f *RealFIFO) lastQueuedLocked() (last map[string]*event.Record, order []string) {
+	last = make(map[string]*event.Record, f.arrivals.Len())
+	for i := range f.arrivals.Len() {
+		rec := f.arrivals.At(i)
+		if _, seen := last[rec.Key]; !seen {
+			order = append(order, rec.Key)
 		}
-		last[rec.key] = rec
+		last[rec.Key] = rec
 	}
 	return last, order
 }
@@ -135,17 +138,17 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*record, order []string) 
 // Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that nothing is queued for.
 func (f *RealFIFO) Resync() error {
 	if f.atomic {
-		return f.queue.syncAll()
+		return f.queue.SyncAll()
 	}
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
+	f.queue.Mu.Lock()
+	defer f.queue.Mu.Unlock()
 	queued, _ := f.lastQueuedLocked()
-	for _, key := range f.queue.known.ListKeys() {
+	for _, key := range f.queue.Known.ListKeys() {
 		if _, isQueued := queued[key]; isQueued {
 			continue
 		}
-		if rec, ok := f.queue.syncOf(key); ok {
-			f.queue.appendLocked(rec)
+		if rec, ok := f.queue.SyncOf(key); ok {
+			f.queue.AppendLocked(rec)
 		}
 	}
 	return nil
@@ -155,17 +158,17 @@ func (f *RealFIFO) Resync() error {
 // ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set; then
 // calls from several goroutines process one after the other, and process must not call Pop or PopBatch. What fails in process is not queued again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.queue.popDeltas("RealFIFO Pop Process", process)
+	return f.queue.PopDeltas("RealFIFO Pop Process", process)
 }
 
 // PopBatch waits for changes and calls processBatch with the first ones of the queue, each about another object: 1000 at
 // most, and never beyond the end of the initial list. A change that is alone in its batch, as ReplacedAll, SyncAll and
 // Bookmark always are, goes to processSingle instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
-	return f.queue.pop("RealFIFO PopBatch Process", f.queue.uniqueLocked, func(batch []record, isInInitialList bool) error {
+	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, func(batch []event.Record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
 		for i := range batch {
-			deltas[i] = deltaOf(&batch[i])
+			deltas[i] = queue.DeltaOf(&batch[i])
 		}
 		if len(deltas) == 1 {
 			return processSingle(Deltas(deltas), isInInitialList)
@@ -183,7 +186,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.
-func (f *RealFIFO) core() *recordQueue { return &f.queue }
+func (f *RealFIFO) core() *queue.Queue { return &f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
 // waits for a process function that runs under the lock, and for no other.

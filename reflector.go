@@ -16,12 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
 )
 
 // RunReflector keeps store equal, eventually, to the collection behind lw until ctx ends. It runs this package's own
 // reflector, the one of the informers, on any store; NewReflector gives client-go's.
 //
-// expectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The zero value of
+// ExpectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The zero value of
 // options works. The store's methods are called by one goroutine at a time, in the order of the server's events; a
 // store that implements ReflectorBookmarkStore or ResourceVersionUpdater is called for these too.
 //
@@ -29,10 +33,10 @@ import (
 // returns at once when ctx ends, even if lw ignores its context, with the cause of the end (context.Cause, never nil).
 // Before anything else it returns an error if lw or store is nil, or a backoff has no delays.
 func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) error {
-	if isNil(lw) {
+	if event.IsNil(lw) {
 		return errors.New("RunReflector needs a ListerWatcher")
 	}
-	if isNil(store) {
+	if event.IsNil(store) {
 		return errors.New("RunReflector needs a store")
 	}
 	if options.Backoff != nil {
@@ -42,55 +46,55 @@ func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store
 			return err
 		}
 	}
-	newReflector(optionsFrom(lw, expectedType, store, options)).run(ctx)
+	reflector.New(optionsFrom(lw, expectedType, store, options)).Run(ctx)
 	return context.Cause(ctx)
 }
 
 // optionsFrom translates the options that client-go knows.
-func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) reflectorOptions {
-	return reflectorOptions{
-		name:            options.Name,
-		typeDescription: options.TypeDescription,
-		listerWatcher:   lw,
-		expectedType:    expectedType,
-		sink:            sinkOf(store),
-		resyncPeriod:    options.ResyncPeriod,
-		minWatchTimeout: options.MinWatchTimeout,
-		backoff:         options.Backoff,
-		clock:           options.Clock,
-		logger:          options.Logger,
-		onError:         errorsTo(nil),
+func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) reflector.Options {
+	return reflector.Options{
+		Name:            options.Name,
+		TypeDescription: options.TypeDescription,
+		ListerWatcher:   lw,
+		ExpectedType:    expectedType,
+		Sink:            sinkOf(store),
+		ResyncPeriod:    options.ResyncPeriod,
+		MinWatchTimeout: options.MinWatchTimeout,
+		Backoff:         options.Backoff,
+		Clock:           options.Clock,
+		Logger:          options.Logger,
+		OnError:         errorsTo(nil),
 	}
 }
 
 // sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by their types themselves: a
 // user's type that embeds one has these methods too, and may override those that they would pass by.
-func sinkOf(store ReflectorStore) sink {
+func sinkOf(store ReflectorStore) reflector.Sink {
 	switch own := store.(type) {
 	case *RealFIFO:
 		return queueSink{own, &own.queue}
 	case *DeltaFIFO:
 		return queueSink{own, &own.queue}
 	default:
-		return newForeignSink(store)
+		return reflector.Foreign(store)
 	}
 }
 
 // queueSink is a queue of ours on its own as a sink.
 type queueSink struct {
 	store ReflectorStore
-	queue *recordQueue
+	queue *queue.Queue
 }
 
-func (s queueSink) put(changes []record) []refusedRecord { return s.queue.putBatch(changes) }
+func (s queueSink) Put(changes []event.Record) []event.Refused { return s.queue.PutBatch(changes) }
 
-func (s queueSink) stage(size int, streamed bool) stage {
-	return newStage(size, streamed, s.store.Replace)
+func (s queueSink) Stage(size int, streamed bool) reflector.Stage {
+	return reflector.NewStage(size, streamed, s.store.Replace)
 }
 
-func (s queueSink) resync() error { return s.store.Resync() }
+func (s queueSink) Resync() error { return s.store.Resync() }
 
-func (s queueSink) room() (int, <-chan struct{}) { return s.queue.room() }
+func (s queueSink) Room() (int, <-chan struct{}) { return s.queue.Room() }
 
 // NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector runs ours.
 // Its name is the file:line of the nearest caller outside of this package and of client-go's. See
@@ -105,12 +109,12 @@ func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store Re
 }
 
 // NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector
-// runs ours. It is here for code that holds a *Reflector. Only objects of the type of expectedType reach the store; an
+// runs ours. It is here for code that holds a *Reflector. Only objects of the type of ExpectedType reach the store; an
 // unstructured example with apiVersion and kind narrows that to this kind, nil admits everything. An empty
 // options.Name becomes the file:line of the nearest caller outside of this package and of client-go's.
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.Name == "" {
-		options.Name = callsiteName()
+		options.Name = reflector.CallsiteName()
 	}
 	return clientgo.NewReflectorWithOptions(lw, expectedType, store, options)
 }
@@ -124,14 +128,14 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 
 // errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and the error not expected,
 // DefaultWatchErrorHandler.
-func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflectorFailure) {
+func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflector.Failure) {
 	id := &standIn{}
-	return func(ctx context.Context, f reflectorFailure) {
+	return func(ctx context.Context, f reflector.Failure) {
 		switch {
 		case handler != nil:
-			handler(ctx, id.at(f.of, f.version), f.err)
-		case !f.expected:
-			DefaultWatchErrorHandler(ctx, id.at(f.of, f.version), f.err)
+			handler(ctx, id.at(f.Of, f.Version), f.Err)
+		case !f.Expected:
+			DefaultWatchErrorHandler(ctx, id.at(f.Of, f.Version), f.Err)
 		}
 	}
 }
@@ -148,7 +152,7 @@ type standIn struct {
 // at returns a client-go Reflector that does not run, always the same one, with the name, the type description and the
 // settings of a reflector that is at version. Writing to its fields or running it has no effect on that. It is always called
 // for the same reflector.
-func (s *standIn) at(o *reflectorOptions, version string) *Reflector {
+func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.reflector == nil {
@@ -156,18 +160,18 @@ func (s *standIn) at(o *reflectorOptions, version string) *Reflector {
 		s.mu.reflector = newStandIn(o, s.mu.source)
 	}
 	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
-		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.name, err))
+		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.Name, err))
 	}
 	return s.mu.reflector
 }
 
-func newStandIn(o *reflectorOptions, source *standInSource) *Reflector {
+func newStandIn(o *reflector.Options, source *standInSource) *Reflector {
 	made := clientgo.NewReflectorWithOptions(source, nil, standInStore{}, ReflectorOptions{
-		Logger: &klog.Logger{}, Name: o.name, TypeDescription: o.typeDescription,
+		Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
 	})
-	made.WatchListPageSize = o.pageSize
-	made.ShouldResync = o.shouldResync
-	made.MaxInternalErrorRetryDuration = o.maxInternalErrorRetry
+	made.WatchListPageSize = o.PageSize
+	made.ShouldResync = o.ShouldResync
+	made.MaxInternalErrorRetryDuration = o.MaxInternalErrorRetry
 	return made
 }
 
@@ -202,8 +206,12 @@ func (s *standInSource) IsWatchListSemanticsUnSupported() bool { return true }
 // standInStore takes everything and keeps nothing.
 type standInStore struct{}
 
-func (standInStore) Add(any) error               { return nil }
-func (standInStore) Update(any) error            { return nil }
-func (standInStore) Delete(any) error            { return nil }
+func (standInStore) Add(any) error { return nil }
+
+func (standInStore) Update(any) error { return nil }
+
+func (standInStore) Delete(any) error { return nil }
+
 func (standInStore) Replace([]any, string) error { return nil }
-func (standInStore) Resync() error               { return nil }
+
+func (standInStore) Resync() error { return nil }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestReflectorModel lets a server do legal things in any order to an informer: writes, bookmarks, closed and broken
@@ -34,7 +35,7 @@ import (
 //
 // A failure shrinks to the shortest way there.
 func TestReflectorModel(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(anyStep(), 0, 40).Draw(r, "steps")
 		source := cachetest.Options{
@@ -80,7 +81,7 @@ func anyStep() *rapid.Generator[modelStep] {
 func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
 	server := &modelServer{Source: cachetest.NewSource(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
-	informer := InformerFunc(WithBackoff(*second()), WithPageSize(pageSize))(server, &v1.Pod{}, 0, Indexers{})
+	informer := InformerFunc(WithBackoff(*testkit.Second()), WithPageSize(pageSize))(server, &v1.Pod{}, 0, Indexers{})
 	view := &modelHandler{known: map[string]string{}}
 	_, err := informer.AddEventHandler(view)
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ type modelServer struct {
 func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 	switch do.what {
 	case "put":
-		pod := podAt(do.name, "")
+		pod := testkit.PodAt(do.name, "")
 		pod.Labels = map[string]string{"step": strconv.Itoa(i)}
 		s.Put(pod)
 	case "delete":
@@ -154,13 +155,13 @@ func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 			s.resend(pod.ResourceVersion)
 		}
 	case "fail":
-		s.FailNext(do.verb, failureNamed(t, do.err))
+		s.FailNext(do.verb, testkit.FailureNamed(t, do.err))
 	case "cut short":
 		s.Script(do.verb, cachetest.Fault{Stream: cachetest.StreamScript{Cut: true, CutAfter: i % 3}})
 	case "error":
-		s.Inject(cachetest.ErrorEvent(failureNamed(t, do.err)))
+		s.Inject(cachetest.ErrorEvent(testkit.FailureNamed(t, do.err)))
 	case "garbage":
-		s.Inject(cachetest.Garbage(podAt("garbage", "1"))...)
+		s.Inject(cachetest.Garbage(testkit.PodAt("garbage", "1"))...)
 	case "forget":
 		s.forget()
 	case "pass":
@@ -238,8 +239,10 @@ type modelHandler struct {
 	wrong []string
 }
 
-func (h *modelHandler) OnAdd(obj any, _ bool)  { h.hear("add", nil, obj) }
+func (h *modelHandler) OnAdd(obj any, _ bool) { h.hear("add", nil, obj) }
+
 func (h *modelHandler) OnUpdate(old, next any) { h.hear("update", old, next) }
+
 func (h *modelHandler) OnDelete(obj any) {
 	if unknown, ok := obj.(DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
@@ -259,9 +262,9 @@ func (h *modelHandler) hear(what string, old, next any) {
 	known, isKnown := h.known[key]
 	switch {
 	case isKnown == (what == "add") && what != "delete":
-		h.wrong = append(h.wrong, fmt.Sprintf("%s %s, known: %v", what, nameAt(subject), isKnown))
+		h.wrong = append(h.wrong, fmt.Sprintf("%s %s, known: %v", what, testkit.NameAt(subject), isKnown))
 	case what == "update" && known != old.(*v1.Pod).ResourceVersion:
-		h.wrong = append(h.wrong, fmt.Sprintf("update of %s from %s, which was at %s", key, nameAt(old), known))
+		h.wrong = append(h.wrong, fmt.Sprintf("update of %s from %s, which was at %s", key, testkit.NameAt(old), known))
 	}
 	if next == nil {
 		delete(h.known, key)

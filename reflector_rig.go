@@ -6,22 +6,26 @@ package cache
 import (
 	"context"
 
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/rig"
 )
 
 func init() {
 	rig.NewReflector = func(s rig.Settings) rig.Reflector {
 		o := optionsFrom(s.ListerWatcher, s.ExpectedType, s.Store, s.Options)
-		o.pageSize, o.shouldResync, o.maxInternalErrorRetry = s.WatchListPageSize, s.ShouldResync, s.MaxInternalErrorRetryDuration
-		o.delay, o.reached, o.onError = s.Delay, s.ResourceVersion, errorsTo(s.WatchErrorHandler)
-		return rigReflector{newReflector(o)}
+		o.PageSize, o.ShouldResync, o.MaxInternalErrorRetry = s.WatchListPageSize, s.ShouldResync, s.MaxInternalErrorRetryDuration
+		o.Delay, o.Reached, o.OnError = s.Delay, s.ResourceVersion, errorsTo(s.WatchErrorHandler)
+		return rigReflector{reflector.New(o)}
 	}
 }
 
 // rigReflector shows a reflector to the tests of other modules.
-type rigReflector struct{ r *reflector }
+type rigReflector struct{ r *reflector.Reflector }
 
-func (g rigReflector) ListAndWatch(ctx context.Context) error { return g.r.listAndWatch(ctx) }
-func (g rigReflector) Run(ctx context.Context)                { g.r.run(ctx) }
-func (g rigReflector) LastSyncResourceVersion() string        { return g.r.version() }
-func (g rigReflector) UsesWatchList() bool                    { return g.r.streams() }
+func (g rigReflector) ListAndWatch(ctx context.Context) error { return g.r.ListAndWatch(ctx) }
+
+func (g rigReflector) Run(ctx context.Context) { g.r.Run(ctx) }
+
+func (g rigReflector) LastSyncResourceVersion() string { return g.r.Version() }
+
+func (g rigReflector) UsesWatchList() bool { return g.r.Streams() }

@@ -16,20 +16,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // page makes a page of a list with the pods named first and on, n of them, and another page behind it unless it is the last.
 func page(first, n int, last bool) *v1.PodList {
-	list := podList("50")
+	list := testkit.PodList("50")
 	for i := first; i < first+n; i++ {
-		list.Items = append(list.Items, *podAt(fmt.Sprintf("p%04d", i), fmt.Sprint(i+1)))
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprintf("p%04d", i), fmt.Sprint(i+1)))
 		list.Items[len(list.Items)-1].Labels = map[string]string{"app": "x"}
 	}
 	if !last {
@@ -60,7 +62,7 @@ func TestPagesAreLetGo(t *testing.T) {
 		var before weak.Pointer[v1.Pod]
 		var kept []int
 		transformed := map[string]int{}
-		server := &fakeServer{noStream: true, watch: watches(), list: inPages(1000, size, func(list *v1.PodList) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: inPages(1000, size, func(list *v1.PodList) {
 			if !letGo(before) {
 				kept = append(kept, len(kept))
 			}
@@ -89,9 +91,9 @@ func TestPagesAreLetGo(t *testing.T) {
 // TestForeignStoreKeepsNoPage: nor does a store that is not ours, which gets everything by one Replace.
 func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
-	server := &fakeServer{noStream: true, list: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), watch: watches(errForbidden)}
+	server := &testkit.Server{NoStream: true, OnList: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), OnWatch: testkit.Watches(testkit.ErrForbidden)}
 	store := NewStore(MetaNamespaceKeyFunc)
-	require.ErrorIs(t, newReflector(reflectorOptions{listerWatcher: server, sink: newForeignSink(store)}).listAndWatch(t.Context()), errForbidden)
+	require.ErrorIs(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(store)}).ListAndWatch(t.Context()), testkit.ErrForbidden)
 	assert.True(t, letGo(before))
 	assert.Len(t, store.List(), 20)
 }
@@ -102,7 +104,7 @@ func TestListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := page(0, 10, true)
 		want := list.DeepCopy()
-		informer := informerOf(&fakeServer{noStream: true, list: listOf(list), watch: watches()})
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			pod.Labels, pod.UID, pod.ResourceVersion = nil, "", ""
@@ -117,15 +119,15 @@ func TestListsAreNotWritten(t *testing.T) {
 // TestExpiredPagesAreDiscarded: nothing of pages that led nowhere is seen, also by the transform's results.
 func TestExpiredPagesAreDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, watch: watches()}
-		server.list = func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
+		server.OnList = func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
 			switch n {
 			case 1, 2:
 				return page(10*n, 5, false), nil
 			case 3:
-				return nil, errExpired
+				return nil, testkit.ErrExpired
 			default:
-				return podList("60", podAt("late", "55")), nil
+				return testkit.PodList("60", testkit.PodAt("late", "55")), nil
 			}
 		}
 		informer := informerOf(server)
@@ -134,38 +136,38 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 		_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 			mu.Lock()
 			defer mu.Unlock()
-			heard = append(heard, nameAt(obj))
+			heard = append(heard, testkit.NameAt(obj))
 		}})
 		require.NoError(t, err)
 		stop := running(t, informer)
 		synctest.Wait()
 		stop()
 		assert.Equal(t, []string{"late@55"}, heard)
-		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.asked()[:4])
+		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.Asked()[:4])
 	})
 }
 
 // TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, as it comes.
 func TestStreamTransformsOnArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(0)
-		informer := informerOf(&fakeServer{watch: watches(w)})
+		w := testkit.NewScriptedWatch(0)
+		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)})
 		var times []string
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
-			times = append(times, nameAt(obj))
+			times = append(times, testkit.NameAt(obj))
 			return obj, nil
 		}))
 		stop := running(t, informer)
 		for i := range table.BlockLen {
-			w.events <- added(fmt.Sprintf("p%d", i), "1")
+			w.Events <- testkit.Added(fmt.Sprintf("p%d", i), "1")
 		}
 		synctest.Wait()
 		assert.Len(t, times, table.BlockLen, "before the end mark")
-		w.events <- modified("p1", "2")
-		w.events <- deleted("p2", "3")
-		w.events <- added("p2", "4")
-		w.events <- deleted("p3", "5")
-		w.events <- endMark("6")
+		w.Events <- testkit.Modified("p1", "2")
+		w.Events <- testkit.Deleted("p2", "3")
+		w.Events <- testkit.Added("p2", "4")
+		w.Events <- testkit.Deleted("p3", "5")
+		w.Events <- testkit.EndMark("6")
 		require.NoError(t, WaitForSync(t.Context(), informer))
 		stop()
 		assert.Equal(t, []string{"p1@2", "p2@4"}, times[table.BlockLen:])
@@ -175,17 +177,17 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 
 // TestTransformErrorInAStage: a transform that fails costs the whole state, as in Replace; of a stream LIST is tried then.
 func TestTransformErrorInAStage(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(2)
-		w.events <- added("a", "1")
-		w.events <- endMark("6")
-		server := &fakeServer{list: listOf(podList("7", podAt("a", "1"))), watch: watches(w)}
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, errInternal }})
-		err := newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context())
-		require.ErrorIs(t, err, errInternal)
+		w := testkit.NewScriptedWatch(2)
+		w.Events <- testkit.Added("a", "1")
+		w.Events <- testkit.EndMark("6")
+		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(w)}
+		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, testkit.ErrInternal }})
+		err := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(t.Context())
+		require.ErrorIs(t, err, testkit.ErrInternal)
 		assert.Contains(t, err.Error(), "unable to sync list result")
-		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.asked())
+		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.Asked())
 		assert.False(t, queue.HasSynced())
 	})
 }
@@ -204,8 +206,8 @@ func versionsIn(s *keyedStore, skipped string) map[string]string {
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
-	server := &fakeServer{noStream: true, list: listOf(podList("7", podAt("a", "1"))), watch: watches(sent(added("b", "8"), failedWith(errExpired)))}
-	require.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(t.Context()))
+	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("b", "8"), testkit.FailedWith(testkit.ErrExpired)))}
+	require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(t.Context()))
 	assert.Equal(t, 1, queue.replaced)
 	assert.Equal(t, 1, queue.added)
 }
@@ -230,20 +232,20 @@ func (q *replaceCounter) Replace(items []any, version string) error {
 func TestStageModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
-		ours := p.stage(0, true)
-		store := &storeLog{}
-		theirs := newForeignSink(store).stage(0, true)
+		ours := p.Stage(0, true)
+		store := &testkit.StoreLog{}
+		theirs := reflector.Foreign(store).Stage(0, true)
 		want := map[string]string{}
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
-			pod := podAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
+			pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
 			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
 				delete(want, pod.Name)
-				require.NoError(t, ours.remove(pod))
-				require.NoError(t, theirs.remove(pod))
+				require.NoError(t, ours.Remove(pod))
+				require.NoError(t, theirs.Remove(pod))
 			} else {
-				want[pod.Name] = nameAt(pod)
-				require.NoError(t, ours.put(pod))
-				require.NoError(t, theirs.put(pod))
+				want[pod.Name] = testkit.NameAt(pod)
+				require.NoError(t, ours.Put(pod))
+				require.NoError(t, theirs.Put(pod))
 			}
 		}
 		var names []string
@@ -252,16 +254,16 @@ func TestStageModel(t *testing.T) {
 		}
 		slices.Sort(names)
 
-		require.NoError(t, theirs.publish("99"))
-		got := strings.Fields(strings.TrimPrefix(store.entries()[0], "replace 99:"))
+		require.NoError(t, theirs.Publish("99"))
+		got := strings.Fields(strings.TrimPrefix(store.Entries()[0], "replace 99:"))
 		slices.Sort(got)
 		assert.ElementsMatch(t, names, got)
 
-		require.NoError(t, ours.publish("99"))
-		require.NoError(t, p.queue.popAll(p.handle))
+		require.NoError(t, ours.Publish("99"))
+		require.NoError(t, p.queue.PopAll(p.handle))
 		stored := map[string]string{}
-		for _, obj := range p.contents.table.List() {
-			stored[obj.(*v1.Pod).Name] = nameAt(obj)
+		for _, obj := range p.contents.Table.List() {
+			stored[obj.(*v1.Pod).Name] = testkit.NameAt(obj)
 		}
 		require.Equal(t, want, stored)
 	})
@@ -271,14 +273,14 @@ func TestStageModel(t *testing.T) {
 func TestStopWhileStaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		server := &fakeServer{noStream: true, watch: watches(), list: inPages(1000, 500, func(list *v1.PodList) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: inPages(1000, 500, func(list *v1.PodList) {
 			if list.Continue == "" {
 				cancel()
 			}
 		})}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 		began := time.Now()
-		require.NoError(t, newReflector(reflectorOptions{listerWatcher: server, sink: sinkOf(queue)}).listAndWatch(ctx))
+		require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(ctx))
 		assert.Zero(t, time.Since(began))
 		assert.False(t, queue.HasSynced())
 	})

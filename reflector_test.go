@@ -12,29 +12,32 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestDefaultName: the caller's file:line, for client-go's reflectors.
 func TestDefaultName(t *testing.T) {
 	const here = `reflector_test\.go:\d+$`
-	assert.Regexp(t, here, NewReflector(&ListWatch{}, nil, &storeLog{}, 0).Name())
-	assert.Regexp(t, here, NewReflectorWithOptions(&ListWatch{}, nil, &storeLog{}, ReflectorOptions{}).Name())
+	assert.Regexp(t, here, NewReflector(&ListWatch{}, nil, &testkit.StoreLog{}, 0).Name())
+	assert.Regexp(t, here, NewReflectorWithOptions(&ListWatch{}, nil, &testkit.StoreLog{}, ReflectorOptions{}).Name())
 	_, r := NewNamespaceKeyedIndexerAndReflector(&ListWatch{}, nil, 0)
 	assert.Regexp(t, here, r.Name())
-	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &storeLog{}, 0).Name())
+	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &testkit.StoreLog{}, 0).Name())
 }
 
 // TestStandIn: it tells what it stands for and where that is, and asks nobody for it. Before the first list there is no version.
 func TestStandIn(t *testing.T) {
-	server := &fakeServer{}
-	o := reflectorOptions{
-		name: "n", typeDescription: "d", listerWatcher: server, shouldResync: func() bool { return true }, maxInternalErrorRetry: time.Hour,
+	server := &testkit.Server{}
+	o := reflector.Options{
+		Name: "n", TypeDescription: "d", ListerWatcher: server, ShouldResync: func() bool { return true }, MaxInternalErrorRetry: time.Hour,
 	}
 	var id standIn
 	made := id.at(&o, "")
@@ -47,7 +50,7 @@ func TestStandIn(t *testing.T) {
 		assert.Same(t, made, id.at(&o, version))
 		assert.Equal(t, version, made.LastSyncResourceVersion())
 	}
-	assert.Empty(t, server.asked())
+	assert.Empty(t, server.Asked())
 }
 
 // TestHandlerSeesTheStandIn: the reflector that the handler gets tells who it is and how far it came.
@@ -56,23 +59,23 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 		type seen struct{ name, typ, version string }
 		var got []seen
 		var handed []*Reflector
-		server := &fakeServer{
-			noStream: true,
-			list: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{
+			NoStream: true,
+			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 				if n == 1 {
-					return nil, errForbidden
+					return nil, testkit.ErrForbidden
 				}
-				return podList("5"), nil
+				return testkit.PodList("5"), nil
 			},
-			watch: watches(sent(added("b", "7"), closed), errForbidden),
+			OnWatch: testkit.Watches(testkit.Sent(testkit.Added("b", "7"), testkit.Closed), testkit.ErrForbidden),
 		}
-		defer inBackground(t, newReflector(reflectorOptions{
-			name: "n", expectedType: &v1.Pod{}, listerWatcher: server, sink: newForeignSink(&storeLog{}), pageSize: 3,
-			onError: errorsTo(func(_ context.Context, r *Reflector, _ error) {
+		defer testkit.InBackground(t, reflector.New(reflector.Options{
+			Name: "n", ExpectedType: &v1.Pod{}, ListerWatcher: server, Sink: reflector.Foreign(&testkit.StoreLog{}), PageSize: 3,
+			OnError: errorsTo(func(_ context.Context, r *Reflector, _ error) {
 				got = append(got, seen{r.Name(), r.TypeDescription(), r.LastSyncResourceVersion()})
 				handed = append(handed, r)
 			}),
-		}).run)()
+		}).Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []seen{{"n", "*v1.Pod", ""}, {"n", "*v1.Pod", "7"}}, got)
@@ -83,12 +86,12 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 
 // TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not expected.
 func TestErrorsWithoutAHandler(t *testing.T) {
-	reported := reports(t)
-	o := reflectorOptions{name: "n"}
+	reported := testkit.Reports(t)
+	o := reflector.Options{Name: "n"}
 	tell := errorsTo(nil)
-	tell(t.Context(), reflectorFailure{err: errForbidden, expected: true, of: &o})
+	tell(t.Context(), reflector.Failure{Err: testkit.ErrForbidden, Expected: true, Of: &o})
 	assert.Empty(t, reported())
-	tell(t.Context(), reflectorFailure{err: errForbidden, of: &o})
+	tell(t.Context(), reflector.Failure{Err: testkit.ErrForbidden, Of: &o})
 	require.Len(t, reported(), 1)
 	assert.Contains(t, reported()[0], "forbidden")
 	assert.Contains(t, reported()[0], "reflector n")
@@ -99,7 +102,7 @@ func TestRunReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := assert.AnError
 		ctx, cancel := context.WithCancelCause(t.Context())
-		server := &fakeServer{watch: watches(sent(added("a", "1"), endMark("2"), added("b", "3")))}
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("2"), testkit.Added("b", "3")))}
 		store := clientgo.NewStore(MetaNamespaceKeyFunc)
 		ended := make(chan error, 1)
 		go func() { ended <- RunReflector(ctx, server, &v1.Pod{}, store, ReflectorOptions{}) }()
@@ -112,16 +115,16 @@ func TestRunReflector(t *testing.T) {
 
 // TestRunReflectorNeedsItsParts: missing parts are an error, not a crash later.
 func TestRunReflectorNeedsItsParts(t *testing.T) {
-	require.ErrorContains(t, RunReflector(t.Context(), nil, nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
-	require.ErrorContains(t, RunReflector(t.Context(), (*ListWatch)(nil), nil, &storeLog{}, ReflectorOptions{}), "ListerWatcher")
+	require.ErrorContains(t, RunReflector(t.Context(), nil, nil, &testkit.StoreLog{}, ReflectorOptions{}), "ListerWatcher")
+	require.ErrorContains(t, RunReflector(t.Context(), (*ListWatch)(nil), nil, &testkit.StoreLog{}, ReflectorOptions{}), "ListerWatcher")
 	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, nil, ReflectorOptions{}), "store")
-	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, &storeLog{}, ReflectorOptions{Backoff: &wait.Backoff{}}), "Backoff: Duration")
+	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, &testkit.StoreLog{}, ReflectorOptions{Backoff: &wait.Backoff{}}), "Backoff: Duration")
 }
 
 // TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, by namespace.
 func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "1"))), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches()}
 		indexer, r := NewNamespaceKeyedIndexerAndReflector(server, &v1.Pod{}, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -144,19 +147,19 @@ func TestNamesOfInformersReflectors(t *testing.T) {
 	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	widgets := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})
 	config := func() *Config {
-		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}}
+		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}
 	}
 	for name, tc := range map[string]struct {
 		want string
 		run  Controller
 	}{
-		"by resource":        {"pods.v1", informerOf(&fakeServer{}, WithIdentifier(pods, nil), WithObjectDescription("d"))},
-		"by resource, group": {"widgets.v2.g.example", informerOf(&fakeServer{}, WithIdentifier(widgets, nil))},
-		"by description":     {"d", informerOf(&fakeServer{}, WithObjectDescription("d"))},
-		"by type":            {"*v1.Pod", informerOf(&fakeServer{})},
+		"by resource":        {"pods.v1", informerOf(&testkit.Server{}, WithIdentifier(pods, nil), WithObjectDescription("d"))},
+		"by resource, group": {"widgets.v2.g.example", informerOf(&testkit.Server{}, WithIdentifier(widgets, nil))},
+		"by description":     {"d", informerOf(&testkit.Server{}, WithObjectDescription("d"))},
+		"by type":            {"*v1.Pod", informerOf(&testkit.Server{})},
 		"controller":         {"*v1.Pod", New(config())},
 		"simple informer": {"pods.v1", func() Controller {
-			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}, Identifier: pods})
+			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}, Identifier: pods})
 			return c
 		}()},
 	} {
@@ -171,7 +174,7 @@ func TestNamesOfInformersReflectors(t *testing.T) {
 				c = tc.run.(*controller)
 				c.RunWithContext(ctx)
 			}
-			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_test\.go:\d+\)$`, c.mu.reflector.name)
+			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_test\.go:\d+\)$`, c.mu.reflector.Name)
 		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or the informer, has synced,
@@ -46,10 +48,10 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 func runAndStop(t *testing.T, keep func(*sharedIndexInformer, ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
 	source := newExactSource()
 	for i := range 200 {
-		source.put(pod(fmt.Sprint("p", i), "1"))
+		source.put(testkit.Pod(fmt.Sprint("p", i), "1"))
 	}
 	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
-	registration, err := informer.AddEventHandler(&journal{})
+	registration, err := informer.AddEventHandler(&testkit.Journal{})
 	require.NoError(t, err)
 	kept = keep(informer, registration)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 var everyDelivery = map[string]Delivery{
@@ -29,24 +32,24 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				e.informer.life.resyncCheckPeriod = time.Second
-				e.source.put(pod("b", "1"))
+				e.source.put(testkit.Pod("b", "1"))
 				release := make(chan struct{})
-				handler := &journal{on: func(string) { <-release }}
+				handler := &testkit.Journal{On: func(string) { <-release }}
 				_, err := e.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Second)
 				require.NoError(t, err)
 				synctest.Wait()
 				for range 100 {
 					resyncAll(e)
-					e.source.put(pod("a", "2"))
+					e.source.put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
 				stats, ok := SnapshotStatsOf(e.informer.store)
 				require.True(t, ok)
 				assert.LessOrEqual(t, stats.Open, 1)
-				handler.take()
+				handler.Take()
 				close(release)
 				synctest.Wait()
-				assert.Contains(t, strings.Join(handler.take(), "\n")+"\n", " b1\n")
+				assert.Contains(t, strings.Join(handler.Take(), "\n")+"\n", " b1\n")
 			})
 		})
 	}
@@ -55,7 +58,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 // resyncAll is what a reflector does when a period has passed.
 func resyncAll(e *exact) {
 	time.Sleep(time.Second)
-	if e.informer.processor.shouldResync() {
-		require.NoError(e, e.informer.pipeline.handle([]record{{typ: SyncAll}}, false))
+	if e.informer.processor.ShouldResync() {
+		require.NoError(e, e.informer.pipeline.handle([]event.Record{{Type: SyncAll}}, false))
 	}
 }

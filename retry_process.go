@@ -10,6 +10,9 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/retry"
 )
 
 // RetryPolicy says how RetryProcess goes about items that fail. The zero value works.
@@ -71,18 +74,18 @@ const (
 // UnlockWhileProcessing. ProcessBatch has to be nil, since items of batches do not come here.
 func RetryProcess(policy RetryPolicy, fn ProcessFunc) ProcessFunc {
 	policy = policy.withDefaults()
-	return newRetrier(retryOptions{
-		ctx:      policy.Context,
-		attempts: policy.MaxAttempts,
-		backoff:  policy.Backoff,
-		keyFunc:  policy.KeyFunc,
-		retried:  func() { policy.Stats.add(func(s *RetryStats) { s.retries++ }) },
-		waiting:  func(n int) { policy.Stats.add(func(s *RetryStats) { s.waiting = n }) },
-		giveUp: func(item any, err error) {
+	return retry.New(retry.Options{
+		Ctx:      policy.Context,
+		Attempts: policy.MaxAttempts,
+		Backoff:  policy.Backoff,
+		KeyFunc:  policy.KeyFunc,
+		Retried:  func() { policy.Stats.add(func(s *RetryStats) { s.retries++ }) },
+		Waiting:  func(n int) { policy.Stats.add(func(s *RetryStats) { s.waiting = n }) },
+		GiveUp: func(item any, err error) {
 			policy.Stats.add(func(s *RetryStats) { s.givenUp++ })
 			policy.OnGiveUp(item, err)
 		},
-	}, fn).process
+	}, fn).Process
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
@@ -100,7 +103,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		p.KeyFunc = DeletionHandlingMetaNamespaceKeyFunc
 	}
 	if p.OnGiveUp == nil {
-		p.OnGiveUp = func(_ any, err error) { utilruntime.HandleError(discreet(err)) }
+		p.OnGiveUp = func(_ any, err error) { utilruntime.HandleError(event.Discreet(err)) }
 	}
 	if p.Stats == nil {
 		p.Stats = &RetryStats{}

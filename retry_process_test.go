@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 var errProcess = errors.New("cannot process")
@@ -197,7 +199,7 @@ func TestItemWithoutAKeyIsNotRetried(t *testing.T) {
 }
 
 func TestPanicInARetry(t *testing.T) {
-	panics := quietPanics(t)
+	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		calls, givenUp := 0, 0
 		process := RetryProcess(RetryPolicy{KeyFunc: itemKey, OnGiveUp: func(any, error) { givenUp++ }}, func(any, bool) error {

@@ -13,16 +13,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // sealed is a pod with a UID and content.
 func sealed(name, version, content string) *v1.Pod {
-	pod := podAt(name, version)
+	pod := testkit.PodAt(name, version)
 	pod.UID, pod.Annotations = types.UID("uid-"+name), map[string]string{"content": content}
 	return pod
 }
@@ -49,16 +51,16 @@ func TestReuse(t *testing.T) {
 	} {
 		for _, stream := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				server := &fakeServer{noStream: !stream}
+				server := &testkit.Server{NoStream: !stream}
 				if stream {
-					server.watch = watches(
-						sent(watch.Event{Type: watch.Added, Object: test.first}, endMark("5"), failedWith(errExpired)),
-						sent(watch.Event{Type: watch.Added, Object: test.second}, endMark("6")), newScriptedWatch(0))
+					server.OnWatch = testkit.Watches(
+						testkit.Sent(watch.Event{Type: watch.Added, Object: test.first}, testkit.EndMark("5"), testkit.FailedWith(testkit.ErrExpired)),
+						testkit.Sent(watch.Event{Type: watch.Added, Object: test.second}, testkit.EndMark("6")), testkit.NewScriptedWatch(0))
 				} else {
-					server.list = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-						return podList(fmt.Sprint(4+n), []*v1.Pod{test.first, test.second}[n-1]), nil
+					server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+						return testkit.PodList(fmt.Sprint(4+n), []*v1.Pod{test.first, test.second}[n-1]), nil
 					}
-					server.watch = watches(sent(failedWith(errExpired)), newScriptedWatch(0))
+					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
 				}
 				informer := informerOf(server, WithReuse(test.mode))
 				type update struct{ old, current any }

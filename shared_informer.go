@@ -16,7 +16,32 @@ import (
 	"k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/reflector"
 )
+
+// InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers have the given options. It
+// fits wherever a constructor is asked for: controller-runtime's cache.Options.NewInformer, the InformerFor of generated
+// factories. Without options it is NewSharedIndexInformer.
+//
+// An option that asks for what there is not, or two that exclude each other, is no panic: such an informer does not run.
+// Its Run logs the error and returns; StatusOf and WaitForSync give it from the beginning.
+func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+		config := informerConfig{}
+		for i, option := range options {
+			if option == nil {
+				config.bad.add("option %d of %d is nil", i+1, len(options))
+				continue
+			}
+			option(&config)
+		}
+		config.ResyncPeriod, config.Indexers = resyncPeriod, indexers
+		return newSharedIndexInformer(lw, exampleObject, config)
+	}
+}
 
 // NewSharedInformer returns a SharedInformer for the objects of lw; see NewSharedIndexInformerWithOptions.
 func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
@@ -42,7 +67,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 }
 
 func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, config informerConfig) *sharedIndexInformer {
-	resource := resourceName(config.Identifier.GroupVersionResource(), config.ObjectDescription, exampleObject)
+	resource := reflector.ResourceName(config.Identifier.GroupVersionResource(), config.ObjectDescription, exampleObject)
 	s := &sharedIndexInformer{
 		resource: resource,
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, config.Indexers,
@@ -54,14 +79,14 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		mutationDetector: NewCacheMutationDetector(resource),
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
-		report:           newReflectorReport(),
+		report:           reflector.NewReport(),
 	}
-	s.processor = newSharedProcessor(s.HasSyncedChecker(), s.clock)
+	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
-	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.processor.room
+	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.processor.Room
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
-		s.report.refuse(s.unfit)
+		s.report.Refuse(s.unfit)
 	}
 	return s
 }
@@ -73,7 +98,7 @@ type sharedIndexInformer struct {
 	resource         string // what logs and errors call it
 	store            *keyedStore
 	pipeline         *pipeline
-	processor        *sharedProcessor
+	processor        *fanout.Processor
 	listerWatcher    ListerWatcher
 	objectType       runtime.Object
 	config           informerConfig
@@ -83,7 +108,7 @@ type sharedIndexInformer struct {
 	synced           chan struct{} // closed when the first list is in the store
 	announced        sync.Once     // the closing of synced
 	failures         *processFailures
-	report           *reflectorReport
+	report           *reflector.Report
 
 	// life is the informer's way from new over started to stopped, and what may only be set before the start.
 	life struct {
@@ -132,7 +157,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer stopHandling()
 	group.Start(func() {
 		<-handling.Done()
-		s.processor.stop()
+		s.processor.Stop()
 	})
 	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
 	group.StartWithContext(handling, func(ctx context.Context) {
@@ -162,51 +187,37 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		queueConfig: s.config.queue,
 	})
 	queue := s.pipeline.queue
-	queue.through = s.processor.madeRoom
+	queue.Through = s.processor.MadeRoom
 	if !s.config.queue.coalesced { // there, a batch that is held up would keep others from joining it
-		queue.direct = s.pipeline.handleNow
+		queue.Direct = s.pipeline.handleNow
 	}
 	c := newController(Config{
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
 		ObjectDescription:            s.config.ObjectDescription,
 		FullResyncPeriod:             s.life.resyncCheckPeriod,
-		ShouldResync:                 s.processor.shouldResync,
+		ShouldResync:                 s.processor.ShouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
-	}, s.failures, func() error { return queue.popAll(s.pipeline.handle) })
+	}, s.failures, func() error { return queue.PopAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
 	c.report, c.options, c.identity = s.report, s.config.reflector, s.config.Identifier
-	c.store, c.progress = s.store, &s.pipeline.applier.progress
+	c.store, c.progress = s.store, &s.pipeline.applier.Progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
 }
 
 // distribute tells the handlers, and the detector of mutations, what the store has come to.
-func (s *sharedIndexInformer) distribute(changes []change) {
+func (s *sharedIndexInformer) distribute(changes []event.Change) {
 	s.watchForMutations(changes)
-	s.processor.distribute(changes)
-}
-
-// watchForMutations shows the detector what has come into the store.
-func (s *sharedIndexInformer) watchForMutations(changes []change) {
-	for i := range changes {
-		switch c := &changes[i]; {
-		case c.new != nil:
-			s.mutationDetector.AddObject(c.new)
-		case c.many != nil && (c.kind == changeAdd || c.many.formers != nil):
-			for j := range c.many.len() {
-				s.mutationDetector.AddObject(c.many.at(j))
-			}
-		}
-	}
+	s.processor.Distribute(changes)
 }
 
 // announceSynced makes it known that the first list is in the store and distributed.
 func (s *sharedIndexInformer) announceSynced() {
 	s.announced.Do(func() {
 		close(s.synced)
-		s.processor.upstreamSynced()
+		s.processor.UpstreamSynced()
 	})
 }
 
@@ -215,7 +226,7 @@ func (s *sharedIndexInformer) ended(c *controller) {
 	if c.HasSynced() {
 		s.announceSynced()
 	}
-	s.report.end()
+	s.report.End()
 	s.life.Lock()
 	defer s.life.Unlock()
 	s.life.phase = phaseStopped
@@ -285,9 +296,12 @@ func (s *sharedIndexInformer) GetController() Controller { return controllerView
 // controllerView is an informer as a Controller that cannot be run.
 type controllerView struct{ informer *sharedIndexInformer }
 
-func (controllerView) Run(<-chan struct{})             {}
-func (controllerView) RunWithContext(context.Context)  {}
-func (v controllerView) HasSynced() bool               { return v.informer.HasSynced() }
+func (controllerView) Run(<-chan struct{}) {}
+
+func (controllerView) RunWithContext(context.Context) {}
+
+func (v controllerView) HasSynced() bool { return v.informer.HasSynced() }
+
 func (v controllerView) HasSyncedChecker() DoneChecker { return v.informer.HasSyncedChecker() }
 
 func (v controllerView) LastSyncResourceVersion() string {

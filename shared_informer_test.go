@@ -19,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	framework "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // bubble is an informer on a fake source inside a synctest bubble.
@@ -59,36 +61,36 @@ func (b *bubble) handle(handler ResourceEventHandler) ResourceEventHandlerRegist
 
 func TestInformerTellsEveryHandlerInOrder(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		b.source.Add(pod("a", "1"))
-		early, twice := &journal{}, &journal{}
+		b.source.Add(testkit.Pod("a", "1"))
+		early, twice := &testkit.Journal{}, &testkit.Journal{}
 		b.handle(early)
 		b.handle(twice)
 		b.handle(twice)
 		b.start()
-		assert.Equal(t, []string{"initial a1"}, early.take())
-		assert.Equal(t, []string{"initial a1", "initial a1"}, twice.take())
+		assert.Equal(t, []string{"initial a1"}, early.Take())
+		assert.Equal(t, []string{"initial a1", "initial a1"}, twice.Take())
 
-		b.source.Modify(pod("a", "2"))
-		b.source.Add(pod("b", "1"))
+		b.source.Modify(testkit.Pod("a", "2"))
+		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
-		late := &journal{}
+		late := &testkit.Journal{}
 		b.handle(late)
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"initial a2", "initial b1"}, late.take(), "a late handler hears of the store first")
+		assert.ElementsMatch(t, []string{"initial a2", "initial b1"}, late.Take(), "a late handler hears of the store first")
 
-		b.source.Delete(pod("a", "2"))
+		b.source.Delete(testkit.Pod("a", "2"))
 		synctest.Wait()
-		assert.Equal(t, []string{"update a1 a2", "add b1", "delete a2"}, early.take())
-		assert.Equal(t, []string{"delete a2"}, late.take())
-		assert.Len(t, twice.take(), 6)
+		assert.Equal(t, []string{"update a1 a2", "add b1", "delete a2"}, early.Take())
+		assert.Equal(t, []string{"delete a2"}, late.Take())
+		assert.Len(t, twice.Take(), 6)
 	})
 }
 
 func TestStoreHasWhatAHandlerHears(t *testing.T) {
 	byLabel := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
 	inBubble(t, SharedIndexInformerOptions{Indexers: Indexers{"v": byLabel}}, func(b *bubble) {
-		seen := &journal{}
-		seen.on = func(line string) {
+		seen := &testkit.Journal{}
+		seen.On = func(line string) {
 			if line == "update a1 a2" {
 				found, err := b.informer.GetIndexer().ByIndex("v", "2")
 				assert.NoError(t, err)
@@ -97,36 +99,36 @@ func TestStoreHasWhatAHandlerHears(t *testing.T) {
 		}
 		b.handle(seen)
 		b.start()
-		b.source.Add(pod("a", "1"))
-		b.source.Modify(pod("a", "2"))
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Modify(testkit.Pod("a", "2"))
 		synctest.Wait()
-		assert.Equal(t, []string{"add a1", "update a1 a2"}, seen.take())
+		assert.Equal(t, []string{"add a1", "update a1 a2"}, seen.Take())
 	})
 }
 
 func TestRegistrationSyncsWhenItsInitialListIsThrough(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		release := make(chan struct{})
-		stuck := b.handle(&journal{on: func(string) { <-release }})
-		quick := b.handle(&journal{})
+		stuck := b.handle(&testkit.Journal{On: func(string) { <-release }})
+		quick := b.handle(&testkit.Journal{})
 		assert.False(t, b.informer.HasSynced())
 		b.start()
 		assert.True(t, b.informer.HasSynced())
 		assert.True(t, b.informer.GetController().HasSynced())
 		assert.True(t, quick.HasSynced())
 		assert.False(t, stuck.HasSynced(), "its Add has not returned")
-		assert.Contains(t, stuck.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler github.com/kinformer/cache.journal")
+		assert.Contains(t, stuck.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler github.com/kinformer/cache/internal/testkit.Journal")
 		close(release)
 		<-stuck.HasSyncedChecker().Done()
-		late := b.handle(&journal{})
+		late := b.handle(&testkit.Journal{})
 		<-late.HasSyncedChecker().Done()
 	})
 }
 
 func TestEmptyListSyncs(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		registration := b.handle(&journal{})
+		registration := b.handle(&testkit.Journal{})
 		b.start()
 		assert.True(t, b.informer.HasSynced())
 		assert.True(t, registration.HasSynced())
@@ -135,19 +137,19 @@ func TestEmptyListSyncs(t *testing.T) {
 
 func TestRelistDeletesFirst(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
-		seen := &journal{}
+		seen := &testkit.Journal{}
 		b.handle(seen)
-		b.source.Add(pod("a", "1"))
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		b.start()
-		seen.take()
-		b.source.DeleteDropWatch(pod("a", "1"))
-		b.source.ModifyDropWatch(pod("b", "2"))
-		b.source.AddDropWatch(pod("c", "1"))
+		seen.Take()
+		b.source.DeleteDropWatch(testkit.Pod("a", "1"))
+		b.source.ModifyDropWatch(testkit.Pod("b", "2"))
+		b.source.AddDropWatch(testkit.Pod("c", "1"))
 		b.source.ResetWatch()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		lines := seen.take()
+		lines := seen.Take()
 		require.NotEmpty(t, lines)
 		assert.Equal(t, "delete unknown(a1)", lines[0])
 		assert.ElementsMatch(t, []string{"delete unknown(a1)", "update b1 b2", "add c1"}, lines)
@@ -157,15 +159,15 @@ func TestRelistDeletesFirst(t *testing.T) {
 func TestStoppedInformer(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
 		inCall, release := make(chan struct{}), make(chan struct{})
-		seen := &journal{}
-		seen.on = func(string) { close(inCall); <-release }
+		seen := &testkit.Journal{}
+		seen.On = func(string) { close(inCall); <-release }
 		handle := b.handle(seen)
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan struct{})
 		go func() { b.informer.RunWithContext(ctx); close(done) }()
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		<-inCall
-		b.source.Add(pod("b", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
 
 		cancel()
@@ -179,9 +181,9 @@ func TestStoppedInformer(t *testing.T) {
 		close(release)
 		<-done
 		<-handle.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
-		assert.Len(t, seen.take(), 1, "what was pending is dropped")
+		assert.Len(t, seen.Take(), 1, "what was pending is dropped")
 
-		_, err := b.informer.AddEventHandler(&journal{})
+		_, err := b.informer.AddEventHandler(&testkit.Journal{})
 		assert.ErrorIs(t, err, errAlreadyStopped)
 		assert.ErrorIs(t, b.informer.AddIndexers(Indexers{}), errAlreadyStopped)
 		assert.NoError(t, b.informer.RemoveEventHandler(handle))
@@ -221,7 +223,7 @@ func TestControllerViewDoesNotRun(t *testing.T) {
 		view.Run(nil)
 		assert.False(t, b.informer.HasStarted())
 		assert.Empty(t, view.LastSyncResourceVersion())
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		b.start()
 		assert.NotEmpty(t, view.LastSyncResourceVersion())
 		assert.Equal(t, b.informer.LastSyncResourceVersion(), view.LastSyncResourceVersion())
@@ -239,15 +241,15 @@ func blanking(obj any) (any, error) {
 func TestTransformMayBlankTheResourceVersion(t *testing.T) {
 	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
 		require.NoError(t, b.informer.SetTransform(blanking))
-		seen := &journal{}
+		seen := &testkit.Journal{}
 		b.handle(seen)
-		b.source.Add(pod("a", "1"))
+		b.source.Add(testkit.Pod("a", "1"))
 		b.start()
-		b.informer.processor.shouldResync() // from here on the handler hears of no resyncs
-		b.source.Modify(pod("a", "2"))
-		b.source.Delete(pod("a", "2"))
+		b.informer.processor.ShouldResync() // from here on the handler hears of no resyncs
+		b.source.Modify(testkit.Pod("a", "2"))
+		b.source.Delete(testkit.Pod("a", "2"))
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2"}, seen.take())
+		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2"}, seen.Take())
 		assert.Equal(t, "3", b.informer.GetStore().LastStoreSyncResourceVersion())
 	})
 }
@@ -260,14 +262,14 @@ func TestTransformErrorKeepsTheCachedObject(t *testing.T) {
 			}
 			return obj, nil
 		}))
-		b.source.Add(pod("a", "1"))
-		seen := &journal{}
+		b.source.Add(testkit.Pod("a", "1"))
+		seen := &testkit.Journal{}
 		b.handle(seen)
 		b.start()
-		b.source.Modify(pod("a", "bad"))
-		b.source.Modify(pod("a", "3"))
+		b.source.Modify(testkit.Pod("a", "bad"))
+		b.source.Modify(testkit.Pod("a", "3"))
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "update a1 a3"}, seen.take())
+		assert.Equal(t, []string{"initial a1", "update a1 a3"}, seen.Take())
 	})
 }
 
@@ -301,21 +303,21 @@ func TestUpdatesWithoutResourceVersionReachEveryHandler(t *testing.T) {
 		changes := watch.NewFake()
 		lw := scripted{&ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-				return &corev1.PodList{Items: []corev1.Pod{*pod("a", "1")}}, nil
+				return &corev1.PodList{Items: []corev1.Pod{*testkit.Pod("a", "1")}}, nil
 			},
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return changes, nil },
 		}}
 		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
-		seen := &journal{}
+		seen := &testkit.Journal{}
 		_, err := informer.AddEventHandler(seen)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		go informer.RunWithContext(ctx)
 		synctest.Wait()
-		informer.processor.shouldResync()
-		changes.Modify(pod("a", "2"))
+		informer.processor.ShouldResync()
+		changes.Modify(testkit.Pod("a", "2"))
 		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "update a1 a2"}, seen.take())
+		assert.Equal(t, []string{"initial a1", "update a1 a2"}, seen.Take())
 		cancel()
 		synctest.Wait()
 	})
@@ -332,13 +334,13 @@ func TestMutationDetector(t *testing.T) {
 		return
 	}
 	source := framework.NewFakeControllerSource()
-	source.Add(pod("a", "1"))
+	source.Add(testkit.Pod("a", "1"))
 	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 	_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		obj.(*corev1.Pod).Labels["v"] = "changed"
 	}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // it crashes within seconds
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
 	defer cancel()
 	informer.RunWithContext(ctx)
 }

@@ -21,7 +21,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // within fails the test if do takes so long that it waits for something that does not come.
@@ -42,7 +44,7 @@ func within(t *testing.T, what string, do func()) {
 func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	const events = 100
 	first, second := watch.NewFake(), watch.NewFake()
-	server := &fakeServer{noStream: true, list: listOf(podList("9", podAt("a", "9"))), watch: watches(first, second)}
+	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("9", testkit.PodAt("a", "9"))), OnWatch: testkit.Watches(first, second)}
 	s := InformerFunc()(server, &corev1.Pod{}, 0, Indexers{"unused": func(any) ([]string, error) { return nil, nil }}).(*sharedIndexInformer)
 	ctx, cancel := context.WithCancel(t.Context())
 	running := make(chan struct{})
@@ -55,29 +57,29 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	defer release()
 	go func() {
 		added <- s.AddIndexers(Indexers{"version": func(obj any) ([]string, error) {
-			if nameAt(obj) == "a@9" {
+			if testkit.NameAt(obj) == "a@9" {
 				close(inside)
 				<-held
 			}
-			version, _ := objectVersion(obj)
+			version, _ := event.VersionOf(obj)
 			return []string{version}, nil
 		}})
 	}()
 	within(t, "the index function is not called", func() { <-inside })
 	within(t, "the watch is not read", func() {
 		for i := range events {
-			first.Modify(podAt("a", fmt.Sprint(10+i)))
+			first.Modify(testkit.PodAt("a", fmt.Sprint(10+i)))
 		}
-		first.Error(&errExpired.ErrStatus)
-		second.Modify(podAt("a", "200"))
-		second.Modify(podAt("a", "201"))
+		first.Error(&testkit.ErrExpired.ErrStatus)
+		second.Modify(testkit.PodAt("a", "200"))
+		second.Modify(testkit.PodAt("a", "201"))
 	})
 	within(t, "status waits", func() {
 		status, err := StatusOf(s)
 		assert.NoError(t, err)
 		assert.EqualValues(t, 2, status.Lists)
 	})
-	assert.Equal(t, "a@9", nameAt(s.store.List()[0]))
+	assert.Equal(t, "a@9", testkit.NameAt(s.store.List()[0]))
 
 	release()
 	within(t, "the store does not catch up", func() {
@@ -98,12 +100,12 @@ type slowIndex struct {
 func (i *slowIndex) values(obj any) ([]string, error) {
 	i.calls.Add(1)
 	time.Sleep(time.Duration(i.takes.Load()))
-	version, _ := objectVersion(obj)
+	version, _ := event.VersionOf(obj)
 	return []string{version}, nil
 }
 
 // informerOnSlow runs an informer in a bubble with an index of that function.
-func informerOnSlow(t *testing.T, server *fakeServer, index *slowIndex) (s *sharedIndexInformer, stop func()) {
+func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s *sharedIndexInformer, stop func()) {
 	return informerOn(t, server, func(s *sharedIndexInformer) {
 		require.NoError(t, s.AddIndexers(Indexers{"version": index.values}))
 	})
@@ -112,15 +114,15 @@ func informerOnSlow(t *testing.T, server *fakeServer, index *slowIndex) (s *shar
 // TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell that they are slow.
 func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	const events = 5 * table.BlockLen
-	for name, list := range map[string]*corev1.PodList{"empty list": podList("1"), "list": podList("1", podAt("x", "1"))} {
+	for name, list := range map[string]*corev1.PodList{"empty list": testkit.PodList("1"), "list": testkit.PodList("1", testkit.PodAt("x", "1"))} {
 		synctest.Test(t, func(t *testing.T) {
 			stream, index := watch.NewFake(), &slowIndex{}
-			s, stop := informerOnSlow(t, &fakeServer{noStream: true, list: listOf(list), watch: watches(stream)}, index)
+			s, stop := informerOnSlow(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, index)
 			defer stop()
 			index.takes.Store(int64(time.Second))
 			start, before := time.Now(), index.calls.Load()
 			for i := range events {
-				stream.Modify(podAt(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+				stream.Modify(testkit.PodAt(fmt.Sprint("p", i), fmt.Sprint(2+i)))
 			}
 			assert.LessOrEqual(t, time.Since(start), table.BlockLen*time.Second, name)
 			time.Sleep(events * time.Second)
@@ -129,9 +131,9 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 			assert.Len(t, s.store.ListKeys(), events+len(list.Items))
 
 			index.takes.Store(0)
-			stream.Modify(podAt("x", "100"))
+			stream.Modify(testkit.PodAt("x", "100"))
 			synctest.Wait()
-			assert.True(t, s.store.objects.contents.pace.allowsReader(1), "it is quick again")
+			assert.True(t, s.store.objects.contents.Pace.AllowsReader(1), "it is quick again")
 		})
 	}
 }
@@ -140,39 +142,39 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		index, events := &slowIndex{}, []watch.Event(nil)
-		for i := range drainLimit {
-			events = append(events, modified(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+		for i := range event.BatchLimit {
+			events = append(events, testkit.Modified(fmt.Sprint("p", i), fmt.Sprint(2+i)))
 		}
-		server := &fakeServer{noStream: true, list: listOf(podList("1", podAt("x", "1")))}
-		server.watch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("x", "1")))}
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 			index.takes.Store(int64(time.Second)) // the list is in
-			return sent(events...).open(), nil
+			return testkit.Sent(events...).Open(), nil
 		}
 		s, stop := informerOnSlow(t, server, index)
 		defer stop()
-		assert.Equal(t, fmt.Sprint(1+drainLimit), s.LastSyncResourceVersion())
-		time.Sleep(drainLimit * time.Second)
+		assert.Equal(t, fmt.Sprint(1+event.BatchLimit), s.LastSyncResourceVersion())
+		time.Sleep(event.BatchLimit * time.Second)
 		synctest.Wait()
-		assert.Len(t, s.store.ListKeys(), drainLimit+1)
+		assert.Len(t, s.store.ListKeys(), event.BatchLimit+1)
 	})
 }
 
 // TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call.
 func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	const objects = 200
-	list := podList("1")
+	list := testkit.PodList("1")
 	for i := range objects {
-		list.Items = append(list.Items, *podAt(fmt.Sprint("p", i), "1"))
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), "1"))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		index := &slowIndex{}
 		index.takes.Store(int64(time.Second))
 		first, second := watch.NewFake(), watch.NewFake()
-		server := &fakeServer{noStream: true, list: listOf(list), watch: watches(first, second)}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(first, second)}
 		s, stop := informerOnSlow(t, server, index)
 		defer stop()
 		start := time.Now()
-		first.Modify(podAt("p0", "2"))
+		first.Modify(testkit.PodAt("p0", "2"))
 		assert.LessOrEqual(t, time.Since(start), time.Second)
 		assert.False(t, s.HasSynced())
 		time.Sleep((objects + 1) * time.Second)
@@ -183,11 +185,11 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, found, objects-1)
 
-		first.Error(&errExpired.ErrStatus)
-		asked := len(server.asked())
+		first.Error(&testkit.ErrExpired.ErrStatus)
+		asked := len(server.Asked())
 		time.Sleep(10 * time.Second) // the backoff, and the call
 		synctest.Wait()
-		assert.Len(t, server.asked(), asked+2, "a list and a watch")
+		assert.Len(t, server.Asked(), asked+2, "a list and a watch")
 		time.Sleep(objects * time.Second)
 		synctest.Wait()
 		found, err = s.GetIndexer().ByIndex("version", "1")
@@ -198,9 +200,9 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 
 // TestIndexFailuresShow in one report of each write and index, and in the status as long as objects are missing.
 func TestIndexFailuresShow(t *testing.T) {
-	texts := reports(t)
+	texts := testkit.Reports(t)
 	const bad = 100
-	list := podList("1", podAt("good", "1"))
+	list := testkit.PodList("1", testkit.PodAt("good", "1"))
 	for i := range bad {
 		list.Items = append(list.Items, *badPod(fmt.Sprint("bad", i), "1"))
 	}
@@ -217,8 +219,8 @@ func TestIndexFailuresShow(t *testing.T) {
 		return nil, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		stream := newScriptedWatch(bad)
-		s, stop := informerOn(t, &fakeServer{noStream: true, list: listOf(list), watch: watches(stream)}, func(s *sharedIndexInformer) {
+		stream := testkit.NewScriptedWatch(bad)
+		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s *sharedIndexInformer) {
 			require.NoError(t, s.AddIndexers(Indexers{"f": failing, "p": panicking}))
 		})
 		defer stop()
@@ -241,12 +243,12 @@ func TestIndexFailuresShow(t *testing.T) {
 			require.Equal(t, want, status.Degraded)
 		}
 		requireMissing(bad)
-		stream.events <- modified("bad0", "2")
-		stream.events <- deleted("bad1", "3")
+		stream.Events <- testkit.Modified("bad0", "2")
+		stream.Events <- testkit.Deleted("bad1", "3")
 		synctest.Wait()
 		requireMissing(bad - 2)
 		for i := range bad {
-			stream.events <- deleted(fmt.Sprint("bad", i), "4")
+			stream.Events <- testkit.Deleted(fmt.Sprint("bad", i), "4")
 		}
 		synctest.Wait()
 		requireMissing(0)

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // Status is what an informer is doing and how well it goes, at the moment of the call that returned it. It is a copy.
@@ -94,22 +98,22 @@ func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, err
 type inspection struct {
 	Controller
 	what     string // it is about, if its name does not say that
-	report   *reflectorReport
-	store    *keyedStore // nil if it is not ours
-	progress *progress   // nil if store is
+	report   *reflector.Report
+	store    *keyedStore     // nil if it is not ours
+	progress *store.Progress // nil if store is
 
-	transform *transformer // nil before the start, and with a foreign queue
+	transform *event.Transformer // nil before the start, and with a foreign queue
 }
 
 func (i *inspection) status() Status {
-	status := statusFrom(i.report.status())
+	status := statusFrom(i.report.Status())
 	status.ResourceVersion = i.LastSyncResourceVersion()
 	status.Synced = i.HasSynced()
 	if i.store != nil {
 		status.Objects = i.store.objects.table.Len()
 		status.Degraded = append(status.Degraded, i.store.objects.degradedIndexes()...)
 	}
-	if n := i.transform.untransformed(); n > 0 {
+	if n := i.transform.Untransformed(); n > 0 {
 		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
 	}
 	return status
@@ -119,7 +123,7 @@ func (i *inspection) status() Status {
 func inspect(informer any) *inspection {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{Controller: own, report: own.report, store: own.store, progress: &own.pipeline.applier.progress, transform: own.transformer()}
+		return &inspection{Controller: own, report: own.report, store: own.store, progress: &own.pipeline.applier.Progress, transform: own.transformer()}
 	case *controller:
 		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, progress: own.progress, transform: own.transformer()}
 	default:
@@ -149,41 +153,41 @@ func unwrapped(informer any) any {
 const maxWrappers = 16
 
 // statusFrom returns what the reflector knows.
-func statusFrom(r reflectorStatus) Status {
+func statusFrom(r reflector.Status) Status {
 	return Status{
-		Phase: Phase(r.phase), PhaseSince: r.since, PhaseAge: r.age, Mode: ListMode(r.mode),
-		LastError: r.err, LastErrorAt: r.errAt, Attempts: r.failures,
-		Reconnects: r.reconnects, LastOutageAt: r.outageAt, LastOutage: r.outage,
-		LastEvent: r.heardAt, LastEventAge: r.heardAge,
-		Lists: r.lists, Watches: r.watches, Dropped: r.left,
+		Phase: Phase(r.Phase), PhaseSince: r.Since, PhaseAge: r.Age, Mode: ListMode(r.Mode),
+		LastError: r.Err, LastErrorAt: r.ErrAt, Attempts: r.Failures,
+		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
+		LastEvent: r.HeardAt, LastEventAge: r.HeardAge,
+		Lists: r.Lists, Watches: r.Watches, Dropped: r.Left,
 		Degraded: degradedBy(r),
 	}
 }
 
 // degradedBy says what is not as it should be with a reflector.
-func degradedBy(r reflectorStatus) (reasons []string) {
-	if r.unfit != nil {
+func degradedBy(r reflector.Status) (reasons []string) {
+	if r.Unfit != nil {
 		reasons = append(reasons, "it cannot run")
 	}
-	if r.stopped {
+	if r.Stopped {
 		reasons = append(reasons, "stopped by its error policy")
 	}
-	if r.outOfReach {
-		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(r.outage)))
+	if r.OutOfReach {
+		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
 	}
-	if r.failures > 0 {
-		reasons = append(reasons, counted(int64(r.failures), "error")+" since the last success")
+	if r.Failures > 0 {
+		reasons = append(reasons, counted(int64(r.Failures), "error")+" since the last success")
 	}
-	if r.refused {
+	if r.Refused {
 		reasons = append(reasons, "the server does not know the last resourceVersion")
 	}
-	if r.leftNow > 0 {
-		reasons = append(reasons, counted(r.leftNow, "object")+" of another type or namespace left out: "+r.leftWhy)
+	if r.LeftNow > 0 {
+		reasons = append(reasons, counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
 	}
-	if !r.listUntil.IsZero() {
-		reasons = append(reasons, "LIST instead of watch-list until "+r.listUntil.Format(time.RFC3339))
+	if !r.ListUntil.IsZero() {
+		reasons = append(reasons, "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
 	}
-	if r.silent {
+	if r.Silent {
 		reasons = append(reasons, "the watch was silent and was opened anew")
 	}
 	return slices.Clip(reasons)

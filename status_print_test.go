@@ -14,6 +14,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kinformer/cache/internal/reflector"
 )
 
 // TestStatusPrintsWell: in one line that a reader understands, of every status and by every logger.
@@ -54,12 +56,12 @@ func logLines(value any) map[string]string {
 
 // TestPhasesAndModes: what a reflector calls its phases and modes is what a Status calls them.
 func TestPhasesAndModes(t *testing.T) {
-	for phase, want := range map[reflectorPhase]Phase{
-		unstarted: PhaseNew, listing: PhaseListing, streaming: PhaseStreaming, watching: PhaseWatching, backingOff: PhaseBackingOff, stopped: PhaseStopped,
+	for phase, want := range map[reflector.Phase]Phase{
+		reflector.Unstarted: PhaseNew, reflector.Listing: PhaseListing, reflector.Streaming: PhaseStreaming, reflector.Watching: PhaseWatching, reflector.BackingOff: PhaseBackingOff, reflector.Stopped: PhaseStopped,
 	} {
-		assert.Equal(t, want, statusFrom(reflectorStatus{phase: phase}).Phase)
+		assert.Equal(t, want, statusFrom(reflector.Status{Phase: phase}).Phase)
 	}
-	for mode, want := range map[reflectorMode]ListMode{byChoice: ListModeAuto, byList: ListModeList, byWatchList: ListModeWatchList} {
-		assert.Equal(t, want, statusFrom(reflectorStatus{mode: mode}).Mode)
+	for mode, want := range map[reflector.Mode]ListMode{reflector.ByChoice: ListModeAuto, reflector.ByList: ListModeList, reflector.ByWatchList: ListModeWatchList} {
+		assert.Equal(t, want, statusFrom(reflector.Status{Mode: mode}).Mode)
 	}
 }

@@ -12,12 +12,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // listsThen makes a list function that fails with the errors in turn and then answers list.
@@ -31,8 +33,8 @@ func listsThen(list runtime.Object, errs ...error) func(int, context.Context, me
 }
 
 // informerOf makes an informer of server with the options and a backoff of a second.
-func informerOf(server *fakeServer, options ...Option) SharedIndexInformer {
-	options = append([]Option{WithBackoff(*second())}, options...)
+func informerOf(server *testkit.Server, options ...Option) SharedIndexInformer {
+	options = append([]Option{WithBackoff(*testkit.Second())}, options...)
 	return InformerFunc(options...)(server, &v1.Pod{}, 0, Indexers{})
 }
 
@@ -52,10 +54,10 @@ func running(t *testing.T, informer Controller) (stop func()) {
 
 // TestStatusOf follows an informer through its life, by what StatusOf says.
 func TestStatusOf(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(2)
-		server := &fakeServer{noStream: true, list: listsThen(podList("5", podAt("a", "3")), errForbidden, errInternal), watch: watches(w)}
+		w := testkit.NewScriptedWatch(2)
+		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
 		informer := informerOf(server)
 		status := func() Status {
 			synctest.Wait()
@@ -84,7 +86,7 @@ func TestStatusOf(t *testing.T) {
 			Reconnects: 1, LastOutageAt: began.Add(time.Second), LastOutage: time.Second, // the internal error
 		}, status())
 
-		w.events <- added("b", "6")
+		w.Events <- testkit.Added("b", "6")
 		synctest.Wait()
 		time.Sleep(3 * time.Second)
 		heard := status()
@@ -101,10 +103,10 @@ func TestStatusOf(t *testing.T) {
 
 // TestStatusOfWhat: views of an informer have its status, and what is not ours has none.
 func TestStatusOfWhat(t *testing.T) {
-	server := &fakeServer{list: listOf(podList("5")), watch: watches()}
+	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
 	informer := informerOf(server)
 	store, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
-	require.NoError(t, store.Add(podAt("a", "1")))
+	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
 	for name, ours := range map[string]Controller{
 		"informer": informer, "its controller": informer.GetController(), "typed": NewTypedSharedIndexInformer[*v1.Pod](informer), "simple": simple,
 		"controller": New(&Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server}),
@@ -121,12 +123,12 @@ func TestStatusOfWhat(t *testing.T) {
 
 // TestWaitForSync: the error says what each informer suffers from.
 func TestWaitForSync(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := informerOf(&fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()})
-		forbidden := informerOf(&fakeServer{noStream: true, list: listsThen(nil, errForbidden, errForbidden, errForbidden), watch: watches()})
-		refused := informerOf(&fakeServer{watch: watches(errRefused, errRefused, errRefused)})
-		asleep := informerOf(&fakeServer{})
+		fine := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()})
+		forbidden := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()})
+		refused := informerOf(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)})
+		asleep := informerOf(&testkit.Server{})
 		defer running(t, fine)()
 		defer running(t, forbidden)()
 		defer running(t, refused)()
@@ -139,7 +141,7 @@ func TestWaitForSync(t *testing.T) {
 		assert.Equal(t, 1500*time.Millisecond, time.Since(began))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.True(t, apierrors.IsForbidden(err))
-		require.ErrorIs(t, err, errRefused)
+		require.ErrorIs(t, err, testkit.ErrRefused)
 		assert.NoError(t, WaitForSync(ctx, fine), "what has synced has, whatever the context")
 	})
 }
@@ -147,8 +149,8 @@ func TestWaitForSync(t *testing.T) {
 // TestWaitForSyncForeign: informers of client-go are waited for, too.
 func TestWaitForSyncForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listOf(podList("5")), watch: watches()}
-		server.watch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
+		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			return watch.NewFake(), nil
 		}
 		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, Indexers{})
@@ -165,9 +167,9 @@ func TestWaitForSyncForeign(t *testing.T) {
 
 // TestStopOnForbidden: the informer ends by itself, and who waits for it is told why.
 func TestStopOnForbidden(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listsThen(nil, errInternal, errForbidden), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrInternal, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
 		go informer.RunWithContext(t.Context())
 		began := time.Now()
@@ -181,7 +183,7 @@ func TestStopOnForbidden(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, PhaseStopped, status.Phase)
 		assert.Contains(t, status.Degraded, "stopped by its error policy")
-		assert.Len(t, server.asked(), 2)
+		assert.Len(t, server.Asked(), 2)
 		assert.True(t, apierrors.IsForbidden(WaitForVersion(t.Context(), informer, "5")))
 	})
 }
@@ -189,11 +191,11 @@ func TestStopOnForbidden(t *testing.T) {
 // TestPolicyWithinARound: the policy decides about errors that are retried within a round, too.
 func TestPolicyWithinARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{watch: watches(errTooManyRequests, errRefused)}
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrTooManyRequests, testkit.ErrRefused)}
 		var asked []int
 		informer := informerOf(server, WithErrorPolicy(func(_ context.Context, err error, attempts int) ErrorDecision {
 			asked = append(asked, attempts)
-			return ErrorDecision{Stop: errors.Is(err, errRefused), After: time.Hour}
+			return ErrorDecision{Stop: errors.Is(err, testkit.ErrRefused), After: time.Hour}
 		}))
 		began := time.Now()
 		informer.RunWithContext(t.Context())
@@ -204,13 +206,13 @@ func TestPolicyWithinARound(t *testing.T) {
 
 // TestWaitForResource: a resource that appears late is noticed within a period, however long it took.
 func TestWaitForResource(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		missing := make([]error, 100)
 		for i := range missing {
 			missing[i] = apierrors.NewNotFound(v1.Resource("widgets"), "")
 		}
-		server := &fakeServer{noStream: true, list: listsThen(podList("5"), missing...), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
 		informer := informerOf(server, WithErrorPolicy(WaitForResource(0)))
 		defer running(t, informer)()
 		began := time.Now()

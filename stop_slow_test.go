@@ -12,27 +12,30 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // endsSlowly stops what runs and lets go of its functions after hold. It returns what was said until just before patience was
 // over, and until the end.
-func endsSlowly(t *testing.T, run func(context.Context), lines *logged, hold time.Duration, release chan struct{}) (early, late []string) {
-	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(lines.write, funcr.Options{})))
+func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, hold time.Duration, release chan struct{}) (early, late []string) {
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 	ended := make(chan struct{})
 	go func() { defer close(ended); run(ctx) }()
 	time.Sleep(time.Second)
-	lines.take()
+	lines.Take()
 	cancel()
 	stopped := time.Now()
 	time.AfterFunc(hold, func() { close(release) })
-	time.Sleep(min(hold, stopPatience) - time.Millisecond)
-	early = lines.take()
+	time.Sleep(min(hold, fanout.StopPatience) - time.Millisecond)
+	early = lines.Take()
 	<-ended
 	require.Equal(t, hold, time.Since(stopped))
 	time.Sleep(time.Hour)
-	return early, lines.take()
+	return early, lines.Take()
 }
 
 // TestStopNamesTheHandlerItWaitsFor, once, and none that returns soon; also one that was removed before.
@@ -48,10 +51,10 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, lines, release := newExactSource(), &logged{}, make(chan struct{})
-				source.put(pod("a", "1"))
+				source, lines, release := newExactSource(), &testkit.Logged{}, make(chan struct{})
+				source.put(testkit.Pod("a", "1"))
 				informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
-				logger := funcr.New(lines.write, funcr.Options{})
+				logger := funcr.New(lines.Write, funcr.Options{})
 				slow, err := informer.AddEventHandlerWithOptions(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
 					Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
@@ -81,7 +84,7 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 
 // TestStopNamesOnDisconnect: that is a function of the user's, too.
 func TestStopNamesOnDisconnect(t *testing.T) {
-	lines := captureLog(t)
+	lines := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		source, release, returned := newExactSource(), make(chan struct{}), make(chan struct{})
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
@@ -91,7 +94,7 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 		_, late := endsSlowly(t, func(ctx context.Context) {
 			time.AfterFunc(time.Second/2, func() {
 				for _, name := range []string{"a", "b", "c"} {
-					source.put(pod(name, "1"))
+					source.put(testkit.Pod(name, "1"))
 					time.Sleep(time.Millisecond) // of the bubble: each is distributed on its own
 				}
 				close(returned)
@@ -108,30 +111,30 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release := newExactSource(), make(chan struct{})
-		source.put(pod("a", "1"))
-		_, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}, Handler: &journal{on: func(string) { <-release }}})
-		lines := &logged{}
+		source.put(testkit.Pod("a", "1"))
+		_, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
+		lines := &testkit.Logged{}
 		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
 		assert.Empty(t, early)
 		require.Len(t, late, 1)
-		assert.Contains(t, late[0], "github.com/kinformer/cache.journal")
+		assert.Contains(t, late[0], "github.com/kinformer/cache/internal/testkit.Journal")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		source, release := newExactSource(), make(chan struct{})
-		source.put(pod("a", "1"))
+		source.put(testkit.Pod("a", "1"))
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
-		lines := &logged{}
+		lines := &testkit.Logged{}
 		_, late := endsSlowly(t, c.RunWithContext, lines, time.Minute, release)
 		require.Len(t, late, 1)
 		assert.Contains(t, late[0], "the process function")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		source, release := newExactSource(), make(chan struct{})
-		source.put(pod("a", "1"))
+		source.put(testkit.Pod("a", "1"))
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
-		lines := &logged{}
+		lines := &testkit.Logged{}
 		_, late := endsSlowly(t, informer.RunWithContext, lines, time.Minute, release)
 		require.NotEmpty(t, late)
 		assert.Contains(t, late[0], `Run waits until a call returns" "type"="*v1.Pod" "of"="the transform or an index function"`)

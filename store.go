@@ -13,14 +13,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
+
+// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock held, in the
+// goroutine of the writer.
+func OnIndexFailure(hook func(IndexFailure)) StoreOption {
+	return func(s *keyedStore) { s.objects.onFailure = hook }
+}
+
+// WithIndexPanics makes a write panic when an index function fails for an object, as client-go does. The write is complete by
+// then, and no lock is held; the object is in the store and not in the index. A hook of OnIndexFailure is called before.
+func WithIndexPanics() StoreOption {
+	return func(s *keyedStore) { s.objects.panics = true }
+}
+
+// IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false
+// for stores of other packages.
+func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
+	own := storeOf(s)
+	if own == nil {
+		return nil, false
+	}
+	return own.objects.table.IndexFailures(), true
+}
 
 // keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
 type keyedStore struct {
 	objects     threadSafeMap
 	keyFunc     KeyFunc
-	usualKey    bool // keyFunc is MetaNamespaceKeyFunc
+	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
 	transformer TransformFunc
 }
 
@@ -48,8 +72,8 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 	}
 }
 
-// NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by keyFunc. Objects are
-// shared with the callers: what was put in must not be changed afterwards. With a keyFunc of nil all that asks for an
+// NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by KeyFunc. Objects are
+// shared with the callers: what was put in must not be changed afterwards. With a KeyFunc of nil all that asks for an
 // object's key fails with a KeyError.
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
 	return newStore(keyFunc, nil, opts...)
@@ -96,32 +120,17 @@ func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 // errNoKeyFunc is what every object gets instead of a key in a store that was made without a key function.
 var errNoKeyFunc = errors.New("the store was made with a nil KeyFunc: give NewStore one, such as MetaNamespaceKeyFunc")
 
-// errNilObject is what a nil object gets instead of a key.
-var errNilObject = errors.New("object is nil")
-
-// keyOf computes the key of obj; its error is a KeyError.
-func keyOf(keyFunc KeyFunc, obj any) (string, error) {
-	if isNil(obj) {
-		return "", KeyError{Obj: obj, Err: errNilObject}
-	}
-	key, err := keyFunc(obj)
-	if err != nil {
-		return "", KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
-}
-
-// keyOf is keyOf with the store's function; the usual one is written out for what is nearly every object.
+// KeyOf is KeyOf with the store's function; the usual one is written out for what is nearly every object.
 func (s *keyedStore) keyOf(obj any) (string, error) {
 	if s.usualKey {
-		if o, ok := obj.(metav1.Object); ok && !isNil(obj) {
+		if o, ok := obj.(metav1.Object); ok && !event.IsNil(obj) {
 			if namespace := o.GetNamespace(); namespace != "" {
 				return namespace + "/" + o.GetName(), nil
 			}
 			return o.GetName(), nil
 		}
 	}
-	return keyOf(s.keyFunc, obj)
+	return event.KeyOf(s.keyFunc, obj)
 }
 
 // admit computes the key and the form in which obj is stored.
@@ -132,7 +141,7 @@ func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 	if s.transformer == nil {
 		return key, obj, nil
 	}
-	if stored, err = transformed(s.transformer, obj); err != nil {
+	if stored, err = event.Transformed(s.transformer, obj); err != nil {
 		return "", nil, fmt.Errorf("transforming: %w", err)
 	}
 	return key, stored, nil
@@ -229,17 +238,17 @@ func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 		if err != nil {
 			return err
 		}
-		s.objects.contents.replace(zipped(keys, stored), len(keys), resourceVersion)
+		s.objects.contents.Replace(zipped(keys, stored), len(keys), resourceVersion)
 		return nil
 	}
 	fill := func(add func(string, any)) error { return s.addBlocks(list, add) }
-	return s.objects.contents.fill(len(list), resourceVersion, fill)
+	return s.objects.contents.Fill(len(list), resourceVersion, fill)
 }
 
 // addBlocks adds objects with the usual key. There is no user's function in it that could write to the store.
 func (s *keyedStore) addBlocks(list []any, add func(key string, obj any)) error {
 	for block := range slices.Chunk(list, table.BlockLen) {
-		warmBlock(block)
+		store.WarmBlock(block)
 		for _, obj := range block {
 			key, err := s.keyOf(obj)
 			if err != nil {
@@ -293,4 +302,51 @@ func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError 
 		return nil
 	}
 	return &TransactionError{SuccessfulIndices: applied, TotalTransactions: len(transactions), Errors: failures}
+}
+
+// storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil if there is none.
+func storeOf(s Store) *keyedStore {
+	if own, ok := s.(*keyedStore); ok {
+		return own
+	}
+	for range maxWrappers {
+		indexer, typed := insideTyped(s)
+		if !typed {
+			break
+		}
+		if own, ok := indexer.(*keyedStore); ok {
+			return own
+		}
+		s = indexer
+	}
+	return nil
+}
+
+// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not exported. Wrappers of other
+// packages are not looked into: they may show something else than what is inside.
+func insideTyped(s Store) (indexer Indexer, ok bool) {
+	v := reflect.ValueOf(s)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[clientgo.ListWatch]().PkgPath() {
+		return nil, false
+	}
+	field, ok := v.Type().FieldByName("Indexer")
+	if !ok || !field.Anonymous {
+		return nil, false
+	}
+	indexer, ok = v.FieldByIndex(field.Index).Interface().(Indexer)
+	return indexer, ok
+}
+
+// storeBehind is storeOf for informers, too.
+func storeBehind(storeOrInformer any) *keyedStore {
+	if s, ok := storeOrInformer.(Store); ok {
+		return storeOf(s)
+	}
+	if own := inspect(storeOrInformer); own != nil {
+		return own.store
+	}
+	return nil
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientgo "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // twoIndexers are our indexer and client-go's, which must answer alike whatever is done to both.
@@ -138,9 +140,9 @@ func FuzzResourceVersions(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		if order, err := resourceversion.CompareResourceVersion(a, b); err == nil {
-			require.Equal(t, []string{b, a, a}[order+1], laterVersion(a, b), "the greater one")
+			require.Equal(t, []string{b, a, a}[order+1], event.LaterVersion(a, b), "the greater one")
 		} else {
-			require.Equal(t, b, laterVersion(a, b), "the one seen last")
+			require.Equal(t, b, event.LaterVersion(a, b), "the one seen last")
 		}
 		s := NewStore(MetaNamespaceKeyFunc)
 		require.NoError(t, s.Replace([]any{podOfVersion("a", a)}, a))

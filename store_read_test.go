@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // even and odd items, in a store of ours and in one of client-go.
@@ -79,7 +81,7 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	byAll := Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
 	for name, s := range map[string]Indexer{"ours": NewIndexer(itemPointerKey, byAll), "client-go's": clientgo.NewIndexer(itemPointerKey, byAll)} {
 		require.NoError(t, s.Replace([]any{&item{"a", 1}, &item{"b", 2}}, "7"))
-		reported, heard := reports(t), 0
+		reported, heard := testkit.Reports(t), 0
 		said := func() {
 			t.Helper()
 			texts := reported()

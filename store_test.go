@@ -17,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // byValue indexes an item under its value modulo 3 and 5; some values have none, and some fail one way or the other.
@@ -155,7 +158,7 @@ func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
 		"Replace": func(obj any) error { return store.Replace([]any{item{"b", 1}, obj}, "9") },
 	} {
 		assert.ErrorAs(t, call("no item"), &keyError, name)
-		assert.ErrorIs(t, call(nil), errNilObject, name)
+		assert.ErrorIs(t, call(nil), event.ErrNilObject, name)
 	}
 	assert.ErrorIs(t, store.Add(item{"b", -1}), errNoItem)
 	assert.ErrorIs(t, store.Replace([]any{item{"b", -1}}, "9"), errNoItem)
@@ -170,7 +173,7 @@ func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
 	assert.Equal(t, []int{0, 2}, err.SuccessfulIndices)
 	assert.Equal(t, 3, err.TotalTransactions)
 	require.Len(t, err.Errors, 1)
-	assert.ErrorIs(t, err.Errors[0], errNilObject)
+	assert.ErrorIs(t, err.Errors[0], event.ErrNilObject)
 	assert.Equal(t, []any{item{"c", 1}}, store.List(), "the others are applied")
 }
 
@@ -349,17 +352,17 @@ func TestUndeltaStorePushesItsContent(t *testing.T) {
 // TestNilPointersAreNoObjects: they are refused like nil itself, and change nothing.
 func TestNilPointersAreNoObjects(t *testing.T) {
 	s := NewStore(MetaNamespaceKeyFunc)
-	require.NoError(t, s.Add(pod("a", "1")))
+	require.NoError(t, s.Add(testkit.Pod("a", "1")))
 	none := (*corev1.Pod)(nil)
 	for name, call := range map[string]func() error{
 		"Add":     func() error { return s.Add(none) },
 		"Update":  func() error { return s.Update(none) },
 		"Delete":  func() error { return s.Delete(none) },
-		"Replace": func() error { return s.Replace([]any{pod("b", "1"), none}, "2") },
+		"Replace": func() error { return s.Replace([]any{testkit.Pod("b", "1"), none}, "2") },
 	} {
 		var keyError KeyError
 		require.ErrorAs(t, call(), &keyError, name)
-		assert.ErrorIs(t, keyError.Err, errNilObject, name)
+		assert.ErrorIs(t, keyError.Err, event.ErrNilObject, name)
 		assert.Equal(t, []string{"ns/a"}, s.ListKeys(), name)
 	}
 }

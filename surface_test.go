@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	_ "k8s.io/client-go/tools/cache"           // compiled with the test, so that its types can be read
-	_ "k8s.io/client-go/tools/cache/synctrack" // likewise
-	_ "k8s.io/client-go/tools/cache/testing"   // likewise
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/tools/cache/synctrack"
+	_ "k8s.io/client-go/tools/cache/testing"
 
 	_ "github.com/kinformer/cache"
 	_ "github.com/kinformer/cache/synctrack"
@@ -124,12 +124,12 @@ func parseNameList(path, text string) *nameList {
 
 func isComment(line string) bool { return strings.HasPrefix(line, "#") }
 
-func nameOf(line string) string { return strings.Fields(line)[0] }
+func name(line string) string { return strings.Fields(line)[0] }
 
 func (l *nameList) names() (names []string) {
 	for _, line := range l.lines {
 		if !isComment(line) {
-			names = append(names, nameOf(line))
+			names = append(names, name(line))
 		}
 	}
 	return names
@@ -140,14 +140,14 @@ func (l *nameList) has(name string) bool { return slices.Contains(l.names(), nam
 func (l *nameList) withoutReason() (names []string) {
 	for _, line := range l.lines {
 		if !isComment(line) && len(strings.Fields(line)) < 2 {
-			names = append(names, nameOf(line))
+			names = append(names, name(line))
 		}
 	}
 	return names
 }
 
 func (l *nameList) remove(gone func(name string) bool) {
-	l.lines = slices.DeleteFunc(l.lines, func(line string) bool { return !isComment(line) && gone(nameOf(line)) })
+	l.lines = slices.DeleteFunc(l.lines, func(line string) bool { return !isComment(line) && gone(name(line)) })
 }
 
 // set replaces all names, and keeps the comments on top.

@@ -12,14 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
 
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
+
+// indexFailed is called by the table for the failures of one write.
+func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
+	switch {
+	case m.onFailure != nil:
+		for _, f := range failures {
+			m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
+		}
+	case !m.panics:
+		reportIndexFailures(failures)
+	}
+	if m.panics {
+		panic(indexFailureError(&failures[0]))
+	}
+}
 
 // threadSafeMap holds the objects and their indices in a table, whose readers never wait. It implements
 // ThreadSafeStoreWithTransaction.
 type threadSafeMap struct {
-	contents  contents     // what is written through
-	table     *table.Table // of the contents: what is read
+	contents  store.Contents // what is written through
+	table     *table.Table   // of the contents: what is read
 	onFailure func(IndexFailure)
 	panics    bool // an index function that fails panics in the writer
 }
@@ -34,7 +51,7 @@ type ThreadSafeStoreOption = func(*threadSafeMap)
 // means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
-		m.contents.onVersion = versionPublisher(newVersionMetric(identifier, provider))
+		m.contents.OnVersion = versionPublisher(newVersionMetric(identifier, provider))
 	}
 }
 
@@ -56,8 +73,8 @@ func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeSt
 }
 
 func (m *threadSafeMap) init(indexers Indexers) {
-	m.contents.init(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
-	m.table = m.contents.table
+	m.contents.Init(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
+	m.table = m.contents.Table
 }
 
 // Add stores obj under key, replacing what is there.
@@ -65,7 +82,7 @@ func (m *threadSafeMap) Add(key string, obj interface{}) { m.Update(key, obj) }
 
 // Update stores obj under key, replacing what is there.
 func (m *threadSafeMap) Update(key string, obj interface{}) {
-	m.contents.apply([]table.Op{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
+	m.contents.Apply([]table.Op{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Delete removes what is stored under key, if anything. The store's resourceVersion stays.
@@ -73,7 +90,7 @@ func (m *threadSafeMap) Delete(key string) { m.DeleteWithObject(key, nil) }
 
 // DeleteWithObject is Delete, with the resourceVersion of the deletion taken from obj.
 func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
-	m.contents.apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
+	m.contents.Apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 }
 
 // Transaction applies all transactions in order; no reader sees only some of them. One of a type that is none of the
@@ -88,7 +105,7 @@ func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) 
 			operations = append(operations, table.Op{Key: txn.Key, Delete: true})
 		}
 	}
-	m.contents.apply(operations, func(held string) string {
+	m.contents.Apply(operations, func(held string) string {
 		for _, txn := range transactions {
 			held = versionAfter(held, txn.Object)
 		}
@@ -98,20 +115,20 @@ func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) 
 
 // versionAfter returns the store's resourceVersion after obj was seen: unchanged for an object without metadata.
 func versionAfter(held string, obj any) string {
-	if seen, ok := objectVersion(obj); ok {
-		return laterVersion(held, seen)
+	if seen, ok := event.VersionOf(obj); ok {
+		return event.LaterVersion(held, seen)
 	}
 	return held
 }
 
 // Replace makes items the whole content of the store.
 func (m *threadSafeMap) Replace(items map[string]interface{}, resourceVersion string) {
-	m.contents.replace(maps.All(items), len(items), resourceVersion)
+	m.contents.Replace(maps.All(items), len(items), resourceVersion)
 }
 
 // Bookmark sets the store's resourceVersion, unless it is older than the one held.
 func (m *threadSafeMap) Bookmark(rv string) {
-	m.contents.apply(nil, func(held string) string { return laterVersion(held, rv) })
+	m.contents.Apply(nil, func(held string) string { return event.LaterVersion(held, rv) })
 }
 
 // Get returns the object stored under key.
@@ -196,7 +213,7 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	if err := bad.as(errNilIndexFunc); err != nil {
 		return err
 	}
-	err := m.contents.addIndexers(asFuncs(newIndexers))
+	err := m.contents.AddIndexers(asFuncs(newIndexers))
 	if errors.Is(err, table.ErrIndexExists) {
 		return fmt.Errorf("indexer conflict: %v", m.taken(newIndexers)) // client-go's words
 	}

@@ -13,11 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole second rings.
@@ -35,37 +37,37 @@ var errLister = errors.New("cannot go on")
 
 // TestWaitForSyncSaysWhy: whatever the reason, the error has it.
 func TestWaitForSyncSaysWhy(t *testing.T) {
-	reports(t)
-	quietPanics(t)
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
 	hangs := func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	for name, tc := range map[string]struct {
-		server  *fakeServer
+		server  *testkit.Server
 		never   bool // it is not run
 		example runtime.Object
 		options []Option
 		says    []string
 		is      error
 	}{
-		"never run":       {server: &fakeServer{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
-		"hangs":           {server: &fakeServer{noStream: true, list: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
-		"silent stream":   {server: &fakeServer{watch: watches()}, says: []string{"streaming for 10.5s"}},
-		"waits for slots": {server: &fakeServer{noStream: true}, options: []Option{slotless}, says: []string{"listing for 10.5s"}},
-		"refused": {server: &fakeServer{noStream: true, list: listsThen(nil, slices.Repeat([]error{errRefused}, 12)...)},
-			says: []string{"backing off for 500ms", "11 errors since the last success", "the server is out of reach for 10.5s", "connection refused"}, is: errRefused},
-		"panics": {server: &fakeServer{noStream: true, list: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
+		"never run":       {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
+		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
+		"waits for slots": {server: &testkit.Server{NoStream: true}, options: []Option{slotless}, says: []string{"listing for 10.5s"}},
+		"refused": {server: &testkit.Server{NoStream: true, OnList: listsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
+			says: []string{"backing off for 500ms", "11 errors since the last success", "the server is out of reach for 10.5s", "connection refused"}, is: testkit.ErrRefused},
+		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
 			says: []string{"panic while listing: cannot go on"}, is: errLister},
-		"panics in the stream": {server: &fakeServer{watch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
+		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
 			says: []string{"panic while streaming: no"}},
-		"another type, listed": {server: &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches()}, example: &v1.Service{},
+		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
-		"another type, streamed": {server: &fakeServer{watch: streamsOf(added("a", "3"), endMark("5")), list: listOf(podList("5", podAt("a", "3")))}, example: &v1.Service{},
+		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
-		"described": {server: &fakeServer{}, never: true, options: []Option{WithObjectDescription("pods of the east")},
+		"described": {server: &testkit.Server{}, never: true, options: []Option{WithObjectDescription("pods of the east")},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
-		"identified": {server: &fakeServer{}, never: true, options: []Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
+		"identified": {server: &testkit.Server{}, never: true, options: []Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 				if example == nil {
 					example = &v1.Pod{}
 				}
-				informer := InformerFunc(append([]Option{WithBackoff(*second())}, tc.options...)...)(tc.server, example, 0, nil)
+				informer := InformerFunc(append([]Option{WithBackoff(*testkit.Second())}, tc.options...)...)(tc.server, example, 0, nil)
 				if !tc.never {
 					defer running(t, informer)()
 				}
@@ -96,7 +98,7 @@ func slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan stru
 // streamsOf answers each watch with the events.
 func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-		return sent(events...).open(), nil
+		return testkit.Sent(events...).Open(), nil
 	}
 }
 
@@ -110,7 +112,7 @@ func identified(gvr schema.GroupVersionResource) Option {
 func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-		err := waitedFor(t, New(&Config{Queue: queue, ListerWatcher: &fakeServer{}, ObjectType: &v1.Pod{}}))
+		err := waitedFor(t, New(&Config{Queue: queue, ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}))
 		assert.ErrorContains(t, err, "RealFIFO of *v1.Pod has not synced: never run")
 	})
 }
@@ -118,7 +120,7 @@ func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 // TestWaitForSyncOfNothing: an informer that was forgotten is told by its place.
 func TestWaitForSyncOfNothing(t *testing.T) {
 	require.NoError(t, WaitForSync(t.Context()))
-	err := WaitForSync(t.Context(), NewSharedIndexInformer(&fakeServer{}, &v1.Pod{}, 0, nil), nil)
+	err := WaitForSync(t.Context(), NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
 	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
 }
 
@@ -127,7 +129,7 @@ func TestWaitForSyncOfNothing(t *testing.T) {
 func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		server := &fakeServer{noStream: true, list: listOf(podList("5", podAt("a", "3"))), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}
 		_, informer := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}, Handler: ResourceEventHandlerFuncs{
 			AddFunc: func(any) { <-release },
 		}})
@@ -142,14 +144,14 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 
 // TestPanicShowsInTheStatus, of a ListerWatcher and of what else the user gave; what is fine again does not count.
 func TestPanicShowsInTheStatus(t *testing.T) {
-	quietPanics(t)
+	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, watch: watches()}
-		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			if n <= 2 {
 				panic("out of order")
 			}
-			return podList("5"), nil
+			return testkit.PodList("5"), nil
 		}
 		informer := informerOf(server)
 		defer running(t, informer)()
@@ -168,10 +170,10 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 
 // TestPanickingErrorPolicyShowsInTheStatus: it is called in a step of the reflector, too.
 func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
-	reports(t)
-	quietPanics(t)
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listsThen(nil, errForbidden, errForbidden), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { panic(errLister) }))
 		defer running(t, informer)()
 		assert.ErrorIs(t, statusOf(t, informer).LastError, errLister)

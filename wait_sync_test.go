@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestWaitsLogWhatClientGoLogs: lines that people look for in logs are the same, word for word.
@@ -18,7 +20,7 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 		withContext func(context.Context, ...InformerSynced) bool
 	}
 	said := func(w wait) []string {
-		reported, lines := reports(t), captureLog(t)
+		reported, lines := testkit.Reports(t), testkit.CaptureLog(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, synced := range []bool{true, false} {
@@ -26,7 +28,7 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 			assert.Equal(t, synced, w.named("pods", ctx.Done(), is))
 			assert.Equal(t, synced, w.withContext(ctx, is))
 		}
-		logged := about("aches", lines.take())
+		logged := about("aches", lines.Take())
 		assert.NotEmpty(t, logged)
 		return append(logged, reported()...)
 	}
@@ -39,7 +41,7 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 func TestIndexErrorsAreClientGos(t *testing.T) {
 	said := func(store clientgo.Indexer) (texts []string) {
 		_, byIndex := store.ByIndex("other", "x")
-		_, index := store.Index("other", podAt("a", "1"))
+		_, index := store.Index("other", testkit.PodAt("a", "1"))
 		_, keys := store.IndexKeys("other", "x")
 		conflict := store.AddIndexers(Indexers{"other": MetaNamespaceIndexFunc, NamespaceIndex: MetaNamespaceIndexFunc})
 		for _, err := range []error{byIndex, index, keys, conflict} {

@@ -11,11 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // waitsFor starts WaitForVersion and returns a look at how it ended, nil before.
@@ -41,26 +43,26 @@ func TestWaitForVersion(t *testing.T) {
 		"listed":                          {"7", nil, true},
 		"listed newer":                    {"10", nil, true},
 		"listed older":                    {"6", nil, false},
-		"an event":                        {"5", []watch.Event{added("a", "7")}, true},
-		"a later event":                   {"5", []watch.Event{modified("a", "8")}, true},
-		"an earlier event":                {"5", []watch.Event{modified("a", "6")}, false},
-		"a deletion":                      {"5", []watch.Event{deleted("a", "7")}, true},
-		"a bookmark":                      {"5", []watch.Event{bookmark("7")}, true},
-		"synthetic events":                {"", []watch.Event{added("a", "9")}, false},
-		"synthetic events at 0":           {"0", []watch.Event{added("a", "9")}, false},
-		"synthetic events and a bookmark": {"", []watch.Event{added("a", "9"), bookmark("9")}, true},
-		"synthetic events and a change":   {"", []watch.Event{added("a", "9"), modified("a", "10")}, true},
+		"an event":                        {"5", []watch.Event{testkit.Added("a", "7")}, true},
+		"a later event":                   {"5", []watch.Event{testkit.Modified("a", "8")}, true},
+		"an earlier event":                {"5", []watch.Event{testkit.Modified("a", "6")}, false},
+		"a deletion":                      {"5", []watch.Event{testkit.Deleted("a", "7")}, true},
+		"a bookmark":                      {"5", []watch.Event{testkit.Bookmark("7")}, true},
+		"synthetic events":                {"", []watch.Event{testkit.Added("a", "9")}, false},
+		"synthetic events at 0":           {"0", []watch.Event{testkit.Added("a", "9")}, false},
+		"synthetic events and a bookmark": {"", []watch.Event{testkit.Added("a", "9"), testkit.Bookmark("9")}, true},
+		"synthetic events and a change":   {"", []watch.Event{testkit.Added("a", "9"), testkit.Modified("a", "10")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newScriptedWatch(0)
-				server := &fakeServer{noStream: true, list: listOf(podList(tc.listed)), watch: watches(w)}
+				w := testkit.NewScriptedWatch(0)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList(tc.listed)), OnWatch: testkit.Watches(w)}
 				store, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 				ended := waitsFor(t, simple, "7")
 				require.Nil(t, ended())
 				stop := running(t, simple)
 				for _, event := range tc.events {
-					w.events <- event
+					w.Events <- event
 				}
 				result := ended()
 				assert.Equal(t, tc.reached, result != nil)
@@ -80,14 +82,14 @@ func TestWaitForVersion(t *testing.T) {
 // TestWaitForVersionStream: what a watch-list has brought counts when its end mark has come.
 func TestWaitForVersionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newScriptedWatch(0)
-		informer := informerOf(&fakeServer{watch: watches(w)}, WithListMode(ListModeWatchList))
+		w := testkit.NewScriptedWatch(0)
+		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, WithListMode(ListModeWatchList))
 		defer running(t, informer)()
 		ended := waitsFor(t, informer, "7")
-		w.events <- added("a", "7")
-		w.events <- added("b", "8")
+		w.Events <- testkit.Added("a", "7")
+		w.Events <- testkit.Added("b", "8")
 		require.Nil(t, ended())
-		w.events <- endMark("8")
+		w.Events <- testkit.EndMark("8")
 		require.NotNil(t, ended())
 		require.NoError(t, *ended())
 	})
@@ -95,9 +97,9 @@ func TestWaitForVersionStream(t *testing.T) {
 
 // TestWaitForVersionErrors: all the other ends of a wait.
 func TestWaitForVersionErrors(t *testing.T) {
-	reports(t)
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, list: listsThen(podList("abc"), errForbidden), watch: watches()}
+		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informerOf(server)
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
 			require.ErrorIs(t, WaitForVersion(t.Context(), informer, malformed), ErrNotComparable)
@@ -112,7 +114,7 @@ func TestWaitForVersionErrors(t *testing.T) {
 		defer cancel()
 		err := WaitForVersion(ctx, informer, "7")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, errForbidden)
+		require.ErrorIs(t, err, testkit.ErrForbidden)
 		assert.Contains(t, err.Error(), "backing off for 1ms (list)")
 		assert.NotContains(t, err.Error(), "\n", "one line of a log")
 
@@ -123,9 +125,9 @@ func TestWaitForVersionErrors(t *testing.T) {
 // TestWaitForVersionAfterRewind: a server that was set back does not leave the informer claiming a version it lost.
 func TestWaitForVersionAfterRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &fakeServer{noStream: true, watch: watches(sent(failedWith(errExpired)))}
-		server.list = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			return podList([]string{"9", "3"}[min(n, 2)-1]), nil
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			return testkit.PodList([]string{"9", "3"}[min(n, 2)-1]), nil
 		}
 		informer := informerOf(server)
 		defer running(t, informer)()

@@ -3,7 +3,9 @@
 
 package table
 
-import "unsafe"
+import (
+	"unsafe"
+)
 
 // Key returns the string of a key that is in the table, for callers that have
 // its bytes and want to share the memory. It may miss one that is about to

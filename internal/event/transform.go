@@ -1,0 +1,130 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// Transformer runs the transform function of a queue, exactly once for each object that is received, deletions of a watch
+// included. Tombstones and what a resync brings back were never received.
+//
+// An object that cannot be transformed leaves the cached version where it is. The transformer remembers which objects are
+// behind for that reason, until a later version of them passes, a Replace comes without them, or they are deleted.
+type Transformer struct {
+	Function   clientgo.TransformFunc // may be nil
+	KeepCached bool                   // a Replace goes on without the objects that cannot be transformed, else it fails
+
+	mu struct {
+		sync.Mutex
+		behind map[string]struct{}
+		failed uint64 // calls
+		last   error
+	}
+}
+
+// Pass makes of a record as received the one to queue.
+func (t *Transformer) Pass(rec *Record) (err error) {
+	if t.Function == nil {
+		return nil
+	}
+	if _, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown); !isTombstone {
+		rec.Object, err = callTransform(t.Function, rec.Object)
+		rec.Transformed = true
+	}
+	t.note(rec.Key, err)
+	return err
+}
+
+// callTransform turns a panic of the function into an error.
+func callTransform(transform clientgo.TransformFunc, obj any) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
+		}
+	}()
+	return Transformed(transform, obj)
+}
+
+// ErrNilTransformed is the error of a transform function that returns neither an object nor an error: nobody who reads a
+// store expects a nil in it. Objects that are not wanted are to be left out by a selector.
+var ErrNilTransformed = errors.New("transform function returned nil without an error: it must return an object, a smaller one if need be")
+
+// Transformed calls the function. The object is not nil, of whatever type, unless there is an error.
+func Transformed(transform clientgo.TransformFunc, obj any) (any, error) {
+	result, err := transform(obj)
+	if err == nil && isNothing(result) {
+		return nil, ErrNilTransformed
+	}
+	return result, err
+}
+
+// isNothing reports whether v is nil, or a nil value of a type that has one.
+func isNothing(v any) bool {
+	switch value := reflect.ValueOf(v); value.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return value.IsNil()
+	default:
+		return false
+	}
+}
+
+func (t *Transformer) note(key string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		delete(t.mu.behind, key)
+		return
+	}
+	if t.mu.behind == nil {
+		t.mu.behind = map[string]struct{}{}
+	}
+	t.mu.behind[key] = struct{}{}
+	t.mu.failed++
+	t.mu.last = Kept(Discreet(err))
+}
+
+// Forget notes that an object is gone, or never came.
+func (t *Transformer) Forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mu.behind, key)
+}
+
+// Replaced notes that a Replace has succeeded for all but the given keys.
+func (t *Transformer) Replaced(except []string) {
+	if t.Function == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.mu.behind)
+	for _, key := range except {
+		t.mu.behind[key] = struct{}{}
+	}
+}
+
+// Untransformed is QueueStats.Untransformed; 0 for a nil transformer.
+func (t *Transformer) Untransformed() int {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.behind)
+}
+
+// Counts returns how many objects are behind, how many calls have failed, and with what the last of them did.
+func (t *Transformer) Counts() (behind int, failed uint64, last error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.behind), t.mu.failed, t.mu.last
+}

@@ -1,0 +1,152 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// coalescer holds what a handler has still to hear, merged by key: whatever happens meanwhile to an
+// object, at most two records of it wait. Records leave in the order in which they came, of each
+// key and, but for merges, of all.
+//
+// Invariants:
+//
+//   - of a key there is nothing, one record, or a Delete followed by an Add;
+//   - no Update changes the UID;
+//   - what a handler hears of a key begins with a Delete or an Update if it knows the object, else
+//     with an Add.
+//
+// The methods of a nil coalescer answer as those of an empty one.
+type coalescer struct {
+	newest     map[string]*pendingRecord // of each key that has any
+	head, tail *pendingRecord
+	count      int    // records in the list
+	initial    int    // those that belong to the initial list
+	merged     uint64 // changes that will not be delivered because others tell of them, or nothing is left to tell
+}
+
+// pendingRecord is a change in a coalescer's list.
+type pendingRecord struct {
+	event.Change
+	before     *pendingRecord // the other record of the key, if it still waits and is older: a Delete
+	prev, next *pendingRecord
+}
+
+func newCoalescer() *coalescer { return &coalescer{newest: map[string]*pendingRecord{}} }
+
+// add merges a change with what is there. The change has a key and is no bulk record.
+func (q *coalescer) add(c event.Change) {
+	last := q.newest[c.Key]
+	switch {
+	case replacesObject(&c, last):
+		q.add(event.Change{Kind: event.ChangeDelete, Key: c.Key, Old: clientgo.DeletedFinalStateUnknown{Key: c.Key, Obj: c.Old}, At: c.At})
+		q.add(event.Change{Kind: event.ChangeAdd, Key: c.Key, New: c.New, At: c.At})
+	case last == nil, last.Kind == event.ChangeDelete && c.Kind == event.ChangeAdd:
+		q.push(c, last)
+	case c.Kind == event.ChangeDelete && last.Kind == event.ChangeAdd:
+		q.remove(last)
+		q.merged += 2
+	case c.Kind == event.ChangeDelete:
+		last.Kind, last.Old, last.New, last.Resync = event.ChangeDelete, c.Old, nil, false
+		q.merged++
+	default:
+		last.New, last.Resync = c.New, last.Resync && c.Resync
+		q.merged++
+	}
+}
+
+// replacesObject reports whether an Update is to another object than the handler knows: by its own
+// account or, as empty UIDs may stand between, with what it would be merged into.
+func replacesObject(c *event.Change, last *pendingRecord) bool {
+	if c.Kind != event.ChangeUpdate {
+		return false
+	}
+	return !sameUID(c.Old, c.New) || last != nil && last.Kind == event.ChangeUpdate && !sameUID(last.Old, c.New)
+}
+
+// push puts a record at the end of the list, as the newest of its key.
+func (q *coalescer) push(c event.Change, before *pendingRecord) {
+	record := &pendingRecord{Change: c, before: before, prev: q.tail}
+	if q.tail == nil {
+		q.head = record
+	} else {
+		q.tail.next = record
+	}
+	q.tail = record
+	q.newest[c.Key] = record
+	q.count++
+	if c.Initial {
+		q.initial++
+	}
+}
+
+// remove takes a record out of the list.
+func (q *coalescer) remove(record *pendingRecord) {
+	if record.prev == nil {
+		q.head = record.next
+	} else {
+		record.prev.next = record.next
+	}
+	if record.next == nil {
+		q.tail = record.prev
+	} else {
+		record.next.prev = record.prev
+	}
+	switch newest := q.newest[record.Key]; {
+	case newest != record:
+		newest.before = nil
+	case record.before != nil:
+		q.newest[record.Key] = record.before
+	default:
+		delete(q.newest, record.Key)
+	}
+	q.count--
+	if record.Initial {
+		q.initial--
+	}
+}
+
+// pop takes the oldest record.
+func (q *coalescer) pop() (c event.Change, ok bool) {
+	if q.empty() {
+		return event.Change{}, false
+	}
+	oldest := q.head
+	q.remove(oldest)
+	return oldest.Change, true
+}
+
+func (q *coalescer) empty() bool { return q == nil || q.head == nil }
+
+// len counts the records.
+func (q *coalescer) len() int {
+	if q == nil {
+		return 0
+	}
+	return q.count
+}
+
+// initialLeft reports whether any record belongs to the initial list.
+func (q *coalescer) initialLeft() bool { return q != nil && q.initial > 0 }
+
+// SameUID reports whether two versions are of one object. One without a UID may be of any.
+func sameUID(a, b any) bool {
+	before, after := uidOf(a), uidOf(b)
+	return before == after || before == "" || after == ""
+}
+
+func uidOf(obj any) types.UID {
+	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if accessor, err := meta.Accessor(obj); err == nil {
+		return accessor.GetUID()
+	}
+	return ""
+}

@@ -1,0 +1,459 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"sync"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/eventlog"
+)
+
+// consumer is one line of calls of a handler: it reads the feed and makes the calls, one at a time.
+// A handler has one consumer, or several, each of which takes the keys that hash to it and skips
+// the others.
+//
+//	parked ─── a change it wants is distributed ──▶ at work ──┐ 1. take a run of changes
+//	   ▲                                            │  ▲      │ 2. make the calls
+//	   └──────── everything is read ────────────────┘  └──────┘ 3. count them
+//
+// A parked consumer has no place in the log. One at work has, and is either idle or ready, or a
+// worker's, which owns run meanwhile (pool.go). If the handler ends the worker's goroutine
+// (runtime.Goexit), another one goes on after the call that did.
+type consumer struct {
+	target   *target
+	feed     *feed
+	share    share // of the changes
+	parkedAt int   // index in pool.parked, guarded by the feed's lock
+	run      run
+
+	mu struct {
+		sync.Mutex
+		tally
+		state     consumerState
+		cursor    eventlog.Cursor[event.Change]
+		first     *event.Change  // what a late handler hears before anything from the log
+		resyncs   *unreadResyncs // nil if there are none
+		pending   *coalescer     // what was read ahead; only with coalesce, and until closed
+		folding   bool           // a goroutine reads ahead
+		coalesced uint64         // what pending had merged, when closed
+	}
+}
+
+// consumerState is what a consumer is doing.
+type consumerState uint8
+
+const (
+	consumerParked consumerState = iota // nothing to do: no place in the log
+	consumerAtWork                      // a worker's, or will be
+	consumerClosed                      // the handler is not called again
+)
+
+const (
+	// bulkRun is how many calls of a bulk record are made and counted at a time: about a
+	// millisecond of quick ones.
+	bulkRun = 256
+
+	// foldAfter is how many calls a handler that coalesces may be behind before the log is read for
+	// it. It bounds what is not coalesced yet, and makes the goroutine that reads worth its start.
+	foldAfter = 2 * eventlog.SegmentSize
+)
+
+func newConsumer(t *target, number int) *consumer {
+	c := &consumer{target: t, feed: t.feed}
+	c.share.number, c.share.parallel = uint32(number), uint32(t.parallel)
+	if t.coalesces() {
+		c.mu.pending = newCoalescer()
+	}
+	return c
+}
+
+// enter puts a parked consumer at the end of the log, behind first, which it delivers before what
+// comes. The caller holds the feed's lock, and makes the consumer ready.
+func (c *consumer) enter(first *event.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.cursor.Enter(&c.feed.mu.log)
+	c.mu.state = consumerAtWork
+	c.mu.passed, c.mu.counted = c.feed.end.Load(), c.feed.bounded.Load()
+	if c.mu.first = first; first != nil {
+		c.mu.passed -= int64(first.Size())
+	}
+}
+
+// pause counts what was delivered, and reports whether there is more. The caller holds the feed's
+// lock.
+func (c *consumer) pause(now int64) (state consumerState, said remark, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said = c.settleLocked(now)
+	switch {
+	case c.mu.state == consumerClosed:
+		c.run = run{} // the registration may be kept, what was not delivered need not
+	case !c.hasReadAllLocked():
+		more = true
+	case c.target.slow.Load():
+		c.target.slow.Store(false) // it has caught up: the next slow call is worth a line again
+	}
+	return c.mu.state, said, more
+}
+
+// park parks the consumer if it has read all, and returns its state. The caller holds the feed's
+// lock.
+func (c *consumer) park() consumerState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.state == consumerAtWork && c.hasReadAllLocked() {
+		c.mu.cursor.Leave(&c.feed.mu.log)
+		c.mu.state = consumerParked
+		c.checkSyncedLocked()
+	}
+	if c.mu.state != consumerAtWork {
+		c.run = run{quick: c.run.quick}
+	}
+	return c.mu.state
+}
+
+func (c *consumer) hasReadAllLocked() bool {
+	return !c.run.more() && c.mu.first == nil && len(c.mu.cursor.Peek()) == 0 && c.mu.pending.empty()
+}
+
+// abandon drops everything that is still to be delivered, for ever. It does not wait for a call. It
+// reports whether a worker has the consumer, or will, and ends it. The caller holds the feed's
+// lock.
+func (c *consumer) abandon() (atWork bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	atWork = c.mu.state == consumerAtWork
+	if atWork {
+		c.mu.cursor.Abandon(&c.feed.mu.log)
+	}
+	c.mu.state = consumerClosed
+	if c.mu.pending != nil {
+		c.mu.coalesced = c.mu.pending.merged
+	}
+	if c.mu.first != nil && c.share.all() { // else another consumer may be reading it
+		c.mu.first.Many.Release()
+	}
+	c.mu.first, c.mu.pending, c.mu.resyncs = nil, nil, nil
+	return atWork
+}
+
+// work delivers until it has read all, as far as it knows.
+func (c *consumer) work() {
+	for c.take() {
+		if !c.deliver() {
+			c.run.panicked = true
+			c.settle()
+			c.target.pauseAfterPanic()
+		}
+		if !c.run.more() && c.feed.end.Load() == c.run.upTo {
+			return
+		}
+	}
+}
+
+// take counts what was delivered, and moves what is next to run. It returns false when there is
+// nothing.
+func (c *consumer) take() bool {
+	c.takeAt(c.feed.now()).say()
+	return c.run.next < c.run.end
+}
+
+func (c *consumer) takeAt(now int64) (said remark) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said = c.settleLocked(now)
+	r := &c.run
+	r.began = now
+	if c.mu.state == consumerClosed {
+		r.next, r.end = 0, 0
+		return said
+	}
+	if !r.more() {
+		if c.target.coalesces() {
+			c.takePendingLocked()
+		} else {
+			c.takeRunLocked()
+		}
+	}
+	if r.bulk != nil {
+		r.end = min(r.next+int32(c.runLimitLocked()), int32(r.bulk.Many.Len()))
+	}
+	r.upTo = c.mu.passed + int64(r.end-r.next)
+	if r.next < r.end {
+		c.mu.begin(r, now)
+	}
+	return said
+}
+
+// takeRunLocked takes from the log what may be delivered together.
+func (c *consumer) takeRunLocked() {
+	if first := c.mu.first; first != nil {
+		c.mu.first = nil
+		c.setRun(run{bulk: first, plain: c.share.all()})
+		return
+	}
+	ahead := c.mu.cursor.Peek()
+	for len(ahead) > 0 && ahead[0].Many != nil && !c.share.wants(&ahead[0]) {
+		c.mu.passed += int64(ahead[0].Size())
+		c.mu.cursor.Skip(1)
+		ahead = c.mu.cursor.Peek()
+	}
+	n, plain := 0, c.share.all()
+	for limit := min(len(ahead), c.runLimitLocked()); n < limit && ahead[n].Many == nil; n++ {
+		plain = plain && ahead[n].Bounded()
+	}
+	switch {
+	case len(ahead) == 0:
+		c.setRun(run{})
+	case n == 0:
+		c.setRun(run{bulk: c.takeBulkLocked(&ahead[0]), plain: plain})
+		c.mu.cursor.Skip(1)
+	default:
+		c.setRun(run{changes: ahead[:n:n], end: int32(n), plain: plain})
+		c.mu.cursor.Skip(n)
+	}
+}
+
+// takePendingLocked is takeRunLocked of a consumer that coalesces: it reads everything, and takes
+// the oldest record.
+func (c *consumer) takePendingLocked() {
+	c.foldLocked()
+	if oldest, ok := c.mu.pending.pop(); ok {
+		c.setRun(run{changes: []event.Change{oldest}, end: 1})
+	} else {
+		c.setRun(run{})
+	}
+}
+
+// takeBulkLocked returns a bulk record of the log that is for the consumer, with its objects. It is
+// called once for each.
+func (c *consumer) takeBulkLocked(record *event.Change) *event.Change {
+	bulk := *record
+	if bulk.Everything() {
+		bulk.Many = c.mu.resyncs.pop()
+		if c.mu.resyncs.empty() {
+			c.mu.resyncs = nil
+		}
+	}
+	return &bulk
+}
+
+// foldLocked reads everything that is there into pending.
+func (c *consumer) foldLocked() {
+	if c.mu.state == consumerClosed {
+		return
+	}
+	if first := c.mu.first; first != nil {
+		c.mu.first = nil
+		c.foldOneLocked(first)
+	}
+	for ahead := c.mu.cursor.Peek(); len(ahead) > 0; ahead = c.mu.cursor.Peek() {
+		for i := range ahead {
+			c.foldOneLocked(&ahead[i])
+		}
+		c.mu.cursor.Skip(len(ahead))
+	}
+	c.checkSyncedLocked()
+}
+
+func (c *consumer) foldOneLocked(record *event.Change) {
+	c.mu.passed += int64(record.Size())
+	switch {
+	case !c.share.wants(record):
+	case record.Many == nil:
+		c.mu.pending.add(*record)
+	default:
+		bulk := c.takeBulkLocked(record)
+		for i := range bulk.Many.Len() {
+			if one := bulk.Single(i); c.share.wants(&one) {
+				c.mu.pending.add(one)
+			}
+		}
+	}
+}
+
+// startFold reports whether the consumer has fallen behind, so that the log should be read into
+// pending: it would keep objects alive for a handler that is stuck. If so, the caller has fold
+// called.
+func (c *consumer) startFold() (start bool) {
+	if !c.mu.TryLock() {
+		return false // the log is being read, or calls counted: the next change looks again
+	}
+	defer c.mu.Unlock()
+	start = c.mu.state == consumerAtWork && !c.mu.folding && c.feed.end.Load()-c.mu.passed >= foldAfter
+	c.mu.folding = c.mu.folding || start
+	return start
+}
+
+func (c *consumer) fold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.foldLocked()
+	c.mu.folding = false
+}
+
+func (c *consumer) setRun(next run) {
+	next.began, next.quick = c.run.began, c.run.quick
+	c.run = next
+}
+
+// runLimitLocked is how many changes may be taken at a time. It is one where it matters at once
+// that a call has returned.
+func (c *consumer) runLimitLocked() int {
+	bulk := c.run.bulk != nil
+	switch {
+	case !c.run.quick, c.target.isBounded() && !bulk, c.mu.sync == syncPending && !bulk:
+		return 1
+	case bulk:
+		return bulkRun
+	default:
+		return eventlog.SegmentSize
+	}
+}
+
+// deliver makes the calls of run and reports whether all have returned. After a panic the rest of
+// run remains.
+func (c *consumer) deliver() (returned bool) {
+	defer utilruntime.HandleCrashWithLogger(c.target.logger)
+	own := &c.share
+	if c.target.coalesces() {
+		own = nil // what is not for the consumer did not get into pending
+	}
+	c.run.deliver(c.target.handler, &c.target.closed, own)
+	return true
+}
+
+// oweResync gives the consumer a resync to deliver, or reports that it would say nothing that will
+// not be said.
+func (c *consumer) oweResync(all *event.Snapshot) (needed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.resyncs == nil {
+		c.mu.resyncs = &unreadResyncs{}
+	}
+	return c.mu.resyncs.add(all)
+}
+
+// missResync notes that an update that counts as a resync is not for the consumer.
+func (c *consumer) missResync() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.resyncs != nil {
+		c.mu.resyncs.complete = false
+	}
+}
+
+// settle counts what was delivered.
+func (c *consumer) settle() {
+	c.mu.Lock()
+	said := c.settleLocked(c.feed.now())
+	c.mu.Unlock()
+	said.say()
+}
+
+// settleLocked counts what was delivered since the last time, and returns what is worth a word.
+func (c *consumer) settleLocked(now int64) (said remark) {
+	said.target = c.target
+	said.call, said.lost = c.mu.count(&c.run, now)
+	c.passLocked()
+	if said.call > 0 {
+		said.backlog = c.backlogLocked()
+	}
+	c.checkSyncedLocked()
+	return said
+}
+
+// passLocked moves the consumer's place on. One that coalesces has passed what it has read.
+func (c *consumer) passLocked() {
+	r := &c.run
+	if !c.target.coalesces() && r.next > r.settled {
+		c.mu.pass(r)
+		if c.target.overflow == Block {
+			c.feed.madeRoom()
+		}
+	}
+	r.settled = r.next
+}
+
+// backlogLocked is how many calls are outstanding, the current one included.
+func (c *consumer) backlogLocked() int64 {
+	if c.mu.state != consumerAtWork {
+		return 0
+	}
+	behind := max(0, c.feed.end.Load()-c.mu.passed)
+	if c.target.coalesces() {
+		behind += int64(c.mu.pending.len())
+		if c.mu.current.running {
+			behind++
+		}
+	}
+	return behind
+}
+
+// behind is how many bounded notifications are outstanding, the current one included.
+func (c *consumer) behind() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.state != consumerAtWork {
+		return 0
+	}
+	return c.feed.bounded.Load() - c.mu.counted
+}
+
+// call returns how long the current call has lasted, 0 without one, and how many are outstanding.
+func (c *consumer) call(now int64) (lasts time.Duration, backlog int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.current.running {
+		lasts = time.Duration(now - c.mu.current.since)
+	}
+	return lasts, c.backlogLocked()
+}
+
+// addFigures adds what is known of the consumer's calls.
+func (c *consumer) addFigures(all *Figures, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.addTo(all, now)
+	all.Working = all.Working || c.mu.state == consumerAtWork
+	all.Coalesced += c.mu.coalesced
+	if c.mu.pending != nil {
+		all.Coalesced += c.mu.pending.merged
+	}
+	if backlog := int(c.backlogLocked()); c.target.coalesces() {
+		all.Pending += backlog
+	} else { // each consumer of a handler counts every notification
+		all.Pending = max(all.Pending, backlog)
+	}
+}
+
+// checkSynced finds out whether the initial list is through.
+func (c *consumer) checkSynced() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checkSyncedLocked()
+}
+
+func (c *consumer) checkSyncedLocked() {
+	if c.mu.sync != syncPending || c.mu.state == consumerClosed {
+		return
+	}
+	until := c.feed.syncedAt.Load()
+	if until == unknownPosition {
+		return
+	}
+	if c.mu.state == consumerAtWork && c.mu.passed < max(until, c.target.joinedAt) {
+		return
+	}
+	if c.target.coalesces() && (c.mu.current.initial || c.mu.pending.initialLeft()) {
+		return
+	}
+	c.mu.sync = syncDone
+	c.target.consumerSynced()
+}

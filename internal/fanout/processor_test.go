@@ -1,0 +1,207 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/eventlog"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// neverSynced is an upstream of which nothing is told.
+type neverSynced struct{}
+
+func (neverSynced) Name() string { return "upstream" }
+
+func (neverSynced) Done() <-chan struct{} { return nil }
+
+// newTestListener makes a listener, with options if any are given.
+func newTestListener(t testing.TB, p *Processor, handler clientgo.ResourceEventHandler, options ...Options) *Listener {
+	var o Options
+	if len(options) > 0 {
+		o = options[0]
+	}
+	o.Name, o.Logger = t.Name(), klog.Background()
+	return p.NewListener(handler, o)
+}
+
+// inProcessorBubble runs test with a processor inside a synctest bubble, and stops it in the end.
+func inProcessorBubble(t *testing.T, test func(t *testing.T, p *Processor)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProcessor(neverSynced{}, clock.RealClock{})
+		test(t, p)
+		p.Stop()
+	})
+}
+
+// givenSnapshot is a snapshot of objects under their usual keys.
+func givenSnapshot(objects []any) *event.Snapshot {
+	keys := make([]string, len(objects))
+	for i, obj := range objects {
+		keys[i], _ = clientgo.MetaNamespaceKeyFunc(obj)
+	}
+	return event.KeyedSnapshot(keys, objects)
+}
+
+// distributeUpdate distributes an update of a new object to a newer one, and returns weak pointers to both.
+func distributeUpdate(p *Processor) [2]weak.Pointer[corev1.Pod] {
+	old, current := testkit.Pod("a", "1"), testkit.Pod("a", "2")
+	p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Key: "ns/a", Old: old, New: current}})
+	return [2]weak.Pointer[corev1.Pod]{weak.Make(old), weak.Make(current)}
+}
+
+func countAlive(objects [][2]weak.Pointer[corev1.Pod]) (alive int) {
+	runtime.GC()
+	for _, pair := range objects {
+		if pair[0].Value() != nil || pair[1].Value() != nil {
+			alive++
+		}
+	}
+	return alive
+}
+
+// nothing is a handler that keeps nothing.
+var nothing = clientgo.ResourceEventHandlerFuncs{}
+
+func TestIdleHandlersKeepNoObject(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		for range 4 {
+			p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
+		}
+		p.Add(newTestListener(t, p, nothing, Options{Overflow: Coalesce, Parallel: 3}), givenSnapshot(nil))
+		var objects [][2]weak.Pointer[corev1.Pod]
+		for range 100 {
+			objects = append(objects, distributeUpdate(p))
+		}
+		synctest.Wait()
+		assert.Zero(t, countAlive(objects))
+		runtime.KeepAlive(p)
+	})
+}
+
+func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		pending int // how many updates stay alive, of 1000
+	}{
+		"lossless": {Options{}, 1000},
+		"coalesce": {Options{Overflow: Coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, what is not read
+	} {
+		t.Run(name, func(t *testing.T) {
+			inProcessorBubble(t, func(t *testing.T, p *Processor) {
+				release := make(chan struct{})
+				stuck := newTestListener(t, p, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}, test.options)
+				p.Add(stuck, givenSnapshot(nil))
+				p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
+				var objects [][2]weak.Pointer[corev1.Pod]
+				for range 1000 {
+					objects = append(objects, distributeUpdate(p))
+					if len(objects)%eventlog.SegmentSize == 0 {
+						synctest.Wait()
+					}
+				}
+				synctest.Wait()
+				assert.LessOrEqual(t, countAlive(objects), test.pending)
+				if test.options.Overflow == Lossless {
+					for range 500 {
+						release <- struct{}{}
+					}
+					synctest.Wait()
+					assert.LessOrEqual(t, countAlive(objects), 500+eventlog.SegmentSize, "what it has heard is free, but for a segment")
+				}
+				p.Remove(stuck)
+				assert.LessOrEqual(t, countAlive(objects), eventlog.SegmentSize, "a removed handler has no more to hear, though it is in a call")
+				more := [][2]weak.Pointer[corev1.Pod]{distributeUpdate(p)}
+				synctest.Wait()
+				assert.Zero(t, countAlive(more))
+				close(release)
+			})
+		})
+	}
+}
+
+func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
+	const limit = 1100 // bytes
+	goroutines := runtime.NumGoroutine()
+	var sizes []int64 // several, because the heap is that of the whole process
+	for range 5 {
+		sizes = append(sizes, sizeOfIdleHandler(t))
+	}
+	slices.Sort(sizes)
+	t.Logf("%d bytes a handler", sizes)
+	assert.LessOrEqual(t, sizes[len(sizes)/2], int64(limit))
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+}
+
+// sizeOfIdleHandler is by how much the heap grows, in bytes, for each of many handlers.
+func sizeOfIdleHandler(t *testing.T) int64 {
+	const handlers = 1000
+	p := NewProcessor(neverSynced{}, clock.RealClock{})
+	defer p.Stop()
+	listeners := make([]*Listener, handlers)
+	goroutines := runtime.NumGoroutine()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range listeners {
+		listeners[i] = newTestListener(t, p, nothing)
+		p.Add(listeners[i], givenSnapshot(nil))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	runtime.KeepAlive(listeners)
+	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / handlers
+}
+
+func TestAddToAStoppedProcessor(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		p.Stop()
+		listener := newTestListener(t, p, nothing)
+		p.Add(listener, givenSnapshot(nil))
+		<-listener.finished
+		p.Distribute([]event.Change{{Kind: event.ChangeAdd, New: testkit.Pod("a", "1")}})
+		assert.Zero(t, p.Count())
+	})
+}
+
+// listed is what a store holds: nothing but a number.
+type listed struct{ closed int }
+
+func (l *listed) Len() int { return 2 }
+
+func (l *listed) List() []any { panic("nobody reads it") }
+
+func (l *listed) ListKeys() []string { panic("nobody reads it") }
+
+func (l *listed) Close() { l.closed++ }
+
+func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
+	var refused, abandoned listed
+	p := newStoppedProcessor()
+	p.Add(newTestListener(t, p, nothing), event.StoredSnapshot(&refused))
+	assert.Equal(t, 1, refused.closed)
+	c := newTestListener(t, p, nothing).consumers[0]
+	c.mu.state, c.mu.first = consumerParked, &event.Change{Many: event.StoredSnapshot(&abandoned)}
+	c.abandon()
+	assert.Equal(t, 1, abandoned.closed)
+}
+
+func newStoppedProcessor() *Processor {
+	p := NewProcessor(neverSynced{}, clock.RealClock{})
+	p.Stop()
+	return p
+}

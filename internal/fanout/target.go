@@ -1,0 +1,199 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Overflow is what is done about a handler that is slower than the changes come.
+type Overflow uint8
+
+const (
+	Lossless   Overflow = iota // what it has still to hear waits in memory
+	Block                      // room asks for no more than it may be behind
+	Coalesce                   // what waits is merged by object
+	Disconnect                 // it is removed when it is behind more than it may be
+)
+
+// Options say how a handler is served. The zero value is everything, in order, one call at
+// a time.
+type Options struct {
+	Name         string // what logs call the handler
+	Overflow     Overflow
+	Max          int // with block and disconnect: how many notifications may wait, with the current one
+	Parallel     int // how many goroutines call the handler; 0 is one
+	OnDisconnect func(error)
+	Resync       time.Duration // how often the handler wants to hear of everything; 0 is never
+	Check        time.Duration // how often ShouldResync is called; 0 is never
+	Logger       klog.Logger
+}
+
+// target is a handler, and what the consumers that call it share.
+type target struct {
+	feed     *feed
+	handler  clientgo.ResourceEventHandler
+	logger   klog.Logger
+	name     string // what logs call the handler
+	overflow Overflow
+	parallel int   // how many consumers there are
+	live     int   // those that have not ended; guarded by the feed's lock
+	joinedAt int64 // the end of the feed when it was added; set before its consumers see it
+
+	unsynced   atomic.Int64  // consumers whose part of the initial list is not through
+	synced     chan struct{} // closed when that is none
+	syncFailed atomic.Pointer[syncFailure]
+	hopeless   chan struct{} // closed with syncFailed; nil until NeverSyncs is called; guarded like live
+
+	closed   atomic.Bool   // the handler is not called again
+	closing  chan struct{} // closed with closed
+	finished chan struct{} // closed when the last call has returned, too
+	slow     atomic.Bool   // that it is slow was logged, and it has not caught up since
+	dropped  atomic.Bool   // it was removed because it was too slow
+}
+
+func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options) {
+	t.feed, t.handler, t.logger, t.name, t.overflow = f, handler, o.Logger, o.Name, o.Overflow
+	t.parallel = max(1, o.Parallel)
+	t.live = t.parallel
+	t.unsynced.Store(int64(t.parallel))
+	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
+}
+
+func (t *target) coalesces() bool { return t.overflow == Coalesce }
+
+// needsKeys reports whether calls are merged or handed out by object.
+func (t *target) needsKeys() bool { return t.coalesces() || t.parallel > 1 }
+
+// isBounded reports whether there is a bound of how far the handler may be behind.
+func (t *target) isBounded() bool { return t.overflow == Block || t.overflow == Disconnect }
+
+// consumerSynced is called once by each consumer whose part of the initial list is through.
+func (t *target) consumerSynced() {
+	if t.unsynced.Add(-1) == 0 {
+		close(t.synced)
+	}
+}
+
+// consumerEndedLocked is called once for each consumer of a removed handler. The caller holds the
+// feed's lock.
+func (t *target) consumerEndedLocked() {
+	if t.live--; t.live == 0 {
+		close(t.finished)
+	}
+}
+
+const (
+	// panicPause keeps a handler that panics all the time from filling the log, as in client-go.
+	panicPause = time.Second
+
+	// deepBacklog is how many calls must be outstanding for a slow one to be worth a line in the
+	// log.
+	deepBacklog = 1024
+)
+
+func (t *target) pauseAfterPanic() {
+	timer := time.NewTimer(panicPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.closing:
+	}
+}
+
+// logSlowCall logs that the handler is slow, once until it has caught up.
+func (t *target) logSlowCall(took time.Duration, backlog int64) {
+	if backlog > deepBacklog && !t.slow.Swap(true) {
+		t.logger.Info("Warning: an event handler is slow and falls behind; this is said once until it has caught up",
+			"handler", t.name, "call", took, "pendingNotifications", backlog)
+	}
+}
+
+// SyncedChecker returns what says whether the informer has synced and the handler has returned from
+// the Adds of its initial list.
+func (t *target) SyncedChecker() clientgo.DoneChecker {
+	return registrationSynced{t.feed.upstream, t.name, t.synced}
+}
+
+var ErrRemovedUnsynced = errors.New("it was removed, or its informer stopped, before it had heard all of its initial list")
+
+// syncFailure is why a registration will never count as synced.
+type syncFailure struct{ reason error }
+
+// SyncError returns why the registration will never count as synced, nil if it may yet or does.
+func (t *target) syncError() error {
+	if failure := t.syncFailed.Load(); failure != nil {
+		return failure.reason
+	}
+	return nil
+}
+
+// failSyncLocked notes why the registration will never count as synced. The first reason counts.
+// The caller holds the feed's lock.
+func (t *target) failSyncLocked(reason error) (first bool) {
+	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first && t.hopeless != nil {
+		close(t.hopeless)
+	}
+	return first
+}
+
+// NeverSyncs returns a channel that is closed when there is a SyncError.
+func (t *target) NeverSyncs() <-chan struct{} {
+	t.feed.mu.Lock()
+	defer t.feed.mu.Unlock()
+	if t.hopeless == nil {
+		t.hopeless = make(chan struct{})
+		if t.syncFailed.Load() != nil {
+			close(t.hopeless)
+		}
+	}
+	return t.hopeless
+}
+
+// remark is what there is to say of a listener once no lock is held. The zero value is nothing.
+type remark struct {
+	target  *target
+	call    time.Duration // a slow call, which perhaps does not return
+	backlog int64         // how far the listener is behind then
+	lost    *lostCall
+}
+
+func (r remark) say() {
+	if r.lost != nil {
+		r.target.failSync(r.lost.error())
+	}
+	if r.call > 0 {
+		r.target.logSlowCall(r.call, r.backlog)
+	}
+}
+
+// failSync notes, and logs once, why the registration will never count as synced.
+func (t *target) failSync(reason error) {
+	t.feed.mu.Lock()
+	first := t.failSyncLocked(reason)
+	t.feed.mu.Unlock()
+	if first {
+		t.logger.Error(reason, "An event handler will never count as synced", "handler", t.name)
+	}
+}
+
+// registrationSynced is the DoneChecker of a registration. It keeps neither the handler nor the
+// informer alive.
+type registrationSynced struct {
+	upstream clientgo.DoneChecker
+	handler  string
+	synced   <-chan struct{}
+}
+
+func (c registrationSynced) Name() string {
+	return fmt.Sprintf("%s + event handler %s", c.upstream.Name(), c.handler)
+}
+
+func (c registrationSynced) Done() <-chan struct{} { return c.synced }

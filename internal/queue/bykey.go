@@ -1,0 +1,145 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"slices"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// ByKey is the order per object: an item is what waits for one key, oldest record first, and items leave in the order in
+// which their first record came. A record about no single object is an item of its own.
+//
+// Invariants: open[key] is in line and its records are all of that key, none for a list; no item is empty; two deletions
+// never stand next to each other; with MaxHistory an item has at most that many records.
+type ByKey struct {
+	line sequence[*keyedItem]
+	Open map[string]*keyedItem // to which records of a key are added
+	free []*keyedItem          // empty ones, for reuse
+
+	Merge      bool   // successive states of an object become one
+	MaxHistory int    // 0: any number of records an item
+	dropped    uint64 // records that MaxHistory cost
+	batch      []event.Record
+}
+
+type keyedItem struct{ Records []event.Record }
+
+func NewByKey() *ByKey { return &ByKey{Open: map[string]*keyedItem{}} }
+
+func (b *ByKey) Len() int { return b.line.Len() }
+
+func (b *ByKey) Put(rec event.Record) {
+	if !rec.Keyed() {
+		b.append(rec)
+		if rec.Type == clientgo.ReplacedAll {
+			clear(b.Open) // what comes now happened after the list
+		}
+		return
+	}
+	item := b.Open[rec.Key]
+	if item == nil {
+		b.Open[rec.Key] = b.append(rec)
+		return
+	}
+	b.extend(item, rec)
+}
+
+// append puts a new item with one record at the end of the line.
+func (b *ByKey) append(rec event.Record) *keyedItem {
+	var item *keyedItem
+	if n := len(b.free); n > 0 {
+		item, b.free = b.free[n-1], b.free[:n-1]
+	} else {
+		item = &keyedItem{}
+	}
+	item.Records = append(item.Records, rec)
+	b.line.push(item)
+	return item
+}
+
+// extend adds a record to what waits for its key. Of two deletions in a row the one that knows the object stays.
+func (b *ByKey) extend(item *keyedItem, rec event.Record) {
+	newest := &item.Records[len(item.Records)-1]
+	switch {
+	case newest.Type == clientgo.Deleted && rec.Type == clientgo.Deleted:
+		if _, unknown := newest.Object.(clientgo.DeletedFinalStateUnknown); unknown {
+			*newest = rec
+		}
+		return
+	case b.Merge && newest.Type != clientgo.Deleted && rec.Type != clientgo.Deleted:
+		*newest = merged(newest, rec)
+		return
+	}
+	item.Records = append(item.Records, rec)
+	if b.MaxHistory > 0 && len(item.Records) > b.MaxHistory {
+		b.compact(item)
+	}
+}
+
+// compact drops the second record, and of two deletions that meet the older one.
+func (b *ByKey) compact(item *keyedItem) {
+	from := 1
+	if item.Records[0].Type == clientgo.Deleted && item.Records[2].Type == clientgo.Deleted {
+		from = 0
+	}
+	before := len(item.Records)
+	item.Records = slices.Delete(item.Records, from, 2)
+	b.dropped += uint64(before - len(item.Records))
+}
+
+// merged is what two states of an object in a row say: the newer state, and that there was news if one of them was.
+func merged(older *event.Record, newer event.Record) event.Record {
+	if older.Type == clientgo.Added || older.Type == clientgo.Updated {
+		newer.Type = older.Type
+	}
+	return newer
+}
+
+// take removes whole items, so a batch may have more records than the n items that were asked for.
+func (b *ByKey) take(n int) []event.Record {
+	batch := b.batch
+	b.batch = nil
+	for range n {
+		item := *b.line.At(0)
+		b.line.drop(1)
+		batch = append(batch, item.Records...)
+		b.close(item)
+	}
+	return batch
+}
+
+// close ends an item that has left the line.
+func (b *ByKey) close(item *keyedItem) {
+	if key := item.Records[0].Key; b.Open[key] == item {
+		delete(b.Open, key)
+	}
+	clear(item.Records)
+	item.Records = item.Records[:0]
+	if len(b.free) < keptRecords && cap(item.Records) <= keptHistory {
+		b.free = append(b.free, item)
+	}
+}
+
+// keptHistory is how many records the memory of an item may have room for and still be kept.
+const keptHistory = 8
+
+func (b *ByKey) recycle(batch []event.Record) {
+	clear(batch)
+	if cap(batch) <= keptRecords && cap(batch) > cap(b.batch) {
+		b.batch = batch[:0]
+	}
+}
+
+// Waiting returns what waits for the key, oldest first; the slice stays the order's. Items before the last list are left
+// out: that list has superseded them.
+func (b *ByKey) Waiting(key string) []event.Record {
+	if item := b.Open[key]; item != nil {
+		return item.Records
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// expectation says which objects a reflector admits, of lists and of watches. The others are reported, counted and left out.
+type expectation struct {
+	typ       reflect.Type             // nil: any
+	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
+	namespace string                   // "": any
+	usable    bool                     // every object of typ is an object of the kind asked for
+}
+
+func expectationOf(example any) expectation {
+	_, generic := example.(runtime.Unstructured)
+	return expectation{typ: reflect.TypeOf(example), gvk: unstructuredKind(example), usable: example != nil && !generic}
+}
+
+// unstructuredKind is the kind that an unstructured example carries, nil if there is none.
+func unstructuredKind(example any) *schema.GroupVersionKind {
+	obj, ok := example.(*unstructured.Unstructured)
+	if !ok || obj == nil {
+		return nil
+	}
+	gvk := obj.GroupVersionKind()
+	if gvk.Empty() {
+		return nil
+	}
+	return &gvk
+}
+
+var errNoObject = errors.New("no object")
+
+// admit says why obj is none of the expected objects, as far as its type tells, and nothing if it is one.
+func (e expectation) admit(obj runtime.Object) error {
+	if event.IsNil(obj) {
+		return errNoObject
+	}
+	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
+		return fmt.Errorf("object has type %v, not %v", got, e.typ)
+	}
+	if e.gvk != nil {
+		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
+			return fmt.Errorf("object is of kind %v, not %v", event.Shortened(got.String()), *e.gvk)
+		}
+	}
+	if e.usable {
+		return nil
+	}
+	if gvk, bad := unusableKind(obj); bad {
+		return fmt.Errorf("objects of kind %v cannot be cached", gvk)
+	}
+	return nil
+}
+
+// admitItem is admit for an item of a list, which is of the list's kind where it names none: servers and clients fill it in,
+// some fakes do not.
+func (e expectation) admitItem(item runtime.Object) error {
+	if e.gvk != nil && !event.IsNil(item) && item.GetObjectKind().GroupVersionKind().Empty() {
+		e.gvk = nil
+	}
+	if err := e.admit(item); err != nil || e.namespace == "" {
+		return err
+	}
+	accessor, err := meta.Accessor(item)
+	if err != nil {
+		return nil // the key function says the same, and then the list is not taken
+	}
+	return e.admitNamespace(accessor)
+}
+
+// admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped resource, or of a fake.
+func (e expectation) admitNamespace(obj metav1.Object) error {
+	if e.namespace == "" {
+		return nil // without a look at the object, which may be far away in memory
+	}
+	if got := obj.GetNamespace(); got != "" && got != e.namespace {
+		return fmt.Errorf("object is of namespace %q, not %q", event.Shortened(got), e.namespace)
+	}
+	return nil
+}
+
+// unusableKind tells unstructured objects that answer a request without being the objects asked for: tables, which a
+// server sends to clients that accept them, and statuses.
+func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		return schema.GroupVersionKind{}, false
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	switch gvk {
+	case metav1.SchemeGroupVersion.WithKind("Table"), metav1beta1.SchemeGroupVersion.WithKind("Table"):
+		return gvk, true
+	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
+		_, single := obj.(*unstructured.Unstructured)
+		return gvk, single
+	default:
+		return gvk, false
+	}
+}
+
+// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
+// metadata.
+type watchChange struct {
+	kind watch.EventType
+	obj  runtime.Object
+	meta metav1.Object
+}
+
+// endsInitialEvents tells that the change is the mark at the end of a watch-list.
+func (c watchChange) endsInitialEvents() bool {
+	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// vet makes a change of an event, or says why it is none.
+func (e expectation) vet(got watch.Event) (watchChange, error) {
+	obj := got.Object
+	if err := e.admit(obj); err != nil {
+		return watchChange{}, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
+	}
+	switch got.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		return watchChange{kind: got.Type, obj: obj, meta: accessor}, e.admitNamespace(accessor)
+	case watch.Bookmark: // which is of no namespace
+		return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
+	default:
+		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
+	}
+}

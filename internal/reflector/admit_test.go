@@ -1,0 +1,109 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func untypedList(version string, items ...*unstructured.Unstructured) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	list.SetResourceVersion(version)
+	for _, item := range items {
+		list.Items = append(list.Items, *item)
+	}
+	return list
+}
+
+// listOfAny is a list of any objects.
+func listOfAny(version string, items ...runtime.Object) *metav1.List {
+	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	for _, item := range items {
+		list.Items = append(list.Items, runtime.RawExtension{Object: item})
+	}
+	return list
+}
+
+// TestAListWithForeignItems: an item of a list that is none of the expected objects is reported without its content,
+// counted, and left out; the others are taken. A list of nothing else is refused.
+func TestAListWithForeignItems(t *testing.T) {
+	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hush", ResourceVersion: "4"}}
+	kind := untyped("g/v1", "Kind", "", "")
+	for name, tc := range map[string]struct {
+		expected  any
+		namespace string
+		list      runtime.Object
+		stored    string // nothing: the list is refused
+		says      string // nothing: no item is left out
+	}{
+		"another Go type":      {&v1.Pod{}, "", listOfAny("5", testkit.PodAt("a", "1"), service, testkit.PodAt("b", "2")), "replace 5: a@1 b@2", "*v1.Service"},
+		"untyped for typed":    {&v1.Pod{}, "", untypedList("5", untyped("v1", "Pod", "hush", "1")), "", "*unstructured.Unstructured"},
+		"raw":                  {&v1.Pod{}, "", &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{{Raw: []byte(`{"hush":1}`)}}}, "", "*runtime.Unknown"},
+		"another kind":         {kind, "", untypedList("5", untyped("g/v1", "Kind", "a", "1"), untyped("v1", "Secret", "hush", "2")), "replace 5: a@1", "Secret"},
+		"another version":      {kind, "", untypedList("5", untyped("g/v2", "Kind", "hush", "1")), "", "g/v2"},
+		"a status":             {&unstructured.Unstructured{}, "", untypedList("5", untyped("v1", "Status", "hush", "1"), untyped("g/v1", "Kind", "a", "1")), "replace 5: a@1", "Status"},
+		"another namespace":    {&v1.Pod{}, "ns", testkit.PodList("5", testkit.PodIn("ns", "a", "1"), testkit.PodIn("other", "hush", "2")), "replace 5: a@1", `"other"`},
+		"without a namespace":  {&v1.Node{}, "ns", &v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}, "replace 5: a@1", ""},
+		"any namespace":        {&v1.Pod{}, "", testkit.PodList("5", testkit.PodIn("ns", "a", "1"), testkit.PodIn("other", "b", "2")), "replace 5: a@1 b@2", ""},
+		"without a kind":       {kind, "", untypedList("5", untyped("", "", "a", "1")), "replace 5: a@1", ""},
+		"any kind":             {&unstructured.Unstructured{}, "", untypedList("5", untyped("g/v1", "Kind", "a", "1"), untyped("v1", "Secret", "b", "2")), "replace 5: a@1 b@2", ""},
+		"any object":           {nil, "", listOfAny("5", testkit.PodAt("a", "1"), service), "replace 5: a@1 hush@4", ""},
+		"metadata of any kind": {&metav1.PartialObjectMetadata{}, "", &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}, "replace 5: a@1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reported, report := testkit.Reports(t), NewReport()
+			got := watchedFor(t, func(c *Options) {
+				c.ExpectedType, c.Namespace, c.Report = tc.expected, tc.namespace, report
+				c.ListerWatcher.(*testkit.Server).OnList = testkit.ListOf(tc.list)
+			})
+			if tc.stored == "" {
+				assert.Empty(t, got.stored, "an empty state would be wrong")
+				require.NotEmpty(t, got.handled)
+				assert.ErrorContains(t, got.handled[0], "none of 1 list items is one of the expected objects")
+				return
+			}
+			assert.Equal(t, []string{tc.stored}, got.stored)
+			if tc.says == "" {
+				assert.Empty(t, reported())
+				assert.Zero(t, report.Status().Left)
+				return
+			}
+			require.Len(t, reported(), 1)
+			assert.Contains(t, reported()[0], tc.says)
+			assert.NotContains(t, reported()[0], "hush")
+			assert.EqualValues(t, 1, report.Status().Left)
+			assert.EqualValues(t, 1, report.Status().LeftNow)
+			assert.Contains(t, report.Status().LeftWhy, tc.says)
+		})
+	}
+}
+
+// TestEventsOfAnotherNamespace: watches and watch-lists leave out what is not of the expected namespace; bookmarks have none.
+func TestEventsOfAnotherNamespace(t *testing.T) {
+	in := func(e watch.Event, namespace string) watch.Event {
+		e.Object.(*v1.Pod).Namespace = namespace
+		return e
+	}
+	expect := func(c *Options) { c.Namespace = "ns" }
+	reported := testkit.Reports(t)
+	got := watchedFor(t, expect, testkit.Sent(testkit.Modified("a", "6"), in(testkit.Added("b", "7"), "other"), in(testkit.Deleted("a", "8"), "other"), in(testkit.Bookmark("9"), "")))
+	assert.Equal(t, []string{"replace 5: a@1", "update a@6"}, got.stored)
+	assert.Equal(t, "9", got.version)
+	_, stored := streamed(t, expect, testkit.Sent(testkit.Added("a", "6"), in(testkit.Added("b", "7"), "other"), in(testkit.EndMark("8"), "")))
+	assert.Equal(t, []string{"replace 8: a@6"}, stored)
+	assert.Len(t, reported(), 3)
+	asked, stored := streamed(t, expect, testkit.Sent(in(testkit.Added("b", "7"), "other"), in(testkit.EndMark("8"), "")))
+	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked, "nothing but foreign objects is no state")
+	assert.Equal(t, []string{"replace 50: listed@50"}, stored)
+}

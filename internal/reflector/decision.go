@@ -1,0 +1,63 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// decideOn asks what to do about an error, or nothing.
+func (m *memory) decideOn(ctx context.Context, err error) Decision {
+	if err == nil || m.Decide == nil {
+		return Decision{}
+	}
+	decision := m.Decide(ctx, err, m.Report.attempts(), m.synced)
+	m.waitsOut = m.waitsOut && decision.Expected
+	return decision
+}
+
+// announce tells who wants to know of an error that ends a round.
+func (m *memory) announce(ctx context.Context, err error, decision Decision) {
+	if m.OnError != nil {
+		m.OnError(ctx, Failure{Err: err, Expected: decision.Expected, Of: &m.Options, Version: m.position.version()})
+	}
+	if decision.Expected && !m.waitsOut {
+		m.waitsOut = true
+		klog.FromContext(ctx).Info("The server does not have it, as expected: asking again until it does", "reflector", m.Name,
+			"type", m.TypeDescription, "period", decision.After, "err", err)
+	}
+}
+
+// delayAfter returns how long to wait after an error, or nothing, until the next attempt. A longer delay that the server asks
+// for goes before the backoff.
+func (m *memory) delayAfter(err error, decision Decision) time.Duration {
+	if decision.After > 0 {
+		return decision.After
+	}
+	suggested, _ := apierrors.SuggestsClientDelay(err)
+	return max(m.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter))
+}
+
+// GiveUp makes it known that a decision has stopped the reflector.
+func (m *memory) giveUp(ctx context.Context, err error) {
+	m.Report.giveUp(err)
+	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, as its error policy wants: what is cached stays as it is",
+		"reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
+	m.TellStopped(ctx, m.TypeDescription, err)
+}
+
+// TellStopped tells the program, if it wants to know, that objects are followed no more, or never will be.
+func (o *Options) TellStopped(ctx context.Context, objects string, err error) {
+	if o.OnStop == nil {
+		return
+	}
+	defer utilruntime.HandleCrashWithContext(ctx) // and the reflector has stopped all the same
+	o.OnStop(ctx, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err))
+}

@@ -1,0 +1,97 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+var (
+	// errStopped tells that the context ended during a wait.
+	errStopped = errors.New("reflector: stopped")
+	// errClosed tells that the server closed a watch without giving a reason, which is how each watch ends.
+	errClosed = errors.New("watch closed")
+	// errSilent tells that a watch-list stream sent nothing for too long.
+	errSilent = errors.New("watch-list stream is silent")
+	// errIdle tells that a watch sent nothing for too long.
+	errIdle = errors.New("watch is silent")
+	// errNoAnswer tells that a request ended its goroutine instead of returning.
+	errNoAnswer = errors.New("the ListerWatcher did not return")
+	// ErrNoConnection tells that client-go has opened a watch without a server: its connection broke, or took too long.
+	ErrNoConnection = errors.New("no connection for a watch, or not in time")
+	// errNoStream tells that a watch returned neither a stream nor an error.
+	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
+	// errNoList tells that a list returned neither a list nor an error.
+	errNoList = errors.New("the ListerWatcher returned no list and no error")
+)
+
+// resyncError is an error of the store's Resync.
+type resyncError struct{ cause error }
+
+func (e *resyncError) Error() string { return "resync: " + e.cause.Error() }
+
+func (e *resyncError) Unwrap() error { return e.cause }
+
+// isExpired tells that the server has forgotten a version: reason Expired, or, before Kubernetes 1.18, Gone.
+func isExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a cause without a
+// type, or, before 1.17, in the message only.
+const tooLargeVersion = "Too large resource version"
+
+// isTooLarge tells that the server has not reached a version yet.
+func isTooLarge(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsTimeout(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Message == tooLargeVersion {
+			return true
+		}
+	}
+	return strings.Contains(status.Status().Message, tooLargeVersion)
+}
+
+// isRefused tells that the server cannot serve the version it was asked for, but may well serve its newest.
+func isRefused(err error) bool {
+	return isExpired(err) || isTooLarge(err)
+}
+
+// isBusy tells that the server is down or wants to be left alone for a while: what the reflector knows stays good, so
+// it waits and repeats the same request.
+func isBusy(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+func isInternalError(err error) bool {
+	return apierrors.IsInternalError(err)
+}
+
+// errorOf makes an error of the object of an Error event. An object that is no Status is described by its type alone.
+func errorOf(obj runtime.Object) error {
+	if event.IsNil(obj) {
+		return errors.New("watch error event without an object")
+	}
+	err := apierrors.FromObject(obj)
+	var unexpected *apierrors.UnexpectedObjectError
+	if errors.As(err, &unexpected) {
+		return fmt.Errorf("watch error event with an object of type %T", obj)
+	}
+	return event.DiscreetAnswer(err)
+}

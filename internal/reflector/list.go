@@ -1,0 +1,240 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// list is the phase listing: fetch the whole collection, publish it, go on to watching.
+func (r *round) list(ctx context.Context) outcome {
+	done, err := r.takeTurn(ctx)
+	if err != nil {
+		return r.interrupted(ctx, err)
+	}
+	defer done()
+	started, before := r.Clock.Now(), r.position.version()
+	r.Report.takesOver()
+	got, err := r.fetch(ctx)
+	if errors.Is(err, errStopped) {
+		return goOn(Stopped)
+	}
+	if err == nil {
+		r.outage.over(ctx)
+		err = r.publish(got)
+	}
+	r.logSlow(ctx, "LIST", started)
+	if err != nil {
+		r.failed(ctx, err)
+		return endRound(err)
+	}
+	if got.version == before {
+		r.still = before
+	}
+	return r.beginWatching(ctx)
+}
+
+// fetch gets the collection at the version that position asks for, and, if the server refuses that version, at its
+// newest without delay. The rules for pages are those of the first request in both cases.
+func (r *round) fetch(ctx context.Context) (fetched, error) {
+	asked := r.position.forList()
+	pages := r.pager(asked)
+	got, err := r.fetchAt(ctx, pages, asked)
+	if isRefused(err) {
+		r.refuse(true)
+		got, err = r.fetchAt(ctx, pages, r.position.forList())
+	}
+	if err != nil {
+		return fetched{}, fmt.Errorf("failed to list %v: %w", r.TypeDescription, err)
+	}
+	if asked == "0" && got.paged {
+		r.paging = true
+	}
+	r.refuse(false)
+	return got, nil
+}
+
+// fetched is a list that waits to be published, its version, and whether it came in more than one page.
+type fetched struct {
+	stage   Stage
+	version string
+	paged   bool
+	taken   int          // items that were staged
+	foreign foreignItems // items that were left out
+}
+
+// refused is the error of a list of which nothing was taken: the informer, or the server, is set up for something else, and
+// an empty state would be taken for the truth.
+func (f *fetched) refused() error {
+	if f.taken > 0 || f.foreign.n == 0 {
+		return nil
+	}
+	return fmt.Errorf("none of %d list items is one of the expected objects: %w", f.foreign.n, f.foreign.first)
+}
+
+// fetchAt gets the collection page by page. Each page is a request of its own and is staged, by this goroutine, as it
+// arrives; the pager sees only what a page says of itself. If a continue token expires the pager begins anew, and so does
+// the stage.
+func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page, err := request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
+		if err != nil {
+			return nil, err
+		}
+		if options.Continue == "" {
+			got = fetched{stage: r.Sink.Stage(announcedItems(page), false)}
+		}
+		return r.stagePage(ctx, &got, page)
+	}
+	var list runtime.Object
+	list, got.paged, err = pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
+	if ctx.Err() != nil {
+		return fetched{}, errStopped
+	}
+	if err == nil {
+		err = got.refused()
+	}
+	if err != nil {
+		return fetched{}, err
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return fetched{}, err
+	}
+	got.version = accessor.GetResourceVersion()
+	return got, nil
+}
+
+// These bound the memory that is made ready because a server says that so many items follow: 86 B each. What a page announces
+// is believed up to so many times its own length, so that one item makes room for 22 KB at most, and a page of 500, as it is asked
+// for, for 128,000 items; beyond that the room grows by doubling.
+const (
+	announcedPerItem = 256
+	maxAnnounced     = 1 << 20
+)
+
+// announcedItems is how many items a list has, as far as its first page tells: servers do not say what follows if the
+// request has a selector.
+func announcedItems(page runtime.Object) int {
+	n := meta.LenList(page)
+	accessor, err := meta.ListAccessor(page)
+	if err != nil || accessor.GetRemainingItemCount() == nil {
+		return n
+	}
+	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), int64(n)*announcedPerItem, maxAnnounced))
+}
+
+// pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise lists at "" and "0"
+// may come in pages, because the first is read from etcd anyway and the second ignores the limit if the server has a
+// watch cache; a list at a given version asks for one page, since a limit would take it from the watch cache to etcd,
+// unless paging has shown that there is none.
+func (r *round) pager(version string) *pager.ListPager {
+	p := pager.New(nil) // fetchAt gives it the function
+	switch {
+	case r.PageSize != 0:
+		p.PageSize = r.PageSize
+	case r.paging:
+	case version != "" && version != "0":
+		p.PageSize = 0
+	}
+	return p
+}
+
+func (r *round) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	r.Report.lists.Add(1)
+	page, err := r.lists.ListWithContext(ctx, options)
+	if err == nil && event.IsNil(page) {
+		return nil, errNoList
+	}
+	return page, event.DiscreetAnswer(err)
+}
+
+// stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
+// the page does. Items that are none of the expected objects are reported and left out. Items are copied out of the page's array, so that none of them keeps all others alive.
+func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
+	if gvk, bad := unusableKind(page); bad {
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it
+	}
+	accessor, err := meta.ListAccessor(page)
+	if err != nil {
+		return nil, fmt.Errorf("unable to understand a list result of type %T: %w", page, err)
+	}
+	var refused error
+	var foreign foreignItems
+	err = meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
+		if reason := r.expects.admitItem(item); reason != nil {
+			foreign.note(reason)
+			return nil
+		}
+		refused = into.stage.Put(item)
+		into.taken++
+		return refused
+	})
+	into.foreign.add(foreign)
+	r.reportForeign(ctx, foreign)
+	switch {
+	case refused != nil:
+		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
+	case err != nil:
+		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, event.DiscreetAnswer(err))
+	}
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
+}
+
+// foreignItems are items that are none of the expected objects.
+type foreignItems struct {
+	n     int64
+	first error // why the first is none
+}
+
+func (f *foreignItems) note(reason error) {
+	if f.n++; f.first == nil {
+		f.first = reason
+	}
+}
+
+func (f *foreignItems) add(more foreignItems) {
+	if f.n += more.n; f.first == nil {
+		f.first = more.first
+	}
+}
+
+// reportForeign reports items that were left out, all of a page at once.
+func (r *round) reportForeign(ctx context.Context, f foreignItems) {
+	if f.n == 0 {
+		return
+	}
+	r.Report.dropped(f.n, f.first)
+	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
+}
+
+// publish makes the list the content of the store, and its version the position.
+func (r *round) publish(got fetched) error {
+	if err := got.stage.Publish(got.version); err != nil {
+		return fmt.Errorf("unable to sync list result: %w", event.Discreet(err))
+	}
+	r.position.advance(got.version)
+	return nil
+}
+
+// logSlow notes in the log that getting the whole state took long.
+func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
+	if took := r.Clock.Since(started); took >= slowList {
+		klog.FromContext(ctx).Info("Getting the whole state took long", "reflector", r.Name, "type", r.TypeDescription, "how", how, "duration", took)
+	}
+}

@@ -1,0 +1,305 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// listOnly makes a reflector whose rounds end right after the list, by a watch that cannot be opened.
+func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector {
+	server.NoStream = true
+	server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return nil, testkit.ErrForbidden
+	}
+	return New(Options{Name: "r", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store)})
+}
+
+// TestListPublishesTheCollection: the store is replaced by one call with the items in their order and the list's version.
+func TestListPublishesTheCollection(t *testing.T) {
+	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"), testkit.PodAt("b", "5")))}
+	store := &testkit.StoreLog{}
+	r := listOnly(server, store)
+	assert.Empty(t, r.Version())
+	require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
+	assert.Equal(t, []string{"replace 7: a@1 b@5"}, store.Entries())
+	assert.Equal(t, "7", r.Version())
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=7"}, server.Asked())
+}
+
+// TestListVersions: which version each list of a sequence of rounds asks for.
+func TestListVersions(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("not yet", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	olderTooLarge := apierrors.NewTimeoutError("not yet", 1)
+	olderTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: tooLargeVersion}}
+	oldestTooLarge := apierrors.NewTimeoutError(tooLargeVersion, 1)
+	//lint:ignore SA1019 older servers answer so
+	gone := apierrors.NewGone("gone")
+	timeout := apierrors.NewTimeoutError("slow", 1)
+
+	for name, tc := range map[string]struct {
+		answers []any // versions or errors, one for each list
+		rounds  int
+		want    []string
+	}{
+		"first 0, then the last one": {[]any{"5", "6"}, 2, []string{"0", "5"}},
+		"expired":                    {[]any{"5", testkit.ErrExpired, "9", "10"}, 3, []string{"0", "5", "", "9"}},
+		"gone":                       {[]any{"5", gone, "9"}, 2, []string{"0", "5", ""}},
+		"too large":                  {[]any{"5", tooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"too large, Kubernetes 1.17": {[]any{"5", olderTooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"too large, before 1.17":     {[]any{"5", oldestTooLarge, "9"}, 2, []string{"0", "5", ""}},
+		"newest until one succeeds":  {[]any{"5", testkit.ErrExpired, testkit.ErrForbidden, testkit.ErrForbidden, "9", "9"}, 5, []string{"0", "5", "", "", "", "9"}},
+		"refused twice in a round":   {[]any{"5", testkit.ErrExpired, testkit.ErrExpired, "9"}, 3, []string{"0", "5", "", ""}},
+		"another timeout":            {[]any{"5", timeout, "6"}, 3, []string{"0", "5", "5"}},
+		"any other error":            {[]any{testkit.ErrForbidden, "5", testkit.ErrForbidden, "6"}, 4, []string{"0", "0", "5", "5"}},
+		"empty version":              {[]any{"", "5"}, 2, []string{"0", "0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+				got = append(got, o.ResourceVersion)
+				if version, ok := tc.answers[n-1].(string); ok {
+					return testkit.PodList(version), nil
+				}
+				return nil, tc.answers[n-1].(error)
+			}}
+			r := listOnly(server, &testkit.StoreLog{})
+			for range tc.rounds {
+				require.Error(t, r.ListAndWatch(t.Context()))
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// TestListPages: which limit lists ask for.
+func TestListPages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pageSize int64
+		paged    bool // the first list comes in two pages
+		want     []string
+	}{
+		"default": {0, false, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0"}},
+		"forced":  {4, false, []string{"list rv=0 limit=4", "watch rv=5", "list rv=5 limit=4"}},
+		"a server without watch cache": {0, true,
+			[]string{"list rv=0 limit=500", "list rv= limit=500 continue=next", "watch rv=5", "list rv=5 limit=500"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+				page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", n), "1"))
+				if tc.paged && n == 1 {
+					page.Continue = "next"
+				}
+				return page, nil
+			}}
+			store := &testkit.StoreLog{}
+			r := listOnly(server, store)
+			r.PageSize = tc.pageSize
+			for range 2 {
+				require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
+			}
+			testkit.FirstCalls(t, tc.want, server.Asked())
+			if tc.paged {
+				testkit.FirstCalls(t, []string{"replace 5: p1@1 p2@1"}, store.Entries())
+			}
+		})
+	}
+}
+
+// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is believed up to a bound,
+// which for a short page is a low one.
+func TestAnnouncedItems(t *testing.T) {
+	page := func(remaining *int64) apiruntime.Object {
+		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"))
+		list.RemainingItemCount = remaining
+		return list
+	}
+	assert.Equal(t, 2, announcedItems(page(nil)))
+	for remaining, want := range map[int64]int{0: 2, 40: 42, -7: 2, 2 * announcedPerItem: 2 + 2*announcedPerItem, math.MaxInt64: 2 + 2*announcedPerItem} {
+		assert.Equal(t, want, announcedItems(page(&remaining)))
+	}
+	assert.Zero(t, announcedItems(testkit.PodAt("no list", "1")))
+
+	long, remaining := &v1.PodList{Items: make([]v1.Pod, 500)}, int64(100_000)
+	long.RemainingItemCount = &remaining
+	assert.Equal(t, 100_500, announcedItems(long), "what servers with 100,000 objects say")
+	long, remaining = &v1.PodList{Items: make([]v1.Pod, 5000)}, math.MaxInt64
+	long.RemainingItemCount = &remaining
+	assert.Equal(t, 5000+maxAnnounced, announcedItems(long))
+}
+
+// TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.
+func TestListAfterRefusalKeepsThePaging(t *testing.T) {
+	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+		if n == 2 {
+			return nil, testkit.ErrExpired
+		}
+		return testkit.PodList("5"), nil
+	}}
+	r := listOnly(server, &testkit.StoreLog{})
+	for range 2 {
+		require.Error(t, r.ListAndWatch(t.Context()))
+	}
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "list rv= limit=0", "watch rv=5"}, server.Asked())
+}
+
+// TestListPagedAtNewestIsNoHint: only pages at version "0" tell that the server has no watch cache.
+func TestListPagedAtNewestIsNoHint(t *testing.T) {
+	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+		page := testkit.PodList("5")
+		switch n {
+		case 2:
+			return nil, testkit.ErrExpired
+		case 3:
+			page.Continue = "next"
+		}
+		return page, nil
+	}}
+	r := listOnly(server, &testkit.StoreLog{})
+	for range 3 {
+		require.Error(t, r.ListAndWatch(t.Context()))
+	}
+	asked := server.Asked()
+	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
+}
+
+// TestListResultsThatAreNone: what makes no sense as a list is an error of the round, without the objects in its text.
+func TestListResultsThatAreNone(t *testing.T) {
+	secret := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.PodSpec{Hostname: "hush"}}
+	table := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "Table"}}
+	for name, list := range map[string]apiruntime.Object{
+		"nil":         nil,
+		"nil pointer": (*v1.PodList)(nil),
+		"no list":     secret,
+		"table":       table,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &testkit.StoreLog{}
+			server := &testkit.Server{OnList: testkit.ListOf(list)}
+			err := listOnly(server, store).ListAndWatch(t.Context())
+			require.Error(t, err)
+			assert.NotErrorIs(t, err, testkit.ErrForbidden, "must not get as far as watching")
+			assert.NotContains(t, err.Error(), "hush")
+			assert.Contains(t, err.Error(), "*v1.Pod")
+			assert.Empty(t, store.Entries())
+		})
+	}
+}
+
+// nilItems is a list of pointers, as a hand-written ListerWatcher may return it.
+type nilItems struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*v1.Pod
+}
+
+func (l *nilItems) DeepCopyObject() apiruntime.Object { return l }
+
+// TestListItemWithoutObject: a nil item is reported and left out, the others are stored.
+func TestListItemWithoutObject(t *testing.T) {
+	reported := testkit.Reports(t)
+	server := &testkit.Server{OnList: testkit.ListOf(&nilItems{ListMeta: metav1.ListMeta{ResourceVersion: "3"}, Items: []*v1.Pod{testkit.PodAt("a", "1"), nil, testkit.PodAt("b", "2")}})}
+	store := &testkit.StoreLog{}
+	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
+	assert.Equal(t, []string{"replace 3: a@1 b@2"}, store.Entries())
+	assert.Len(t, reported(), 1)
+}
+
+// TestListErrors: an error of the list or of the store ends the round, wrapped, and the position stays.
+func TestListErrors(t *testing.T) {
+	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+		return nil, testkit.ErrRefused
+	}}
+	err := listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context())
+	require.ErrorIs(t, err, testkit.ErrRefused)
+	assert.EqualError(t, err, "failed to list *v1.Pod: dial: connection refused")
+
+	full := errors.New("full")
+	r := listOnly(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5"))}, &testkit.StoreLog{Fail: func(string) error { return full }})
+	err = r.ListAndWatch(t.Context())
+	require.ErrorIs(t, err, full)
+	assert.EqualError(t, err, "unable to sync list result: full")
+	assert.Empty(t, r.Version())
+}
+
+// TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists again after the backoff.
+func TestListErrorsReachTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+			at = append(at, time.Since(start))
+			if n < 3 {
+				return nil, testkit.ErrForbidden
+			}
+			return testkit.PodList("5"), nil
+		}}
+		var handler testkit.Handled
+		defer testkit.InBackground(t, New(Options{
+			ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), OnError: toldTo(&handler),
+		}).Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, at)
+		require.Len(t, handler.Errors(), 2)
+		assert.ErrorIs(t, handler.Errors()[1], testkit.ErrForbidden)
+	})
+}
+
+// TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector, with its value.
+func TestListPanics(t *testing.T) {
+	type oops struct{ code int }
+	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { panic(oops{42}) }}
+	r := listOnly(server, &testkit.StoreLog{})
+	assert.PanicsWithValue(t, oops{42}, func() { _ = r.ListAndWatch(t.Context()) })
+}
+
+// TestSurvivedPanic: a process that is told to survive panics gets another round after the backoff.
+func TestSurvivedPanic(t *testing.T) {
+	utilruntime.ReallyCrash = false
+	defer func() { utilruntime.ReallyCrash = true }()
+	synctest.Test(t, func(t *testing.T) {
+		store := &testkit.StoreLog{}
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+			if n == 1 {
+				panic("once")
+			}
+			return testkit.PodList("5"), nil
+		}}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(store)}).Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"replace 5:"}, store.Entries())
+	})
+}
+
+// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, is an error and no hang.
+func TestListThatDoesNotReturn(t *testing.T) {
+	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}
+	assert.ErrorIs(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), errNoAnswer)
+}

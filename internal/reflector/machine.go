@@ -1,0 +1,154 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/clock"
+)
+
+// machine walks a reflector through its phases. A round is the way from the opening phase to a point where only the
+// whole state helps:
+//
+//	           ┌── refused version, broken stream (fewer than 3)
+//	           ▼  │
+//	opening ▶ streaming ──── end mark ───▶ watching ◀─┐
+//	   │       │   ▲                        │  ▲  └───┘ closed by the server, retried internal error
+//	   │       │   └─ BackingOff (429, no   │  │
+//	   │       │      connection)           │  └─ BackingOff (429, no connection)
+//	   │       ▼ any other error            │
+//	   └────▶ listing ─── published ────────┘
+//	           │                            │ any other error
+//	           └── error ──▶ round over ◀───┘
+//	                             │
+//	                  run: BackingOff, then opening     ListAndWatch: stopped
+//
+// From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is done in a phase is
+// the round's; where that leads, step knows.
+type machine struct {
+	round
+	phase Phase
+	pause pause
+	// roundOver decides what follows a round that ended with err, or nil.
+	roundOver func(ctx context.Context, err error) Phase
+}
+
+// pause says how long BackingOff lasts, on which clock, and what follows.
+type pause struct {
+	clock  clock.Clock
+	length time.Duration
+	resume Phase
+}
+
+func newMachine(memory *memory) *machine {
+	return &machine{round: round{memory: memory, timers: newTimers(&memory.Options)}, phase: memory.begin()}
+}
+
+// step does the work of the present phase and goes to the next one. It returns at once when ctx ends.
+func (m *machine) step(ctx context.Context) {
+	if ctx.Err() != nil {
+		m.phase = Stopped
+	}
+	m.Report.enter(m.phase)
+	m.phase = m.phaseAfter(ctx, m.work(ctx))
+}
+
+// work does the work of the present phase.
+func (m *machine) work(ctx context.Context) outcome {
+	switch m.phase {
+	case Listing:
+		return m.list(ctx)
+	case Streaming:
+		return m.streamList(ctx)
+	case Watching:
+		return m.watch(ctx)
+	case BackingOff:
+		return m.backOff(ctx)
+	default:
+		return goOn(Stopped)
+	}
+}
+
+// phaseAfter returns the phase after an outcome.
+func (m *machine) phaseAfter(ctx context.Context, o outcome) Phase {
+	switch {
+	case o.next == "":
+		m.close()
+		return m.roundOver(ctx, o.err)
+	case o.after:
+		return m.resumeLater(ctx, o.next, o.err)
+	default:
+		return o.next
+	}
+}
+
+// stepOrCrash is step for run: a panic is reported as everywhere in Kubernetes and goes on, unless the process is told
+// to survive panics; then the round is over and another one follows.
+func (m *machine) stepOrCrash(ctx context.Context) {
+	returned := false
+	defer func() {
+		if !returned {
+			m.close()
+			m.phase = m.restAfterRound(m.Delay())
+		}
+	}()
+	defer utilruntime.HandleCrashWithContext(ctx, m.panicked)
+	m.step(ctx)
+	returned = true
+}
+
+// panicked notes a panic in a step, of the ListerWatcher or another function of the user's.
+func (m *machine) panicked(_ context.Context, p any) {
+	err, ok := p.(error)
+	if !ok {
+		err = fmt.Errorf("%v", p)
+	}
+	m.Report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
+}
+
+// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless the decision about it is
+// otherwise.
+func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
+	decision := m.decideOn(ctx, err)
+	if err != nil {
+		m.announce(ctx, err, decision)
+	}
+	if decision.Stop {
+		m.giveUp(ctx, err)
+		return Stopped
+	}
+	return m.restAfterRound(m.delayAfter(err, decision))
+}
+
+// restAfterRound leads to another round after length, on real time as in client-go: whoever steps a fake clock
+// for resyncs does not wait for rounds with it.
+func (m *machine) restAfterRound(length time.Duration) Phase {
+	m.pause = pause{clock: clock.RealClock{}, length: length, resume: m.begin()}
+	return BackingOff
+}
+
+// resumeLater leads to the phase resume after the backoff, within the round.
+func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phase {
+	decision := m.decideOn(ctx, err)
+	if decision.Stop {
+		m.giveUp(ctx, err)
+		return Stopped
+	}
+	m.pause = pause{clock: m.Clock, length: m.delayAfter(err, decision), resume: resume}
+	return BackingOff
+}
+
+// backOff waits for the pause.
+func (m *machine) backOff(ctx context.Context) outcome {
+	timer := m.pause.clock.NewTimer(m.pause.length)
+	defer timer.Stop()
+	if _, err := await(ctx, &m.timers, timer.C()); err != nil {
+		return m.interrupted(ctx, err)
+	}
+	return goOn(m.pause.resume)
+}

@@ -1,0 +1,143 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// outageWarning is the age from which an outage is worth a line in the log: a server that restarts, or that fails over to
+// another one, is mostly back by then.
+const outageWarning = 5 * time.Second
+
+// outage is the time in which a reflector cannot reach its server. One that lasts makes two lines in the log: that it lasts, and
+// that it is over. It belongs to the machine's goroutine.
+type outage struct {
+	*Options
+
+	since  time.Time     // when it was noticed; zero: there is none
+	err    error         // the last one
+	lasted time.Duration // the last one that is over
+	worth  bool          // it is not over and lasts for long enough
+
+	timer  *time.Timer // rings when there is something to say; nil: there is not
+	ticket uint64      // of a line that waits for its turn, else 0
+}
+
+// C delivers when it is time to call ring. It is nil for most of the time.
+func (o *outage) C() <-chan time.Time {
+	if o.timer == nil {
+		return nil
+	}
+	return o.timer.C
+}
+
+// note takes notice of an error: the server is out of reach, or has answered.
+func (o *outage) note(ctx context.Context, err error) {
+	if !isOutOfReach(err) {
+		o.over(ctx)
+		return
+	}
+	o.err = err
+	if o.since.IsZero() {
+		o.since = time.Now()
+		o.Report.outOfReach(o.since)
+		o.disarm()
+		o.ticket, o.worth = 0, false // the line about the end of the last one, if it waits, is counted by a later line
+		o.arm(outageWarning)
+	}
+}
+
+// over takes notice of an answer.
+func (o *outage) over(ctx context.Context) {
+	if o.since.IsZero() {
+		return
+	}
+	o.lasted = o.Report.inReach(time.Now(), true)
+	o.since, o.err = time.Time{}, nil
+	o.disarm()
+	o.ticket = 0
+	if o.worth {
+		o.ring(ctx)
+	}
+}
+
+// end forgets the outage, because the reflector ends.
+func (o *outage) end() {
+	o.disarm()
+	if !o.since.IsZero() {
+		o.Report.inReach(time.Now(), false)
+		o.since = time.Time{}
+	}
+}
+
+func (o *outage) arm(after time.Duration) { o.timer = time.NewTimer(after) }
+
+func (o *outage) disarm() {
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+}
+
+// ring says what there is to say, when it is its turn.
+func (o *outage) ring(ctx context.Context) {
+	o.disarm()
+	o.worth = !o.since.IsZero()
+	lines := o.Outages
+	if o.ticket == 0 {
+		o.ticket = lines.ask()
+	}
+	wait, others, mine := lines.turn(o.ticket, time.Now())
+	if wait > 0 {
+		o.arm(wait)
+		return
+	}
+	o.ticket = 0
+	if mine {
+		o.say(ctx, others)
+	}
+}
+
+func (o *outage) say(ctx context.Context, others uint64) {
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.Name, "type", o.TypeDescription, "linesOfOthers", others)
+	if o.since.IsZero() {
+		logger.Info("The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
+	} else {
+		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+	}
+}
+
+// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot serve anybody now. It does not
+// for answers about the request, such as 403, 404 or 410, nor for what cannot be understood.
+func isOutOfReach(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
+	}
+	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
+	var short *clientgo.VeryShortWatchError
+	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, ErrNoConnection) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// emptyWatch is the type of what client-go returns where it got no connection, or not in time.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
+// isConnected reports whether a watch that was opened came from a server.
+func isConnected(w watch.Interface) bool { return reflect.TypeOf(w) != emptyWatch }

@@ -1,0 +1,251 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// Status is what a reflector does, and how well that goes, at a moment.
+type Status struct {
+	Phase Phase
+	Since time.Time // when phase began; zero: it was not run
+	Age   time.Duration
+	Mode  Mode // of the last request for the whole state; ByChoice: there was none
+
+	Unfit     error     // why there is nothing to be run; nil: there is
+	Stopped   bool      // by a decision
+	Err       error     // the last one, kept when requests succeed again
+	ErrAt     time.Time // when it came
+	Failures  int       // since the last success, those between two waits being one
+	Refused   bool      // the server did not know the position
+	Silent    bool      // the idle watchdog gave up a watch, and nothing has come since
+	ListUntil time.Time // until then LIST replaces watch-lists; zero: it does not
+
+	// The server is, or was last, out of reach from OutageAt on, for outage; zero: never.
+	OutageAt   time.Time
+	Outage     time.Duration
+	OutOfReach bool // it is
+	Reconnects int64
+
+	Lists, Watches int64     // requests, each page of a list one, watch-lists among the watches
+	HeardAt        time.Time // when the last watch event or bookmark came; zero: none yet
+	HeardAge       time.Duration
+
+	Left    int64  // list items and watch events that were left out, so far
+	LeftNow int64  // those of them since the whole state was last asked for
+	LeftWhy string // the reason of the last of these
+}
+
+// Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
+// the reflector is, so that an informer that was not started has one too.
+type Report struct {
+	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
+	lists   atomic.Int64  // LIST requests, each page one
+	watches atomic.Int64  // watch requests, watch-lists included
+	Ended   chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
+
+	mu struct {
+		sync.Mutex
+		clock     clock.Clock
+		known     Status    // but for ages, what the atomics count, and what depends on these
+		counted   bool      // whether there was a failure since the last wait
+		over      bool      // ended is closed
+		outageEnd time.Time // zero while the server is out of reach
+		silentAt  time.Time // when the idle watchdog last gave up a watch
+	}
+}
+
+func NewReport() *Report {
+	p := &Report{Ended: make(chan struct{})}
+	p.mu.clock, p.mu.known.Phase = clock.RealClock{}, Unstarted
+	return p
+}
+
+// Status returns what is to be told now.
+func (p *Report) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, now := p.mu.known, p.mu.clock.Now()
+	s.Lists, s.Watches = p.lists.Load(), p.watches.Load()
+	if !s.Since.IsZero() {
+		s.Age = now.Sub(s.Since)
+	}
+	heard := p.heard.Load()
+	if heard != 0 {
+		s.HeardAt = time.Unix(0, heard)
+		s.HeardAge = now.Sub(s.HeardAt)
+	}
+	s.Silent = !p.mu.silentAt.IsZero() && p.mu.silentAt.UnixNano() > heard
+	if !s.ListUntil.After(now) {
+		s.ListUntil = time.Time{}
+	}
+	s.Outage, s.OutOfReach = p.outageLocked()
+	return s
+}
+
+// outageLocked returns how long the last outage was, or is so far, and whether it is still on.
+func (p *Report) outageLocked() (length time.Duration, on bool) {
+	switch began := p.mu.known.OutageAt; {
+	case began.IsZero():
+		return 0, false
+	case p.mu.outageEnd.IsZero():
+		return time.Since(began), true
+	default:
+		return p.mu.outageEnd.Sub(began), false
+	}
+}
+
+// attach is called by the reflector that the report is about.
+func (p *Report) attach(c clock.Clock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.clock = c
+}
+
+func (p *Report) enter(phase Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := &p.mu.known; phase != known.Phase {
+		known.Phase, known.Since = phase, p.mu.clock.Now()
+	}
+	switch phase {
+	case BackingOff:
+		p.mu.counted = false
+	case Listing:
+		p.mu.known.Mode = ByList
+	case Streaming:
+		p.mu.known.Mode = ByWatchList
+	}
+}
+
+// event notes that the server was heard of at now.
+func (p *Report) event(now time.Time) { p.heard.Store(now.UnixNano()) }
+
+// failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
+// after the watch-list that it replaces, is one failure.
+func (p *Report) failed(err error) {
+	err = event.Kept(err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Err, p.mu.known.ErrAt = err, p.mu.clock.Now()
+	if !p.mu.counted {
+		p.mu.counted = true
+		p.mu.known.Failures++
+	}
+}
+
+// succeeded notes that a watch is open, on a published state.
+func (p *Report) succeeded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Failures, p.mu.counted = 0, false
+}
+
+// OutOfReach notes that the server was found out of reach.
+func (p *Report) outOfReach(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.OutageAt, p.mu.outageEnd = now, time.Time{}
+}
+
+// inReach notes the end of an outage, because the server has answered or nobody asks it any more, and returns how long it was.
+func (p *Report) inReach(now time.Time, answered bool) (outage time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.outageEnd = now; answered {
+		p.mu.known.Reconnects++
+	}
+	return now.Sub(p.mu.known.OutageAt)
+}
+
+// takesOver notes that the whole state is asked for.
+func (p *Report) takesOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.LeftNow = 0
+}
+
+// dropped notes n list items or watch events that were left out.
+func (p *Report) dropped(n int64, why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Left += n
+	p.mu.known.LeftNow += n
+	p.mu.known.LeftWhy = why.Error()
+}
+
+func (p *Report) refusal(refused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Refused = refused
+}
+
+// preferLists notes that LIST replaces watch-lists up to until.
+func (p *Report) preferLists(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.ListUntil = until
+}
+
+// silent notes that the idle watchdog gave up a watch.
+func (p *Report) silent() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.silentAt = p.mu.clock.Now()
+}
+
+// GiveUp notes that a decision stopped the reflector because of err.
+func (p *Report) giveUp(err error) {
+	err = event.Kept(err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Err, p.mu.known.Stopped, p.mu.known.Phase, p.mu.known.Since = err, true, Stopped, p.mu.clock.Now()
+}
+
+// attempts returns how many errors there were since the last success.
+func (p *Report) attempts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.known.Failures
+}
+
+// Refuse notes that what the report is about cannot run, because of err.
+func (p *Report) Refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Unfit, p.mu.known.Err, p.mu.known.ErrAt = err, err, p.mu.clock.Now()
+	p.endLocked()
+}
+
+// Cause returns the error that keeps the reflector from its work, nil if there is none.
+func (p *Report) Cause() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.known.Unfit == nil && p.mu.known.Failures == 0 {
+		return nil
+	}
+	return p.mu.known.Err
+}
+
+// End notes that what the reflector has brought is processed, and no more comes.
+func (p *Report) End() {
+	p.enter(Stopped)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endLocked()
+}
+
+func (p *Report) endLocked() {
+	if !p.mu.over {
+		close(p.Ended)
+		p.mu.over = true
+	}
+}

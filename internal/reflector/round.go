@@ -1,0 +1,147 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// round is one way of a reflector from asking for the whole state up to where only the whole state helps, again and again: the
+// work in its phases leads to outcomes. Requests run in goroutines of their own, and every wait goes through await or follow,
+// which also serve the timers.
+type round struct {
+	*memory
+	timers
+	collected collected // what apply has taken and handOver will give
+
+	// What follows is reset at the end of the round.
+
+	stream        *stream                    // the open watch, in watching only; nil: one has to be opened
+	retryDeadline clientgo.RetryWithDeadline // decides about internal errors of watches
+	strikes       int                        // consecutive streams that ended without their end mark
+	still         string                     // the version of a list that was not newer than the reflector was before; "": it was
+}
+
+// failed notes a request, or the following of a watch, that ended with err.
+func (r *round) failed(ctx context.Context, err error) {
+	r.Report.failed(err)
+	r.outage.note(ctx, err)
+}
+
+// connected notes that a watch was opened, and reports whether a server did that.
+func (r *round) connected(ctx context.Context, s *stream) bool {
+	if !isConnected(s.watch) {
+		r.failed(ctx, ErrNoConnection)
+		return false
+	}
+	r.outage.over(ctx)
+	return true
+}
+
+// takeTurn waits until the whole state may be taken over. The caller gives it back by done.
+func (r *round) takeTurn(ctx context.Context) (done func(), err error) {
+	turns := r.Turns
+	if turns == nil {
+		return func() {}, nil
+	}
+	if _, err := await(ctx, &r.timers, turns); err != nil {
+		return nil, err
+	}
+	return func() { turns <- struct{}{} }, nil
+}
+
+// open starts a watch. The caller has to stop it. The request's context ends with the stream, not before.
+func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if s == nil {
+			cancel()
+		}
+	}()
+	since := r.Clock.Now() // before the request: some proxies hold back the headers until the first event
+	return request(ctx, &r.timers, func(ctx context.Context) (*stream, error) {
+		r.Report.watches.Add(1)
+		w, err := r.lists.WatchWithContext(ctx, options)
+		if err != nil {
+			return nil, event.DiscreetAnswer(err)
+		}
+		if event.IsNil(w) {
+			return nil, errNoStream
+		}
+		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since}, nil
+	}, (*stream).stop)
+}
+
+// beginWatching is the transition from a published state to watching.
+func (r *round) beginWatching(ctx context.Context) outcome {
+	r.synced = true
+	klog.FromContext(ctx).V(2).Info("Caches populated", "reflector", r.Name, "type", r.TypeDescription)
+	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, isInternalError, r.Clock)
+	r.resync.arm()
+	return goOn(Watching)
+}
+
+// interrupted is where a wait that await cut short leads: to stopped when the context ended, else, after a failed
+// resync, to the end of the round.
+func (r *round) interrupted(ctx context.Context, err error) outcome {
+	if errors.Is(err, errStopped) {
+		return goOn(Stopped)
+	}
+	klog.FromContext(ctx).Info("Warning: watching given up", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	return endRound(nil)
+}
+
+// close releases what the round holds. It may be called again and again.
+func (r *round) close() {
+	r.dropStream()
+	r.resync.disarm()
+	r.collected.drop()
+	r.strikes, r.still = 0, ""
+}
+
+func (r *round) dropStream() {
+	if s := r.stream; s != nil {
+		r.stream = nil // before: a Stop that panics is not called again
+		s.stop()
+	}
+}
+
+// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the reflector waits.
+type collected struct {
+	records []event.Record
+	version string // the position once they are in the sink
+	moves   bool   // whether version is set
+}
+
+// add takes a change in.
+func (b *collected) add(c watchChange, version string) {
+	rec := event.Record{Version: version, Object: c.obj}
+	switch c.kind {
+	case watch.Added:
+		rec.Type = clientgo.Added
+	case watch.Modified:
+		rec.Type = clientgo.Updated
+	case watch.Deleted:
+		rec.Type = clientgo.Deleted
+	default:
+		rec.Type, rec.Object = clientgo.Bookmark, nil
+	}
+	b.records = append(b.records, rec)
+}
+
+// drop forgets what was collected: the round is over.
+func (b *collected) drop() {
+	clear(b.records)
+	*b = collected{records: b.records[:0]}
+}
+
+func (b *collected) moveTo(version string) { b.version, b.moves = version, true }

@@ -1,0 +1,128 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+// watch is the phase watching: open a watch at the position unless one is open, and follow it to its end.
+func (r *round) watch(ctx context.Context) outcome {
+	if r.stream == nil {
+		options := r.watchOptions()
+		s, err := r.open(ctx, options)
+		if err != nil {
+			return r.watchNotOpened(ctx, err)
+		}
+		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
+		r.stream = s
+		if r.connected(ctx, s) {
+			r.succeeded()
+		}
+	}
+	quiet := r.idleWatchdog()
+	defer quiet.stop()
+	err := r.follow(ctx, r.stream, quiet, r.apply)
+	r.logWatchEnd(ctx, r.stream, err)
+	r.dropStream()
+	return r.watchEnded(ctx, err)
+}
+
+func (r *round) watchOptions() metav1.ListOptions {
+	return metav1.ListOptions{
+		ResourceVersion:     r.position.version(),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      r.timeouts.seconds(),
+	}
+}
+
+// expired is told that the version of a watch has expired. If that is the version that the reflector was at before it listed,
+// such a list will not help: a server that lists in pages gives exactly the version that it is asked for, as long as it
+// has it, and the watch would expire for ever. The next list is then for the newest.
+func (r *round) expired() {
+	if r.still != "" && r.still == r.position.version() {
+		r.refuse(true)
+	}
+}
+
+// watchNotOpened decides what follows a watch that could not be started: the same again later if the server is busy,
+// else another round, and its caller hears of the error.
+func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
+	var resync *resyncError
+	if errors.Is(err, errStopped) || errors.As(err, &resync) {
+		return r.interrupted(ctx, err)
+	}
+	r.failed(ctx, err)
+	if isExpired(err) {
+		r.expired()
+	}
+	switch {
+	case isBusy(err):
+		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		return tryLater(Watching, err)
+	default:
+		return endRound(err)
+	}
+}
+
+// watchEnded decides what follows an established watch. None of its errors leaves the round: the next one tells whether
+// anything is wrong. An expired version in particular does not yet mark the position as refused, because a list at that
+// version asks for something at least as new and may well succeed; see expired.
+func (r *round) watchEnded(ctx context.Context, err error) outcome {
+	r.retryDeadline.After(err)
+	logger := klog.FromContext(ctx)
+	switch {
+	case errors.Is(err, errStopped):
+		return goOn(Stopped)
+	case errors.Is(err, errClosed):
+		return goOn(Watching)
+	case errors.Is(err, errIdle):
+		logger.Info("Warning: the watch is silent, opening it anew", "reflector", r.Name, "type", r.TypeDescription)
+		r.Report.silent()
+		return goOn(Watching)
+	}
+	r.failed(ctx, err)
+	switch {
+	case isExpired(err):
+		r.expired()
+		logger.V(4).Info("Watch expired", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	case apierrors.IsTooManyRequests(err):
+		logger.V(2).Info("Watch returned 429, backing off", "reflector", r.Name, "type", r.TypeDescription)
+		return tryLater(Watching, err)
+	case isInternalError(err) && r.retryDeadline.ShouldRetry():
+		logger.V(2).Info("Watching again after an internal error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		return goOn(Watching)
+	default:
+		logger.Info("Warning: watch ended with an error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	}
+	return endRound(nil)
+}
+
+// apply takes a change in, to be handed over with the others of its batch, and says how far that brings the position. It
+// never asks follow to end.
+func (r *round) apply(_ context.Context, c watchChange) bool {
+	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
+	r.collected.add(c, version)
+	if c.kind == watch.Bookmark {
+		r.bookmarked = true
+	}
+	if c.kind != watch.Added {
+		r.stream.ordered = true // the synthetic events, if any, are over
+	}
+	if r.stream.ordered {
+		r.collected.moveTo(version)
+	}
+	return false
+}
+
+func (r *round) logWatchEnd(ctx context.Context, s *stream, err error) {
+	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
+		"duration", r.Clock.Since(s.since), "reason", err)
+}

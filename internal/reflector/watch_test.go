@@ -1,0 +1,284 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// watched is what came of running a reflector for a minute.
+type watched struct {
+	asked, stored []string
+	handled       []error
+	version       string
+}
+
+// watchedFor runs a reflector in a bubble against the given watch answers for a minute. The list answers version 5.
+func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watched) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var handler testkit.Handled
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(answers...)}
+		store := &testkit.StoreLog{}
+		cfg := Options{
+			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store), Backoff: testkit.Second(), OnError: toldTo(&handler),
+		}
+		if change != nil {
+			change(&cfg)
+		}
+		r := New(cfg)
+		defer testkit.InBackground(t, r.Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got = watched{server.Asked(), store.Entries(), handler.Errors(), r.Version()}
+	})
+	return got
+}
+
+// toldTo has h hear of the errors of a reflector.
+func toldTo(h *testkit.Handled) func(context.Context, Failure) {
+	return func(ctx context.Context, f Failure) { h.Handle(ctx, nil, f.Err) }
+}
+
+// TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks included.
+func TestWatchedEvents(t *testing.T) {
+	got := watchedFor(t, nil, testkit.Sent(testkit.Modified("a", "6"), testkit.Added("b", "7"), testkit.Deleted("a", "8"), testkit.Bookmark("12")))
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, got.asked)
+	assert.Equal(t, []string{"replace 5: a@1", "update a@6", "add b@7", "delete a@8"}, got.stored)
+	assert.Equal(t, "12", got.version)
+}
+
+// TestWatchTellsStoreOfVersions: the optional interfaces of the store, after the change is in it.
+func TestWatchTellsStoreOfVersions(t *testing.T) {
+	store := &fullStoreLog{}
+	watchedFor(t, func(c *Options) { c.Sink = Foreign(store) }, testkit.Sent(testkit.Added("b", "7"), testkit.Bookmark("12")))
+	assert.Equal(t, []string{"replace 5: a@1", "add b@7", "version 7", "bookmark 12", "version 12"}, store.Entries())
+}
+
+// TestWatchStoreErrors: an error of the store is reported with the key, costs its own event only, and holds nobody up.
+func TestWatchStoreErrors(t *testing.T) {
+	reported := testkit.Reports(t)
+	store := &fullStoreLog{}
+	store.Fail = func(entry string) error {
+		if entry == "replace 5: a@1" {
+			return nil
+		}
+		return errors.New("store says no")
+	}
+	got := watchedFor(t, func(c *Options) { c.Sink = Foreign(store) },
+		testkit.Sent(testkit.Added("b", "7"), testkit.Modified("b", "8"), testkit.Deleted("b", "9"), testkit.Bookmark("10")))
+	assert.Equal(t, "10", got.version)
+	require.Len(t, reported(), 4)
+	assert.Contains(t, reported()[0], "store says no")
+	assert.Contains(t, reported()[0], "ns/b")
+}
+
+// TestWatchOptions: bookmarks are allowed and the timeout is drawn from 5 to 10 minutes, or from a longer range.
+func TestWatchOptions(t *testing.T) {
+	for least, want := range map[time.Duration][2]int64{
+		0:                {300, 600},
+		time.Second:      {300, 600},
+		30 * time.Minute: {1800, 3600},
+	} {
+		drawn := map[int64]bool{}
+		for range 50 {
+			var got metav1.ListOptions
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				got = o
+				return nil, testkit.ErrForbidden
+			}}
+			r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), MinWatchTimeout: least})
+			require.Error(t, r.ListAndWatch(t.Context()))
+			assert.GreaterOrEqual(t, *got.TimeoutSeconds, want[0])
+			assert.LessOrEqual(t, *got.TimeoutSeconds, want[1])
+			assert.True(t, got.AllowWatchBookmarks)
+			assert.Nil(t, got.SendInitialEvents)
+			drawn[*got.TimeoutSeconds] = true
+		}
+		assert.Greater(t, len(drawn), 5, "jitter")
+	}
+}
+
+// TestWatchSyntheticEvents: a watch without a version begins with Added events in any order of versions, which must not
+// become the position; whatever is not Added ends them.
+func TestWatchSyntheticEvents(t *testing.T) {
+	for _, listVersion := range []string{"", "0"} {
+		store := &fullStoreLog{}
+		synctest.Test(t, func(t *testing.T) {
+			w := testkit.NewScriptedWatch(5)
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList(listVersion)), OnWatch: testkit.Watches(w)}
+			r := New(Options{ListerWatcher: server, Sink: Foreign(store)})
+			defer testkit.InBackground(t, r.Run)()
+			w.Events <- testkit.Added("b", "9")
+			w.Events <- testkit.Added("a", "3")
+			synctest.Wait()
+			assert.Equal(t, listVersion, r.Version())
+			w.Events <- testkit.Modified("a", "10")
+			w.Events <- testkit.Added("c", "11")
+			synctest.Wait()
+			assert.Equal(t, "11", r.Version())
+		})
+		assert.Equal(t, []string{"replace " + listVersion + ":", "add b@9", "add a@3", "update a@10", "version 10", "add c@11", "version 11"}, store.Entries())
+	}
+}
+
+// TestWatchEnds: what follows the end of a watch, or the failure to open one. The handler hears only of the latter, and
+// only if the error is not one that waiting cures.
+func TestWatchEnds(t *testing.T) {
+	list := "list rv=0 limit=500"
+	relist := func(version string) string { return "list rv=" + version + " limit=0" }
+	for name, tc := range map[string]struct {
+		answers []any
+		asked   []string
+		handled error
+	}{
+		"closed":                 {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.Closed)}, []string{list, "watch rv=5", "watch rv=7"}, nil},
+		"very short":             {[]any{testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
+		"expired":                {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.FailedWith(testkit.ErrExpired))}, []string{list, "watch rv=5", relist("7"), "watch rv=5"}, nil},
+		"expired when opened":    {[]any{testkit.ErrExpired}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrExpired},
+		"forbidden when opened":  {[]any{testkit.ErrForbidden}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrForbidden},
+		"forbidden later":        {[]any{testkit.Sent(testkit.FailedWith(testkit.ErrForbidden))}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
+		"429 when opened":        {[]any{testkit.ErrTooManyRequests, testkit.ErrTooManyRequests}, []string{list, "watch rv=5", "watch rv=5", "watch rv=5"}, nil},
+		"429 later":              {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.FailedWith(testkit.ErrTooManyRequests))}, []string{list, "watch rv=5", "watch rv=7"}, nil},
+		"no connection":          {[]any{testkit.ErrRefused, testkit.ErrRefused}, []string{list, "watch rv=5", "watch rv=5", "watch rv=5"}, nil},
+		"internal, no retries":   {[]any{testkit.Sent(testkit.FailedWith(testkit.ErrInternal))}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
+		"no watch and no error":  {[]any{(*testkit.ScriptedWatch)(nil)}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, errNoStream},
+		"error event, no object": {[]any{testkit.Sent(watch.Event{Type: watch.Error})}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := watchedFor(t, nil, tc.answers...)
+			assert.Equal(t, tc.asked, got.asked)
+			if tc.handled == nil {
+				assert.Empty(t, got.handled)
+			} else {
+				require.Len(t, got.handled, 1)
+				assert.ErrorIs(t, got.handled[0], tc.handled)
+			}
+		})
+	}
+}
+
+// TestWatchQuietIsNotShort: a watch that closes without an event after a second is followed by another watch.
+func TestWatchQuietIsNotShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(0)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)()
+		time.Sleep(veryShortWatch)
+		close(w.Events)
+		synctest.Wait()
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, server.Asked())
+	})
+}
+
+// TestWatchDelays: a busy server is asked again after growing delays, the next round comes after one more.
+func TestWatchDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		answer := testkit.Watches(testkit.ErrRefused, testkit.ErrTooManyRequests, testkit.Sent(testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.ErrForbidden)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			at = append(at, time.Since(start))
+			return answer(n, ctx, o)
+		}}
+		backoff := testkit.Second()
+		backoff.Factor = 2
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: backoff}).Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at)
+	})
+}
+
+// TestWatchRetriesInternalErrors: they lead to another watch for the given time, counted from the first of a series, and
+// then to another round.
+func TestWatchRetriesInternalErrors(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	opened := 0
+	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		opened++
+		clock.Step(time.Second)
+		return testkit.Sent(testkit.FailedWith(testkit.ErrInternal)).Open(), nil
+	}}
+	r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Clock: clock, MaxInternalErrorRetry: 10 * time.Second})
+	require.NoError(t, r.ListAndWatch(t.Context()))
+	assert.Equal(t, 12, opened, "0 to 10 s after the first, and the one that was too late")
+}
+
+// TestWatchContext: the context of a watch request lasts as long as the watch, and no longer.
+func TestWatchContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(0)
+		var contexts []context.Context
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			contexts = append(contexts, ctx)
+			return testkit.Watches(w, testkit.ErrRefused)(n, ctx, o)
+		}}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second()}).Run)()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, contexts, 1)
+		assert.NoError(t, contexts[0].Err())
+		close(w.Events)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, contexts, 3)
+		assert.Error(t, contexts[0].Err(), "closed")
+		assert.Error(t, contexts[1].Err(), "not opened")
+		assert.NoError(t, contexts[2].Err(), "open")
+	})
+}
+
+// TestWatchErrorTextsHaveNoObjects: an Error event with an object that is no Status tells its type only.
+func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
+	hush := testkit.PodAt("a", "1")
+	hush.Spec.Hostname = "hush"
+	assert.EqualError(t, errorOf(hush), "watch error event with an object of type *v1.Pod")
+	assert.True(t, apierrors.IsForbidden(errorOf(&testkit.ErrForbidden.ErrStatus)))
+	assert.Error(t, errorOf(nil))
+	assert.Error(t, errorOf((*metav1.Status)(nil)))
+}
+
+// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the version that it is asked for.
+// If the watch expires there, the same list again would be followed by the same watch for ever.
+func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
+	for name, expired := range map[string]any{"by an event": testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), "when opened": testkit.ErrExpired} {
+		t.Run(name, func(t *testing.T) {
+			got := watchedFor(t, func(c *Options) {
+				c.PageSize = 10
+				server := c.ListerWatcher.(*testkit.Server)
+				server.OnList = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					if o.ResourceVersion == "" {
+						return testkit.PodList("9", testkit.PodAt("a", "9")), nil
+					}
+					return testkit.PodList("5", testkit.PodAt("a", "1")), nil
+				}
+				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					if o.ResourceVersion == "5" {
+						return testkit.Watches(expired)(1, ctx, o)
+					}
+					return watch.NewFake(), nil
+				}
+			})
+			assert.Equal(t, []string{
+				"list rv=0 limit=10", "watch rv=5", "list rv=5 limit=10", "watch rv=5", "list rv= limit=10", "watch rv=9",
+			}, got.asked)
+		})
+	}
+}

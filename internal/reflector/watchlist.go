@@ -1,0 +1,167 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/consistencydetector"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what was collected, and go
+// on to watching with the same stream.
+func (r *round) streamList(ctx context.Context) outcome {
+	done, err := r.takeTurn(ctx)
+	if err != nil {
+		return r.interrupted(ctx, err)
+	}
+	defer done()
+	started, asked := r.Clock.Now(), r.position.forStream()
+	r.Report.takesOver()
+	s, err := r.open(ctx, r.streamOptions(asked))
+	if err != nil {
+		return r.streamFailed(ctx, asked, err)
+	}
+	s.staged = true
+	r.stream = s
+	r.connected(ctx, s)
+	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
+	staged := r.Sink.Stage(0, true)
+	if check {
+		staged = newRecordingStage(staged)
+	}
+	version, err := r.collect(ctx, staged)
+	if err != nil {
+		r.dropStream()
+		return r.streamFailed(ctx, asked, err)
+	}
+	r.refuse(false)
+	if recorded, ok := staged.(*recordingStage); ok {
+		r.compareWithList(ctx, recorded.received.objects(), version)
+	}
+	if err := staged.Publish(version); err != nil {
+		r.dropStream()
+		return r.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err)))
+	}
+	r.position.advance(version)
+	r.logSlow(ctx, "watch-list", started)
+	r.stream.handOver(r.Clock.Now())
+	r.succeeded()
+	return r.beginWatching(ctx)
+}
+
+// streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark as the end mark, and
+// then what happens.
+func (r *round) streamOptions(version string) metav1.ListOptions {
+	sendInitialEvents := true
+	return metav1.ListOptions{
+		ResourceVersion:      version,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents:    &sendInitialEvents,
+		AllowWatchBookmarks:  true,
+		TimeoutSeconds:       r.timeouts.seconds(),
+	}
+}
+
+// collect fills staged from the open stream up to the end mark, and returns the version of that.
+func (r *round) collect(ctx context.Context, staged Stage) (version string, err error) {
+	quiet := r.streamWatchdog()
+	defer quiet.stop()
+	var refused error
+	err = r.follow(ctx, r.stream, quiet, func(ctx context.Context, c watchChange) bool {
+		var err error
+		switch c.kind {
+		case watch.Bookmark:
+			version = c.meta.GetResourceVersion()
+		case watch.Deleted:
+			err = staged.Remove(c.obj)
+		default:
+			err = staged.Put(c.obj)
+		}
+		if err != nil {
+			refused = fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err))
+			return true
+		}
+		return c.endsInitialEvents()
+	})
+	switch {
+	case refused != nil:
+		err = refused
+	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // nothing but the end mark
+		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
+	}
+	return version, err
+}
+
+// streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing staged.
+func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
+	logger := klog.FromContext(ctx)
+	if errors.Is(err, errStopped) {
+		return goOn(Stopped)
+	}
+	r.failed(ctx, err)
+	switch {
+	case isBusy(err):
+		logger.V(2).Info("Watch-list failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		return tryLater(Streaming, err)
+	case isRefused(err) && asked != "":
+		r.refuse(true)
+		return goOn(Streaming)
+	case errors.Is(err, errClosed):
+		r.strikes++
+		if r.strikes < streamStrikes {
+			logger.V(2).Info("Watch-list closed before its end, trying again", "reflector", r.Name, "type", r.TypeDescription, "attempt", r.strikes)
+			return goOn(Streaming)
+		}
+	}
+	r.refuse(r.position.refused || isRefused(err))
+	if errors.Is(err, errClosed) || errors.Is(err, errSilent) {
+		r.preferLists()
+		logger.Info("Warning: watch-list never comes to its end, falling back to LIST", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	} else {
+		logger.V(4).Info("No state by watch-list, falling back to LIST", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	}
+	return goOn(Listing)
+}
+
+// compareWithList panics if a list at the same version differs from what was streamed. It is for when the environment asks
+// for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for continuous integration.
+func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
+	}
+	// Both sides as the server sent them: the store transforms later, in Replace.
+	consistencydetector.CheckDataConsistency(ctx, r.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
+}
+
+// recordingStage is a stage that remembers what it was given, as received: copies, because a transform may change the
+// objects. It is for the comparison of a stream with a list, which is meant for continuous integration.
+type recordingStage struct {
+	Stage
+	received *collectedStage
+}
+
+func newRecordingStage(s Stage) *recordingStage {
+	return &recordingStage{s, newCollectedStage(0, true, func([]any, string) error { return nil })}
+}
+
+func (s *recordingStage) Put(obj any) error {
+	if object, ok := obj.(runtime.Object); ok {
+		_ = s.received.Put(object.DeepCopyObject())
+	}
+	return s.Stage.Put(obj)
+}
+
+func (s *recordingStage) Remove(obj any) error {
+	_ = s.received.Remove(obj)
+	return s.Stage.Remove(obj)
+}

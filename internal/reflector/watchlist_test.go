@@ -1,0 +1,284 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientfeatures "k8s.io/client-go/features"
+	clientfeaturestesting "k8s.io/client-go/features/testing"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/consistencydetector"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// streamed runs a reflector in a bubble against the given watch answers until nothing more happens within a minute, and
+// returns what the server was asked and what the store got. Lists answer version 50.
+func streamed(t *testing.T, change func(*Options), answers ...any) (asked, stored []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var handler testkit.Handled
+		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("50", testkit.PodAt("listed", "50"))), OnWatch: testkit.Watches(answers...)}
+		store := &testkit.StoreLog{}
+		cfg := Options{
+			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store), Backoff: testkit.Second(), OnError: toldTo(&handler),
+		}
+		if change != nil {
+			change(&cfg)
+		}
+		defer testkit.InBackground(t, New(cfg).Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		asked, stored = server.Asked(), store.Entries()
+		assert.Empty(t, handler.Errors(), "the handler hears of no failed watch-list")
+	})
+	return asked, stored
+}
+
+// TestStreamedState: one Replace with the state at the end mark, then the events of the same stream.
+func TestStreamedState(t *testing.T) {
+	asked, stored := streamed(t, nil, testkit.Sent(
+		testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.Added("c", "3"), testkit.Added("gone", "4"),
+		testkit.Modified("b", "6"), testkit.Deleted("a", "7"), testkit.Deleted("gone", "8"), testkit.Deleted("unknown", "8"), testkit.Added("a", "9"), testkit.Bookmark("9"),
+		testkit.EndMark("10"), testkit.Modified("c", "11"), testkit.Added("d", "12"), testkit.Deleted("b", "13"),
+	))
+	assert.Equal(t, []string{"stream rv="}, asked)
+	assert.Equal(t, []string{"replace 10: b@6 c@3 a@9", "update c@11", "add d@12", "delete b@13"}, stored)
+}
+
+// TestStreamOptions: what the request for a watch-list says besides its version.
+func TestStreamOptions(t *testing.T) {
+	var got metav1.ListOptions
+	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		if n == 1 {
+			got = o
+		}
+		return nil, testkit.ErrForbidden
+	}}
+	require.Error(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).ListAndWatch(t.Context()))
+	assert.True(t, *got.SendInitialEvents)
+	assert.True(t, got.AllowWatchBookmarks)
+	assert.Equal(t, metav1.ResourceVersionMatchNotOlderThan, got.ResourceVersionMatch)
+	assert.GreaterOrEqual(t, *got.TimeoutSeconds, int64(300))
+	assert.Zero(t, got.Limit)
+}
+
+// TestStreamOnlyIfAgreed: the gate as it is during construction and the ListerWatcher both have a say.
+func TestStreamOnlyIfAgreed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gate bool
+		lw   clientgo.ListerWatcher
+		want Phase
+	}{
+		"agreed":             {true, &testkit.Server{}, Streaming},
+		"gate off":           {false, &testkit.Server{}, Listing},
+		"denied":             {true, &testkit.Server{NoStream: true}, Listing},
+		"says nothing":       {true, &clientgo.ListWatch{}, Streaming},
+		"says nothing, off":  {false, &clientgo.ListWatch{}, Listing},
+		"wrapped and denied": {true, clientgo.ToListWatcherWithWatchListSemantics(&clientgo.ListWatch{}, &testkit.Server{NoStream: true}), Listing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
+			r := New(Options{ListerWatcher: tc.lw, Sink: Foreign(&testkit.StoreLog{})})
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, !tc.gate)
+			assert.Equal(t, tc.want, r.opening)
+		})
+	}
+}
+
+// TestStreamEndMark: only the annotation with the value true is the end mark; until then there is no version and no state.
+func TestStreamEndMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		notTrue := testkit.EndMark("5")
+		notTrue.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
+		w := testkit.NewScriptedWatch(10)
+		server, store := &testkit.Server{OnWatch: testkit.Watches(w)}, &testkit.StoreLog{}
+		r := New(Options{ListerWatcher: server, Sink: Foreign(store)})
+		defer testkit.InBackground(t, r.Run)()
+		for _, event := range []watch.Event{testkit.Added("a", "1"), testkit.Modified("a", "2"), testkit.Bookmark("3"), notTrue} {
+			w.Events <- event
+			synctest.Wait()
+			assert.Empty(t, store.Entries())
+			assert.Empty(t, r.Version())
+		}
+		w.Events <- testkit.EndMark("6")
+		synctest.Wait()
+		assert.Equal(t, []string{"replace 6: a@2"}, store.Entries())
+		assert.Equal(t, "6", r.Version())
+	})
+}
+
+// TestStreamFallsBackForOneRound: an error leads to LIST at once, and the next round streams again.
+func TestStreamFallsBackForOneRound(t *testing.T) {
+	for name, answer := range map[string]any{
+		"cannot be opened": testkit.ErrForbidden,
+		"opens to nothing": (*testkit.ScriptedWatch)(nil),
+		"error event":      testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrInternal)),
+		"very short":       testkit.Sent(testkit.Closed),
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, stored := streamed(t, nil, answer, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.Added("a", "60"), testkit.EndMark("61")))
+			assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
+			assert.Equal(t, []string{"replace 50: listed@50", "replace 61: a@60"}, stored)
+		})
+	}
+}
+
+// TestStreamRetries: which failures lead to another stream, always with nothing left of the one before.
+func TestStreamRetries(t *testing.T) {
+	whole := testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9"))
+	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
+	for name, tc := range map[string]struct {
+		answers []any
+		asked   []string
+		stored  string
+	}{
+		"429":           {[]any{testkit.ErrTooManyRequests, whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
+		"429 as event":  {[]any{testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrTooManyRequests)), whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
+		"no connection": {[]any{testkit.ErrRefused, testkit.ErrRefused, whole}, []string{"stream rv=", "stream rv=", "stream rv="}, "replace 9: a@8"},
+		"closed once":   {[]any{broken, whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
+		"closed twice":  {[]any{broken, broken, whole}, []string{"stream rv=", "stream rv=", "stream rv="}, "replace 9: a@8"},
+		"closed three times": {[]any{broken, broken, broken},
+			[]string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50"}, "replace 50: listed@50"},
+		"newest refused too": {[]any{testkit.ErrExpired}, []string{"stream rv=", "list rv= limit=500", "watch rv=50"}, "replace 50: listed@50"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, stored := streamed(t, nil, tc.answers...)
+			assert.Equal(t, tc.asked, asked)
+			assert.Equal(t, []string{tc.stored}, stored)
+		})
+	}
+}
+
+// TestStreamAfterRefusal: a later stream asks for the last version, and at once for the newest when that is refused.
+func TestStreamAfterRefusal(t *testing.T) {
+	asked, stored := streamed(t, nil,
+		testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired, testkit.Sent(testkit.Added("a", "20"), testkit.EndMark("21")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv="}, asked)
+	assert.Equal(t, []string{"replace 9:", "replace 21: a@20"}, stored)
+
+	asked, _ = streamed(t, nil, testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired,
+		testkit.Sent(testkit.EndMark("21"), testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("22")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv=", "stream rv=21"}, asked, "a success clears the refusal")
+}
+
+// TestStreamHandedOver: after the end mark the stream is a watch like any other one: its Added events move the position,
+// and it counts as very short if nothing came since.
+func TestStreamHandedOver(t *testing.T) {
+	asked, _ := streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Added("b", "10"), testkit.Closed))
+	assert.Equal(t, []string{"stream rv=", "watch rv=10"}, asked)
+
+	asked, _ = streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Closed), testkit.Sent(testkit.EndMark("9")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=9"}, asked, "another round")
+}
+
+// TestStreamStrikesPerRound: each round has its three attempts.
+func TestStreamStrikesPerRound(t *testing.T) {
+	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
+	asked, _ := streamed(t, nil, broken, broken, testkit.ErrForbidden, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), broken, broken, testkit.Sent(testkit.EndMark("60")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50",
+		"stream rv=50", "stream rv=50", "stream rv=50"}, asked)
+}
+
+// TestStreamBackoff: a busy server is left alone for the delay of the backoff, on the reflector's clock.
+func TestStreamBackoff(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	server, store := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("9")))}, &testkit.StoreLog{}
+	r := New(Options{ListerWatcher: server, Sink: Foreign(store), Clock: clock, Backoff: testkit.Second()})
+	defer testkit.InBackground(t, r.Run)()
+	require.Eventually(t, clock.HasWaiters, testkit.Patience, time.Millisecond)
+	assert.Equal(t, []string{"stream rv="}, server.Asked())
+	clock.Step(time.Second)
+	require.Eventually(t, func() bool { return r.Version() == "9" }, testkit.Patience, time.Millisecond)
+}
+
+// TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep it alive.
+func TestStreamSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("50")), OnWatch: testkit.Watches(w)}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)()
+		for n := range 5 {
+			w.Events <- testkit.Added(fmt.Sprint("p", n), "1")
+			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
+		}
+		assert.Len(t, server.Asked(), 1)
+		time.Sleep(3 * streamSilenceStep) // the step that saw the last event does not count
+		synctest.Wait()
+		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, server.Asked())
+		assert.Len(t, w.Stopped, 1)
+	})
+}
+
+// TestStreamStops: each stream that failed was stopped, once, before the next request.
+func TestStreamStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := testkit.NewScriptedWatch(1), testkit.NewScriptedWatch(1)
+		first.Events <- testkit.FailedWith(testkit.ErrInternal)
+		server := &testkit.Server{OnWatch: testkit.Watches(first, second), OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			assert.Len(t, first.Stopped, 1)
+			return testkit.PodList("50"), nil
+		}}
+		stop := testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)
+		synctest.Wait()
+		stop()
+		assert.Len(t, first.Stopped, 1)
+		assert.Len(t, second.Stopped, 1)
+	})
+}
+
+// TestStreamStoreRefuses: a Replace that fails leads to LIST.
+func TestStreamStoreRefuses(t *testing.T) {
+	store := &testkit.StoreLog{Fail: func(entry string) error {
+		if entry == "replace 9:" {
+			return errors.New("no")
+		}
+		return nil
+	}}
+	asked, _ := streamed(t, func(c *Options) { c.Sink = Foreign(store) }, testkit.Sent(testkit.EndMark("9")))
+	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked)
+}
+
+// TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a difference.
+func TestStreamComparedWithList(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	for name, listed := range map[string]string{"equal": "1", "different": "2"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var asked metav1.ListOptions
+			server := &testkit.Server{
+				OnList: func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					asked = o
+					return testkit.PodList("9", testkit.PodAt("a", listed)), nil
+				},
+				OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"))),
+			}
+			store := &testkit.StoreLog{Fail: func(string) error { cancel(); return nil }}
+			round := func() {
+				assert.NoError(t, New(Options{ListerWatcher: server, Sink: Foreign(store)}).ListAndWatch(ctx))
+			}
+			if listed == "1" {
+				round()
+				assert.Equal(t, []string{"replace 9: a@1"}, store.Entries())
+			} else {
+				assert.Panics(t, round)
+			}
+			assert.Equal(t, metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, asked)
+			cancel()
+		})
+	}
+}

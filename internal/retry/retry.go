@@ -1,0 +1,254 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retry
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// Options are what a retrier needs to know; all are set.
+type Options struct {
+	Ctx      context.Context // ends the retries
+	Attempts int             // of an item, in all
+	Backoff  wait.Backoff    // before each further attempt
+	KeyFunc  clientgo.KeyFunc
+
+	GiveUp  func(item any, err error) // is called for each item that failed for the last time
+	Retried func()                    // is called for each attempt beyond the first of an item
+	Waiting func(n int)               // is called when the number of items that wait may have changed
+}
+
+func New(options Options, fn clientgo.ProcessFunc) *retrier {
+	r := &retrier{policy: options, fn: fn, waiting: map[string]*retry{}}
+	context.AfterFunc(options.Ctx, r.end)
+	return r
+}
+
+// retrier is the state behind RetryProcess.
+type retrier struct {
+	policy Options
+	fn     clientgo.ProcessFunc
+
+	// mu is held while fn runs. It guards what follows.
+	mu      sync.Mutex
+	waiting map[string]*retry // items to be tried again, by key
+	whole   *retry            // a Replace to be tried again, or nil
+	behind  []*retry          // what came after whole, at most one item a key, in order
+}
+
+// retry is an item and what is to become of it.
+type retry struct {
+	key             string
+	item            any
+	isInInitialList bool
+	attempts        int // that have failed
+	backoff         wait.Backoff
+	timer           *time.Timer // nil: behind the Replace
+}
+
+// The keys of items that are about no single object. No object has them, because names are not empty.
+const (
+	keyOfReplace  = "/"
+	keyOfResync   = "/sync"
+	keyOfBookmark = "/bookmark"
+)
+
+// Process is the function that RetryProcess returns.
+func (r *retrier) Process(item any, isInInitialList bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key, err := r.keyOf(item)
+	if err != nil {
+		if err := r.fn(item, isInInitialList); err != nil {
+			r.giveUp(item, err)
+		}
+		return nil
+	}
+	r.supersede(key, item)
+	now := &retry{key: key, item: item, isInInitialList: isInInitialList, backoff: r.policy.Backoff}
+	if !r.holdBack(now) {
+		r.attempt(now)
+	}
+	return nil
+}
+
+func (r *retrier) keyOf(item any) (string, error) {
+	if deltas, ok := item.(clientgo.Deltas); ok && len(deltas) > 0 {
+		switch newest := deltas.Newest(); newest.Type {
+		case clientgo.ReplacedAll:
+			return keyOfReplace, nil
+		case clientgo.SyncAll:
+			return keyOfResync, nil
+		case clientgo.Bookmark:
+			return keyOfBookmark, nil
+		default:
+			item = newest.Object
+		}
+	}
+	return r.policy.KeyFunc(item)
+}
+
+// supersede drops what waits if the item says that it is out of date.
+func (r *retrier) supersede(key string, item any) {
+	if key == keyOfReplace {
+		r.drop(func(*retry) bool { return true })
+		return
+	}
+	if deltas, ok := item.(clientgo.Deltas); ok && len(deltas) > 0 && deltas.Newest().Type == clientgo.Replaced {
+		r.drop(func(old *retry) bool {
+			waits, ok := old.item.(clientgo.Deltas)
+			return ok && waits.Newest().Type != clientgo.Replaced
+		})
+	}
+}
+
+func (r *retrier) drop(outdated func(*retry) bool) {
+	for key, old := range r.waiting {
+		if outdated(old) {
+			old.timer.Stop()
+			delete(r.waiting, key)
+		}
+	}
+	if r.whole != nil && outdated(r.whole) {
+		r.whole.timer.Stop()
+		r.whole, r.behind = nil, nil
+	}
+	r.count()
+}
+
+// holdBack gives the item the place of an older one of its key, or one behind a Replace that waits. It reports false if
+// nothing holds the item back.
+func (r *retrier) holdBack(item *retry) bool {
+	if r.whole != nil {
+		for i, old := range r.behind {
+			if old.key == item.key {
+				r.behind[i] = item
+				return true
+			}
+		}
+		r.behind = append(r.behind, item)
+		r.count()
+		return true
+	}
+	if old := r.waiting[item.key]; old != nil {
+		old.item, old.isInInitialList, old.attempts = item.item, item.isInInitialList, 0
+		return true
+	}
+	return false
+}
+
+// attempt calls fn, and arranges the next attempt if it fails.
+func (r *retrier) attempt(item *retry) {
+	err := r.fn(item.item, item.isInInitialList)
+	if err == nil {
+		return
+	}
+	item.attempts++
+	if ended := r.policy.Ctx.Err(); item.attempts >= r.policy.Attempts || ended != nil {
+		r.giveUp(item.item, fmt.Errorf("given up after %d attempts: %w", item.attempts, err))
+		return
+	}
+	if item.key == keyOfReplace {
+		r.whole = item
+	} else {
+		r.waiting[item.key] = item
+	}
+	r.count()
+	item.timer = time.AfterFunc(item.backoff.Step(), func() { r.again(item) })
+}
+
+// again is what the timer of an item calls.
+func (r *retrier) again(item *retry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.remove(item) {
+		return
+	}
+	r.policy.Retried()
+	r.attemptIsolated(item)
+	r.catchUp()
+}
+
+// attemptIsolated is attempt where nobody else looks after panics.
+func (r *retrier) attemptIsolated(item *retry) {
+	defer utilruntime.HandleCrash()
+	defer func() {
+		if p := recover(); p != nil {
+			r.giveUp(item.item, fmt.Errorf("process function panicked: %v", p))
+			panic(p)
+		}
+	}()
+	r.attempt(item)
+}
+
+// remove takes the item out of what waits. It reports false if the item is not wanted any more.
+func (r *retrier) remove(item *retry) bool {
+	defer r.count()
+	switch item {
+	case r.whole:
+		r.whole = nil
+		return true
+	case r.waiting[item.key]:
+		delete(r.waiting, item.key)
+		return true
+	default:
+		return false
+	}
+}
+
+// catchUp tries what came after a Replace that does not wait any more.
+func (r *retrier) catchUp() {
+	if r.whole != nil {
+		return
+	}
+	behind := r.behind
+	r.behind = nil
+	for _, item := range behind {
+		r.attemptIsolated(item)
+	}
+	r.count()
+}
+
+// end gives up all that waits.
+func (r *retrier) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.behind
+	for _, item := range r.waiting {
+		all = append(all, item)
+	}
+	if r.whole != nil {
+		all = append(all, r.whole)
+	}
+	for _, item := range all {
+		if item.timer != nil {
+			item.timer.Stop()
+		}
+		r.giveUp(item.item, context.Cause(r.policy.Ctx))
+	}
+	clear(r.waiting)
+	r.whole, r.behind = nil, nil
+	r.count()
+}
+
+func (r *retrier) giveUp(item any, err error) {
+	r.policy.GiveUp(item, fmt.Errorf("processing %s: %w", event.Name(item), err))
+}
+
+func (r *retrier) count() {
+	n := len(r.waiting) + len(r.behind)
+	if r.whole != nil {
+		n++
+	}
+	r.policy.Waiting(n)
+}

@@ -1,0 +1,243 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+	"sync"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+)
+
+// Applier brings the store of an informer up to date, batch by batch, and returns what that means to
+// handlers. It has one user at a time: the consumer of the informer's queue.
+type Applier struct {
+	contents *Contents
+	Progress Progress
+
+	Received receivedVersions // of the stored objects
+
+	*batchMemory             // between apply and done
+	own          batchMemory // for batches up to ownBatch
+}
+
+// batchMemory is what the work on one batch needs and nobody keeps. For larger batches informers
+// share it, so that idle ones hold little.
+type batchMemory struct {
+	operations []table.Op // empty between two runs
+	changes    []event.Change
+	complete   bool // apply has returned: nothing else is left in the memory
+}
+
+var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
+
+func NewApplier(c *Contents) *Applier {
+	return &Applier{contents: c, Received: receivedVersions{}}
+}
+
+// Apply applies the batch to the store and returns the notifications for it, in order. Each run of
+// events of the watch is one transaction, so that readers see it at once. The notifications are the
+// caller's until the next call of done.
+func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Change {
+	a.begin(batch)
+	a.Progress.expect(batch)
+	changes := a.changes[:0]
+	for rest := batch; len(rest) > 0; {
+		if n := eventRun(rest); n > 0 {
+			changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
+			rest = rest[n:]
+			continue
+		}
+		switch rec := &rest[0]; rec.Type {
+		case clientgo.ReplacedAll:
+			changes = a.replaceAll(changes, rec, isInInitialList)
+		case clientgo.SyncAll:
+			changes = a.SyncAll(changes)
+		}
+		rest = rest[1:]
+	}
+	a.changes, a.complete = changes, true
+	a.Progress.note(batch)
+	return changes
+}
+
+// TryApply is apply for events of the watch, and for a caller who must not wait for other writers of
+// the store. Where it would have to it returns false, and has done nothing.
+func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
+	a.begin(batch)
+	a.Progress.expect(batch)
+	changes = a.changes[:0]
+	if eventRun(batch) == len(batch) {
+		changes, ok = a.commit(changes, batch, isInInitialList, false)
+	}
+	a.changes, a.complete = changes, true
+	if ok {
+		a.Progress.note(batch)
+	}
+	return changes, ok
+}
+
+func (a *Applier) begin(batch []event.Record) {
+	if a.batchMemory = &a.own; len(batch) > ownBatch {
+		a.batchMemory = spareMemory.Get().(*batchMemory)
+	}
+	a.complete = false
+}
+
+// Done lets go of the last batch. It does nothing if there is none.
+func (a *Applier) Done() {
+	memory := a.batchMemory
+	if memory == nil {
+		return
+	}
+	a.batchMemory = nil
+	clear(memory.changes)
+	memory.changes = memory.changes[:0]
+	switch size := max(cap(memory.changes), cap(memory.operations)); {
+	case memory != &a.own && size <= keptBatch && memory.complete:
+		spareMemory.Put(memory)
+	case size > 2*ownBatch || !memory.complete: // a list has grown it, or a panic has left objects in it
+		*memory = batchMemory{}
+	}
+}
+
+// ownBatch is how long the batches are for which an applier has its own memory, at most 5 KiB.
+const ownBatch = 16
+
+// keptBatch is how long a batch may be for its memory to be used again: 150 KiB. A reflector hands
+// over at most BatchLimit records at once, but more may wait in the queue.
+const keptBatch = 4 * event.BatchLimit
+
+// eventRun returns how many records at the front are about one object each, or a bookmark.
+func eventRun(batch []event.Record) int {
+	for i := range batch {
+		if !batch[i].Keyed() && batch[i].Type != clientgo.Bookmark {
+			return i
+		}
+	}
+	return len(batch)
+}
+
+// commit makes one transaction of a run of events, and adds what it means to changes. If it may not
+// wait and would have to, it does nothing and returns false.
+func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
+	operations := operationsOf(a.operations, run)
+	advance := func(held string) string { return versionAfterRun(held, run) }
+	began := a.contents.Pace.start()
+	if done = true; mayWait {
+		a.contents.Apply(operations, advance)
+	} else {
+		done = a.contents.tryApply(operations, advance)
+	}
+	if done {
+		a.contents.Pace.end(began, len(operations))
+		changes = a.addChanges(changes, run, operations, isInInitialList)
+	}
+	clear(operations)
+	a.operations = operations
+	return changes, done
+}
+
+// operationsOf makes an operation of each record about an object, in that memory.
+func operationsOf(memory []table.Op, run []event.Record) []table.Op {
+	operations := slices.Grow(memory[:0], len(run))
+	for i := range run {
+		switch rec := &run[i]; rec.Type {
+		case clientgo.Bookmark:
+		case clientgo.Deleted:
+			operations = append(operations, table.Op{Key: rec.Key, Delete: true})
+		default:
+			operations = append(operations, table.Op{Key: rec.Key, Object: rec.Object})
+		}
+	}
+	return operations
+}
+
+// addChanges adds what the records mean for which the operations were made.
+func (a *Applier) addChanges(changes []event.Change, run []event.Record, operations []table.Op, isInInitialList bool) []event.Change {
+	changes = slices.Grow(changes, len(operations))
+	for i := range run {
+		if run[i].Type != clientgo.Bookmark {
+			changes = append(changes, a.changeFor(&run[i], operations[0].Old, isInInitialList))
+			operations = operations[1:]
+		}
+	}
+	return changes
+}
+
+// versionAfterRun moves the store's version on by the versions received. Tombstones and resyncs
+// carry none.
+func versionAfterRun(held string, run []event.Record) string {
+	for i := range run {
+		rec := &run[i]
+		if _, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown); isTombstone || rec.Type == clientgo.Sync {
+			continue
+		}
+		held = event.LaterVersion(held, rec.Version)
+	}
+	return held
+}
+
+// changeFor returns what a record means now that it has replaced old in the store.
+func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) event.Change {
+	if rec.Type == clientgo.Deleted {
+		delete(a.Received, rec.Key)
+		return event.Change{Kind: event.ChangeDelete, Key: rec.Key, Old: rec.Object}
+	}
+	before := a.Received.of(rec.Key, old)
+	if rec.Transformed || len(a.Received) > 0 {
+		a.Received.note(rec.Key, rec.Version, rec.Object)
+	}
+	if old == nil {
+		return event.Change{Kind: event.ChangeAdd, Key: rec.Key, New: rec.Object, Initial: isInInitialList}
+	}
+	return event.Change{Kind: event.ChangeUpdate, Key: rec.Key, Old: old, New: rec.Object, Resync: isResync(rec.Type, before, rec.Version)}
+}
+
+// isResync reports whether an update says nothing new. Objects of the watch without a version (fake
+// clientsets send them) cannot be told apart, so they count as new.
+func isResync(typ clientgo.DeltaType, before, after string) bool {
+	switch typ {
+	case clientgo.Sync:
+		return true
+	case clientgo.Replaced, clientgo.ReplacedAll:
+		return before == after
+	default:
+		return before == after && after != ""
+	}
+}
+
+// receivedVersions holds the resourceVersion as the server sent it of objects in which a transform
+// has changed it. What a resync is and what version the store is at is decided on the received one.
+type receivedVersions map[string]string
+
+// of returns the version with which an object came from the server.
+func (r receivedVersions) of(key string, obj any) string {
+	if version, altered := r[key]; altered {
+		return version
+	}
+	version, _ := event.VersionOf(obj)
+	return version
+}
+
+// note remembers the received version of an object if the object does not show it any more.
+func (r receivedVersions) note(key, version string, obj any) {
+	if visible, _ := event.VersionOf(obj); visible != version {
+		r[key] = version
+	} else if len(r) > 0 {
+		delete(r, key)
+	}
+}
+
+// SyncAll adds a resync of every stored object, as one bulk record.
+func (a *Applier) SyncAll(changes []event.Change) []event.Change {
+	stored := event.StoredSnapshot(a.contents.Table.Snapshot())
+	if stored.Len() == 0 {
+		return changes
+	}
+	return append(changes, event.Change{Kind: event.ChangeUpdate, Many: stored, Resync: true})
+}

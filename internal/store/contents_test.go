@@ -1,0 +1,278 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// storeRig is a store without an informer: what it reads waits until it is applied.
+type storeRig struct {
+	reader   event.Reader
+	contents Contents
+	applier  *Applier
+	waiting  []event.Record
+}
+
+func newStoreRig(functions map[string]table.IndexFunc, options table.Options) *storeRig {
+	r := &storeRig{}
+	r.contents.Init(functions, options)
+	r.applier = NewApplier(&r.contents)
+	r.reader.Keys.Init(clientgo.MetaNamespaceKeyFunc, true)
+	r.reader.Keys.Known, r.reader.Logger = r.contents.Table, klog.Background()
+	return r
+}
+
+func (r *storeRig) take(rec event.Record) { r.waiting = append(r.waiting, rec) }
+
+// stage begins a whole state.
+func (r *storeRig) stage(size int, reuse bool) *stage {
+	return NewStage(&r.reader, &r.contents, size, reuse && r.contents.Table.Len() > 0, r.take)
+}
+
+// put reads an event of the watch.
+func (r *storeRig) put(typ clientgo.DeltaType, obj any) error {
+	rec, err := r.reader.Record(typ, obj)
+	if err == nil {
+		r.take(rec)
+	}
+	return err
+}
+
+// apply applies what waits, and passes on what it means.
+func (r *storeRig) apply(initial bool, told func(changes []event.Change)) {
+	batch := r.waiting
+	r.waiting = nil
+	defer r.applier.Done()
+	told(r.applier.Apply(batch, initial))
+}
+
+func byName(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
+
+// TestEachWriteTellsItsVersion to the callback, after it is done; a write that changes nothing tells nothing.
+func TestEachWriteTellsItsVersion(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	var told []string
+	r.contents.OnVersion = func(version string) {
+		assert.Equal(t, r.contents.Table.RV(), version)
+		told = append(told, version)
+	}
+	to := func(version string) table.Stamp { return func(string) string { return version } }
+	failure := errors.New("no more")
+
+	r.contents.Apply([]table.Op{{Key: "a", Object: testkit.PodAt("a", "1")}}, to("1"))
+	assert.True(t, r.contents.tryApply(nil, to("2")))
+	r.contents.Apply(nil, func(string) string {
+		assert.False(t, r.contents.tryApply(nil, to("never")), "another writer is at work")
+		return "3"
+	})
+	r.contents.Replace(func(func(string, any) bool) {}, 0, "4")
+	require.NoError(t, r.contents.Fill(0, "5", func(func(string, any)) error { return nil }))
+	require.Equal(t, failure, r.contents.Fill(0, "never", func(func(string, any)) error { return failure }))
+	draft := r.contents.Table.Draft(0)
+	draft.Complete()
+	r.contents.install(draft, "6")
+	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, told)
+}
+
+// TestPaceFollowsTheIndexFunctions: only the user's make it unknown, also when their first failure panics, and not those that
+// are refused.
+func TestPaceFollowsTheIndexFunctions(t *testing.T) {
+	usual := func(f table.IndexFunc) func(any) (string, error) {
+		if values, _ := f(testkit.PodAt("usual", "1")); len(values) == 1 {
+			return func(obj any) (string, error) { return obj.(metav1.Object).GetName(), nil }
+		}
+		return nil
+	}
+	users := func(obj any) ([]string, error) {
+		if testkit.NameAt(obj) == "bad@1" {
+			return nil, testkit.ErrInternal
+		}
+		return nil, nil
+	}
+	r := newStoreRig(map[string]table.IndexFunc{"name": byName}, table.Options{
+		SingleValued:    usual,
+		OnIndexFailures: func(failures []table.IndexFailure) { panic(failures[0].Err) },
+	})
+	r.contents.Apply([]table.Op{{Key: "bad", Object: testkit.PodAt("bad", "1")}}, nil)
+	require.True(t, r.contents.Pace.is(paceUsual))
+	require.NoError(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": byName}))
+	require.ErrorIs(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": users}), table.ErrIndexExists)
+	require.True(t, r.contents.Pace.is(paceUsual))
+	require.PanicsWithValue(t, testkit.ErrInternal, func() {
+		_ = r.contents.AddIndexers(map[string]table.IndexFunc{"users": users})
+	})
+	require.True(t, r.contents.Pace.is(paceUnknown))
+	assert.Contains(t, r.contents.Table.Indexers(), "users")
+
+	r = newStoreRig(map[string]table.IndexFunc{"name": byName}, table.Options{})
+	assert.True(t, r.contents.Pace.is(paceUnknown), "nobody says that it is none of the user's")
+}
+
+// TestPace: who may store how many objects in the goroutine that reads, after functions that took so long.
+func TestPace(t *testing.T) {
+	var p indexPace
+	limits := func() []bool {
+		return []bool{p.AllowsReader(1), p.AllowsReader(table.BlockLen), p.AllowsReader(table.BlockLen + 1)}
+	}
+	assert.Equal(t, []bool{true, true, true}, limits(), "the usual functions")
+	assert.Zero(t, p.start(), "nothing to measure")
+	p.end(p.start(), 1)
+	assert.True(t, p.is(paceUsual))
+	p.reset()
+	assert.Equal(t, []bool{false, false, false}, limits(), "unknown")
+	assert.NotZero(t, p.start())
+	p.end(p.start(), 0)
+	assert.True(t, p.is(paceUnknown), "nothing ran")
+	for range 2 {
+		p.note(slowIndexing, slowIndexing)
+		assert.Equal(t, []bool{true, true, false}, limits(), "quick")
+		p.note(slowIndexing+1, slowIndexing)
+		assert.Equal(t, []bool{false, false, false}, limits(), "slow")
+	}
+}
+
+// TestProgress: what the server vouches for, and what wakes who waits.
+func TestProgress(t *testing.T) {
+	for name, test := range map[string]struct {
+		batch   []event.Record
+		vouched bool
+	}{
+		"nothing":                            {nil, false},
+		"a list":                             {[]event.Record{{Type: clientgo.ReplacedAll, Version: "7"}}, true},
+		"a list at 0":                        {[]event.Record{{Type: clientgo.ReplacedAll, Version: "0"}}, false},
+		"synthetic events":                   {[]event.Record{{Type: clientgo.Added, Version: "7"}}, false},
+		"synthetic events and a bookmark":    {[]event.Record{{Type: clientgo.Added, Version: "7"}, {Type: clientgo.Bookmark, Version: "7"}}, true},
+		"an update":                          {[]event.Record{{Type: clientgo.Updated, Version: "7"}}, true},
+		"a deletion":                         {[]event.Record{{Type: clientgo.Deleted, Version: "7"}}, true},
+		"a deletion without a version":       {[]event.Record{{Type: clientgo.ReplacedAll, Version: "7"}, {Type: clientgo.Deleted}}, false},
+		"a resync, which says nothing of it": {[]event.Record{{Type: clientgo.ReplacedAll, Version: "7"}, {Type: clientgo.SyncAll}}, true},
+	} {
+		var p Progress
+		done := p.Await()
+		changed := p.Next()
+		assert.False(t, clientgo.IsDone(doneWhen(changed)))
+		p.note(test.batch)
+		assert.True(t, clientgo.IsDone(doneWhen(changed)), "%s: woken", name)
+		for version, want := range map[string]bool{"6": test.vouched, "7": test.vouched, "8": false} {
+			reached, err := p.Reached(always("7"), version)
+			require.NoError(t, err)
+			assert.Equal(t, want, reached, "%s: %s", name, version)
+		}
+		changed = p.Next()
+		done()
+		p.note(test.batch)
+		assert.False(t, clientgo.IsDone(doneWhen(changed)), "nobody waits")
+	}
+	var p Progress
+	p.note([]event.Record{{Type: clientgo.Bookmark, Version: "abc"}})
+	_, err := p.Reached(always("abc"), "7")
+	assert.ErrorIs(t, err, ErrNotComparable)
+}
+
+// TestProgressWhileTheStoreMoves: a list is applied, or the first events of a watch without a version, while somebody asks.
+func TestProgressWhileTheStoreMoves(t *testing.T) {
+	list := []event.Record{{Type: clientgo.ReplacedAll, Version: "9"}}
+	afresh := []event.Record{{Type: clientgo.ReplacedAll}, {Type: clientgo.Added, Version: "500"}}
+	for name, test := range map[string]struct {
+		before   []event.Record
+		then     func(p *Progress)
+		shown    string
+		reaches  bool
+		afterAll bool
+	}{
+		"read before the first list, which then comes": {nil, func(p *Progress) { p.expect(list); p.note(list) }, "", false, true},
+		"read from what is being applied":              {list, func(p *Progress) { p.expect(afresh) }, "500", false, false},
+		"read from what has been applied":              {list, func(p *Progress) { p.expect(afresh); p.note(afresh) }, "500", false, false},
+		"read before a list that changes nothing":      {list, func(p *Progress) { p.expect(list) }, "9", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Progress
+			p.note(test.before)
+			reached, err := p.Reached(func() string { test.then(&p); return test.shown }, "9")
+			require.NoError(t, err)
+			assert.Equal(t, test.reaches, reached)
+			reached, err = p.Reached(always("9"), "9")
+			require.NoError(t, err)
+			assert.Equal(t, test.afterAll, reached)
+		})
+	}
+}
+
+func always(version string) func() string { return func() string { return version } }
+
+type doneWhen <-chan struct{}
+
+func (doneWhen) Name() string { return "" }
+
+func (c doneWhen) Done() <-chan struct{} { return c }
+
+// TestApplierNotesProgress of what it has applied, and not of what it has refused.
+func TestApplierNotesProgress(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	reached := func(version string) bool {
+		reached, err := r.applier.Progress.Reached(r.contents.Table.RV, version)
+		require.NoError(t, err)
+		return reached
+	}
+	r.waiting = []event.Record{{Type: clientgo.Bookmark, Version: "7"}}
+	r.contents.Apply(nil, func(string) string {
+		_, ok := r.applier.TryApply(r.waiting, false)
+		r.applier.Done()
+		assert.False(t, ok)
+		return "7"
+	})
+	assert.False(t, reached("7"), "nobody vouches for it")
+	r.apply(false, func(changes []event.Change) { assert.Empty(t, changes) })
+	assert.True(t, reached("7"))
+
+	r = newStoreRig(nil, table.Options{})
+	_, ok := r.applier.TryApply([]event.Record{{Type: clientgo.Updated, Key: "a", Version: "8", Object: testkit.PodAt("a", "8")}}, false)
+	r.applier.Done()
+	assert.True(t, ok)
+	assert.True(t, reached("8"))
+	unvouched := []event.Record{{Type: clientgo.Deleted, Key: "a"}, {Type: clientgo.Added, Key: "b", Version: "500", Object: testkit.PodAt("b", "500")}}
+	r.contents.OnVersion = func(string) { assert.False(t, reached("8"), "readers may see what the server does not vouch for") }
+	r.applier.Apply(unvouched, false)
+	r.applier.Done()
+	assert.False(t, reached("8"))
+}
+
+// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.
+func TestBookmarksDoNotSplitABatch(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	stored := r.contents.Table
+	var seen []string
+	require.NoError(t, r.contents.AddIndexers(map[string]table.IndexFunc{"i": func(any) ([]string, error) {
+		seen = append(seen, stored.ListKeys()...)
+		return nil, nil
+	}}))
+	r.waiting = []event.Record{
+		{Type: clientgo.Added, Key: "ns/a", Version: "1", Object: testkit.PodAt("a", "1")}, {Type: clientgo.Bookmark, Version: "2"},
+		{Type: clientgo.Added, Key: "ns/b", Version: "3", Object: testkit.PodAt("b", "3")}, {Type: clientgo.Bookmark, Version: "7"},
+		{Type: clientgo.Deleted, Key: "ns/a", Version: "5", Object: testkit.PodAt("a", "5")},
+	}
+	var told []event.Kind
+	r.apply(false, func(changes []event.Change) {
+		for _, c := range changes {
+			told = append(told, c.Kind)
+		}
+	})
+	assert.Equal(t, []event.Kind{event.ChangeAdd, event.ChangeAdd, event.ChangeDelete}, told)
+	assert.Empty(t, seen)
+	assert.Equal(t, []string{"ns/b"}, slices.Sorted(slices.Values(stored.ListKeys())))
+	assert.Equal(t, "7", stored.RV())
+}

@@ -1,0 +1,227 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"time"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+)
+
+// nextState is a whole state on its way into the store of an informer. It is filled as the objects
+// arrive, while the store goes on, so that little is left to do when it takes the place of the
+// former one.
+type nextState struct {
+	draft *table.Draft
+	news  placeSet // places of objects that the store does not have, or has in another version
+
+	received receivedVersions // of the draft's objects
+	kept     []string         // keys of listed objects that cannot be transformed: the cached ones stay
+
+	pace  *indexPace    // of the store
+	filed int           // objects whose index functions have run
+	took  time.Duration // with them
+
+	former [table.BlockLen]string // memory of file
+	isNews [table.BlockLen]bool   // the same
+}
+
+func newNextState(c *Contents, size int) *nextState {
+	return &nextState{draft: c.Table.Draft(size), received: receivedVersions{}, pace: &c.Pace}
+}
+
+// file adds a block of objects that the draft was asked to look up. Given are their versions as
+// received, and whether the objects may show others by now.
+func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
+	for i, former := range b.Former[:b.N] {
+		if former != nil {
+			n.former[i], _ = event.VersionOf(former)
+		}
+	}
+	for i := range b.N {
+		n.isNews[i] = b.Former[i] == nil || n.former[i] != versions[i]
+	}
+	clear(n.former[:b.N])
+	n.put(b)
+	for i, place := range b.Places[:b.N] {
+		n.news.put(place, n.isNews[i])
+	}
+	for i := range b.N {
+		if transformed || len(n.received) > 0 {
+			n.received.note(b.Keys[i], versions[i], b.Objects[i])
+		}
+	}
+}
+
+// put adds a block to the draft, which runs the index functions as long as they are quick. What is
+// left is for complete.
+func (n *nextState) put(b *table.Block) {
+	began := n.pace.start()
+	if filed := n.draft.Put(b); !filed || began.IsZero() {
+		return
+	}
+	n.filed, n.took = n.filed+b.N, n.took+time.Since(began)
+	n.pace.note(n.took, time.Duration(n.filed)*slowIndexing+pauseOfOthers)
+	if n.pace.is(paceSlow) {
+		n.draft.Postpone()
+	}
+}
+
+// complete runs the index functions that put has left.
+func (n *nextState) complete() {
+	began := n.pace.start()
+	n.pace.end(began, n.draft.Complete())
+}
+
+// remove takes an object out again.
+func (n *nextState) remove(key string) {
+	if place, ok := n.draft.Remove(key); ok {
+		n.news.put(place, false)
+		delete(n.received, key)
+	}
+}
+
+// placeSet is a set of places in a draft.
+type placeSet []uint64
+
+func (s *placeSet) put(place uint32, in bool) {
+	word, bit := int(place/64), uint64(1)<<(place%64)
+	switch {
+	case in:
+		for word >= len(*s) {
+			*s = append(*s, 0)
+		}
+		(*s)[word] |= bit
+	case word < len(*s):
+		(*s)[word] &^= bit
+	}
+}
+
+func (s placeSet) has(place uint32) bool {
+	word := int(place / 64)
+	return word < len(s) && s[word]&(1<<(place%64)) != 0
+}
+
+// ReplaceAll makes a list the whole state of the store. The changes are the deletions first, then
+// the list in its order; an object that is listed twice counts once, in its last state.
+func (a *Applier) replaceAll(changes []event.Change, rec *event.Record, isInInitialList bool) []event.Change {
+	next := rec.State.(*nextState)
+	kept := a.keep(next, next.kept)
+	next.complete()
+	current := next.draft.Current()
+	if !current {
+		next.draft.Renew()
+	}
+	for key, obj := range next.draft.Missing {
+		changes = append(changes, event.Change{Kind: event.ChangeDelete, Key: key, Old: clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj}})
+	}
+	list := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
+	switch {
+	case a.contents.Table.Len() == 0:
+		list.addAll()
+	case current && len(a.Received) == 0:
+		list.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
+	default:
+		list.all(func(_ uint32, item *table.Item) bool {
+			return item.Former == nil || a.Received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
+		})
+	}
+	a.contents.install(next.draft, rec.Version)
+	a.Received = a.receivedAfter(next)
+	return list.changes
+}
+
+// keep puts the cached objects under the given keys into next: their listed state cannot be had. It
+// returns their places.
+func (a *Applier) keep(next *nextState, keys []string) (places placeSet) {
+	for _, key := range keys {
+		cached, exists := a.contents.Table.Get(key)
+		if !exists || next.draft.Has(key) {
+			continue
+		}
+		block := &table.Block{N: 1}
+		block.Keys[0], block.Objects[0], block.Former[0] = key, cached, cached
+		next.draft.Put(block)
+		places.put(block.Places[0], true)
+	}
+	return places
+}
+
+// receivedAfter returns what received becomes when next is in the store: the versions of the listed
+// objects, and those of kept ones.
+func (a *Applier) receivedAfter(next *nextState) receivedVersions {
+	after := next.received
+	for _, key := range next.kept {
+		if version, altered := a.Received[key]; altered {
+			after[key] = version
+		}
+	}
+	return after
+}
+
+// listChanges collects the changes that a state in the store means, in the order of the state.
+// Resyncs in a row are one bulk record.
+type listChanges struct {
+	changes []event.Change
+	next    *nextState
+	kept    placeSet
+	initial bool
+
+	// keys, objects and formers are the resyncs so far, of which those from first on are in no
+	// record yet.
+	keys             []string
+	objects, formers []any
+	first            int
+}
+
+// addAll adds all objects as new, in one bulk record.
+func (l *listChanges) addAll() {
+	n := l.next.draft.Len()
+	keys, objects := make([]string, 0, n), make([]any, 0, n)
+	for key, obj := range l.next.draft.Objects {
+		keys, objects = append(keys, key), append(objects, obj)
+	}
+	if len(objects) > 0 {
+		l.changes = append(l.changes, event.Change{Kind: event.ChangeAdd, Many: event.KeyedSnapshot(keys, objects), Initial: l.initial})
+	}
+}
+
+// all adds all objects. isNews reports whether an object is more than a resync.
+func (l *listChanges) all(isNews func(place uint32, item *table.Item) bool) {
+	n := l.next.draft.Len()
+	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)
+	for place, item := range l.next.draft.All {
+		switch {
+		case l.kept.has(place):
+		case !isNews(place, &item):
+			l.keys, l.objects, l.formers = append(l.keys, item.Key), append(l.objects, item.Object), append(l.formers, item.Former)
+		default:
+			l.endRun()
+			l.changes = append(l.changes, newsOf(&item, l.initial))
+		}
+	}
+	l.endRun()
+}
+
+func newsOf(item *table.Item, initial bool) event.Change {
+	if item.Former == nil {
+		return event.Change{Kind: event.ChangeAdd, Key: item.Key, New: item.Object, Initial: initial}
+	}
+	return event.Change{Kind: event.ChangeUpdate, Key: item.Key, Old: item.Former, New: item.Object}
+}
+
+// endRun makes a record of the resyncs that are in none yet.
+func (l *listChanges) endRun() {
+	first, end := l.first, len(l.objects)
+	if first == end {
+		return
+	}
+	run := event.KeyedSnapshot(l.keys[first:end:end], l.objects[first:end:end])
+	run.Formers = l.formers[first:end:end]
+	l.changes = append(l.changes, event.Change{Kind: event.ChangeUpdate, Many: run, Resync: true})
+	l.first = end
+}

@@ -1,0 +1,250 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// stateRig brings whole states into a store, and knows what must be heard of that.
+type stateRig struct {
+	*storeRig
+	reuse bool
+	known map[string]stagedObject // by key: what the store has
+}
+
+// stagedObject is an object as it is stored, and the version with which it came.
+type stagedObject struct {
+	version string
+	stored  any
+}
+
+// transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them again.
+var rigTransforms = map[string]clientgo.TransformFunc{
+	"none": nil,
+	"blanks versions": func(obj any) (any, error) {
+		obj.(*v1.Pod).ResourceVersion = ""
+		return obj, nil
+	},
+	"blanks some": func(obj any) (any, error) {
+		if pod := obj.(*v1.Pod); pod.Labels["some"] != "" {
+			pod.ResourceVersion = ""
+		}
+		return obj, nil
+	},
+}
+
+func newStateRig(t *rapid.T) *stateRig {
+	var options table.Options
+	if rapid.Bool().Draw(t, "usual") {
+		options.SingleValued = func(table.IndexFunc) func(any) (string, error) {
+			return func(obj any) (string, error) { return obj.(*v1.Pod).Name, nil }
+		}
+	}
+	r := &stateRig{
+		storeRig: newStoreRig(map[string]table.IndexFunc{"name": byName}, options),
+		reuse:    rapid.Bool().Draw(t, "reuse"),
+		known:    map[string]stagedObject{},
+	}
+	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks some"}).Draw(t, "transform")]
+	if rapid.Bool().Draw(t, "fails") {
+		r.reader.Transform.KeepCached = true
+		next := transform
+		transform = func(obj any) (any, error) {
+			switch {
+			case obj.(*v1.Pod).Labels["bad"] != "":
+				return nil, testkit.ErrInternal
+			case next == nil:
+				return obj, nil
+			default:
+				return next(obj)
+			}
+		}
+	}
+	r.reader.Transform.Function = transform
+	return r
+}
+
+func (r *stateRig) pod(t *rapid.T) *v1.Pod {
+	pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "version")))
+	if rapid.IntRange(0, 3).Draw(t, "cluster-wide") == 0 {
+		pod.Namespace = ""
+	}
+	pod.UID = "uid-of-" + types.UID(pod.Name)
+	pod.Labels = map[string]string{rapid.SampledFrom([]string{"some", "other", "other", "other", "bad"}).Draw(t, "label"): "yes"}
+	return pod
+}
+
+// fill fills a stage and says what the store is to hold after it; a nil object stands for the one that it has.
+func (r *stateRig) fill(t *rapid.T, into *stage) map[string]*stagedObject {
+	want := map[string]*stagedObject{}
+	for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		pod := r.pod(t)
+		key, err := clientgo.MetaNamespaceKeyFunc(pod)
+		require.NoError(t, err)
+		switch bad := r.reader.Transform.KeepCached && pod.Labels["bad"] != ""; {
+		case rapid.IntRange(0, 5).Draw(t, "kind") == 0:
+			delete(want, key)
+			require.NoError(t, into.Remove(pod))
+			continue
+		case !bad:
+			want[key] = &stagedObject{version: pod.ResourceVersion, stored: pod}
+		case want[key] == nil:
+			want[key] = nil
+		}
+		require.NoError(t, into.Put(pod))
+	}
+	return want
+}
+
+// heard applies what waits and returns what that means, object by object.
+func (r *stateRig) heard(initial bool) (heard []event.Change) {
+	r.apply(initial, func(changes []event.Change) {
+		for i := range changes {
+			c := &changes[i]
+			if c.Many == nil {
+				heard = append(heard, *c)
+				continue
+			}
+			for j := range c.Many.Len() {
+				heard = append(heard, c.Single(j))
+			}
+		}
+	})
+	return heard
+}
+
+// meanwhile has an event of the watch arrive late: after a stage was begun.
+func (r *stateRig) meanwhile(t *rapid.T) {
+	pod := r.pod(t)
+	delete(pod.Labels, "bad")
+	key, _ := clientgo.MetaNamespaceKeyFunc(pod)
+	version := pod.ResourceVersion
+	require.NoError(t, r.put(clientgo.Updated, pod))
+	r.heard(false)
+	r.known[key] = stagedObject{version, pod}
+}
+
+// require compares what was heard of a state with what it means.
+func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []event.Change) {
+	told, deletions := map[string]bool{}, true
+	for _, c := range heard {
+		require.False(t, told[c.Key], "%s is told twice", c.Key)
+		told[c.Key] = true
+		old, was := r.known[c.Key]
+		now := want[c.Key]
+		if c.Kind == event.ChangeDelete {
+			require.True(t, deletions, "deletions come first")
+			require.Equal(t, clientgo.DeletedFinalStateUnknown{Key: c.Key, Obj: old.stored}, c.Old)
+			require.Nil(t, now)
+			continue
+		}
+		deletions = false
+		require.NotNil(t, now, c.Key)
+		r.requireStored(t, now.stored, c.New)
+		require.Equal(t, was, c.Kind == event.ChangeUpdate)
+		if was {
+			require.Same(t, old.stored, c.Old)
+			require.Equal(t, old.version == now.version, c.Resync, "%s %s→%s", c.Key, old.version, now.version)
+		}
+	}
+	for key, now := range want {
+		require.Equal(t, now != nil, told[key], key)
+		if old, was := r.known[key]; now == nil && was {
+			want[key] = &old
+		} else if now == nil {
+			delete(want, key)
+		}
+	}
+	for key := range r.known {
+		require.Equal(t, want[key] == nil, told[key] && want[key] == nil, "%s is gone", key)
+	}
+	clear(r.known)
+	for key, now := range want {
+		stored, exists := r.contents.Table.Get(key)
+		require.True(t, exists)
+		r.requireStored(t, now.stored, stored)
+		r.known[key] = stagedObject{now.version, stored}
+		require.Equal(t, now.version, r.applier.Received.of(key, stored))
+	}
+	require.Equal(t, len(want), r.contents.Table.Len())
+	require.Len(t, r.applier.Received, altered(r.known))
+}
+
+// requireStored allows for another object with the same content if there is reuse.
+func (r *stateRig) requireStored(t *rapid.T, want, got any) {
+	if r.reuse {
+		require.Equal(t, want, got)
+	} else {
+		require.Same(t, want, got)
+	}
+}
+
+func altered(objects map[string]stagedObject) (n int) {
+	for _, o := range objects {
+		if visible, _ := event.VersionOf(o.stored); visible != o.version {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWholeStates: whatever whole state follows whatever other, and whatever happens
+// to the store meanwhile, the store becomes that state and handlers hear of the difference, once for each object.
+func TestWholeStates(t *testing.T) {
+	testkit.Reports(t)
+	rapid.Check(t, func(t *rapid.T) {
+		r := newStateRig(t)
+		for range rapid.IntRange(1, 5).Draw(t, "states") {
+			into := r.stage(rapid.IntRange(0, 20).Draw(t, "size"), r.reuse)
+			want := r.fill(t, into)
+			if rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
+				r.meanwhile(t)
+			}
+			require.NoError(t, into.Publish("9"))
+			r.require(t, want, r.heard(rapid.Bool().Draw(t, "initial")))
+		}
+	})
+}
+
+// TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change in the middle does not
+// make single records of the others.
+func TestUnchangedStateIsOneRecord(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	const n = 3*table.BlockLen + 5
+	for round, versions := range []struct {
+		changed string
+		records int
+	}{{"", 1}, {"", 1}, {"p0050", 3}, {"p0050", 1}} {
+		into := r.stage(n, false)
+		for i := range n {
+			pod := testkit.PodAt(fmt.Sprintf("p%04d", i), "1")
+			if pod.Name == versions.changed {
+				pod.ResourceVersion = "2"
+			}
+			require.NoError(t, into.Put(pod))
+		}
+		require.NoError(t, into.Publish("9"))
+		r.apply(round == 0, func(changes []event.Change) {
+			assert.Len(t, changes, versions.records, round)
+			calls := 0
+			for i := range changes {
+				calls += changes[i].Size()
+			}
+			assert.Equal(t, n, calls)
+		})
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+)
+
+// stage is the stage of an informer: it makes the store's next state of the objects as they
+// come, while they are in the processor's caches.
+//
+// Nearly all of the time goes into waiting for the memory that objects are scattered over. So they
+// are handled in blocks, and each pass over a block does one short thing with all of its objects, so
+// that their waits overlap.
+type stage struct {
+	reader *event.Reader
+	reuses bool // cached objects take the place of identical ones
+	next   *nextState
+	done   func(event.Record) // takes the state that is published
+
+	chunk    int // how many objects fill the block
+	block    table.Block
+	versions [table.BlockLen]string // as received
+	names    [table.BlockLen]struct{ namespace, name string }
+	text     []byte
+}
+
+// NewStage returns an empty stage of about size objects for a store. done takes what is
+// published: a ReplacedAll, for the applier of that store.
+func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
+	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), done: done, chunk: table.BlockLen}
+	if !c.Pace.AllowsReader(1) {
+		s.chunk = 1 // one call of each index function shows whether it is slow
+	}
+	return s
+}
+
+func (s *stage) Put(obj any) error {
+	s.block.Objects[s.block.N] = obj
+	if s.block.N++; s.block.N == s.chunk {
+		s.chunk = table.BlockLen
+		return s.flush()
+	}
+	return nil
+}
+
+// flush brings the block into the next state.
+func (s *stage) flush() error {
+	defer s.block.Reset()
+	if err := s.readKeys(); err != nil {
+		return err
+	}
+	s.next.draft.Look(&s.block)
+	transforms := s.reader.Transform.Function != nil
+	if transforms {
+		if err := s.transform(); err != nil {
+			return err
+		}
+	}
+	if s.reuses {
+		s.reuse()
+	}
+	s.next.file(&s.block, s.versions[:], transforms)
+	return nil
+}
+
+// readKeys reads keys and versions of the block.
+func (s *stage) readKeys() error {
+	if !s.reader.Keys.Usual {
+		return s.computeKeys()
+	}
+	n, size := s.block.N, 0
+	WarmBlock(s.block.Objects[:n])
+	for i, obj := range s.block.Objects[:n] {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return s.computeKeys()
+		}
+		s.versions[i] = accessor.GetResourceVersion()
+		s.names[i].namespace, s.names[i].name = accessor.GetNamespace(), accessor.GetName()
+		size += len(s.names[i].namespace) + 1 + len(s.names[i].name)
+	}
+	s.text = slices.Grow(s.text[:0], size)
+	for i := range s.names[:n] {
+		if s.names[i].namespace == "" {
+			s.block.Keys[i] = s.names[i].name
+			continue
+		}
+		first := len(s.text)
+		s.text = append(append(append(s.text, s.names[i].namespace...), '/'), s.names[i].name...)
+		s.block.Text[i] = s.text[first:]
+	}
+	clear(s.names[:n])
+	return nil
+}
+
+// computeKeys is readKeys by the reader's key function.
+func (s *stage) computeKeys() (err error) {
+	for i := range s.block.N {
+		s.versions[i], _ = event.VersionOf(s.block.Objects[i])
+		if s.block.Keys[i], err = s.reader.Keys.KeyOf(s.block.Objects[i], false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transform transforms the objects of the block, and leaves out those that cannot be, if the cached
+// ones are to stay.
+func (s *stage) transform() error {
+	b, n := &s.block, 0
+	for i := range b.N {
+		rec := event.Record{Type: clientgo.Replaced, Key: b.Keys[i], Version: s.versions[i], Object: b.Objects[i]}
+		err := s.reader.Transform.Pass(&rec)
+		switch {
+		case err == nil:
+			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.Key, rec.Object, b.Former[i], rec.Version
+			n++
+		case s.reader.Transform.KeepCached:
+			utilruntime.HandleErrorWithLogger(s.reader.Logger, event.Discreet(err),
+				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
+			s.next.kept = append(s.next.kept, rec.Key)
+		default:
+			return err
+		}
+	}
+	b.Cut(n)
+	return nil
+}
+
+// reuse puts cached objects in the place of identical ones.
+func (s *stage) reuse() {
+	b := &s.block
+	for i, former := range b.Former[:b.N] {
+		if cached, ok := reusable(former, b.Objects[i]); ok {
+			b.Objects[i] = cached
+		}
+	}
+}
+
+func (s *stage) Remove(obj any) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	key, err := s.reader.Keys.KeyOf(obj, false)
+	if err != nil {
+		return err
+	}
+	s.next.kept = slices.DeleteFunc(s.next.kept, func(kept string) bool { return kept == key })
+	s.next.remove(key)
+	return nil
+}
+
+func (s *stage) Publish(version string) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	next := s.next
+	s.next = nil
+	next.kept = slices.DeleteFunc(next.kept, next.draft.Has) // another state of theirs could be transformed
+	s.reader.Transform.Replaced(next.kept)
+	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
+	return nil
+}

@@ -1,0 +1,93 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// TestStageKeepsCached: an object that cannot be transformed is kept as it is in the store, if that is asked for, but not if
+// a later state of it can be, and not if it was deleted again.
+func TestStageKeepsCached(t *testing.T) {
+	testkit.Reports(t)
+	transform := func(obj any) (any, error) {
+		if pod := obj.(*v1.Pod); pod.Labels != nil {
+			return nil, testkit.ErrInternal
+		}
+		return obj, nil
+	}
+	for _, others := range []int{0, 1, table.BlockLen - 1, table.BlockLen, table.BlockLen + 1} {
+		r := newStoreRig(nil, table.Options{})
+		r.reader.Transform.Function, r.reader.Transform.KeepCached = transform, true
+		bad := func(name string) *v1.Pod {
+			pod := testkit.PodAt(name, "1")
+			pod.Labels = map[string]string{"bad": "yes"}
+			return pod
+		}
+		for _, name := range []string{"stays", "recovers", "goes"} {
+			require.NoError(t, r.put(clientgo.Added, testkit.PodAt(name, "0")))
+		}
+		r.apply(false, func([]event.Change) {})
+		stage := r.stage(0, false)
+		require.NoError(t, stage.Put(bad("stays")))
+		require.NoError(t, stage.Put(bad("goes")))
+		for i := range others {
+			require.NoError(t, stage.Put(testkit.PodAt(fmt.Sprint("other", i), "1")))
+		}
+		for _, pod := range []*v1.Pod{bad("recovers"), testkit.PodAt("fine", "2"), testkit.PodAt("recovers", "3")} {
+			require.NoError(t, stage.Put(pod))
+		}
+		require.NoError(t, stage.Remove(bad("goes")))
+		require.NoError(t, stage.Publish("9"))
+		r.apply(false, func([]event.Change) {})
+		stored := map[string]string{}
+		for key, obj := range r.contents.Table.All() {
+			if pod := obj.(*v1.Pod); !strings.HasPrefix(pod.Name, "other") {
+				stored[key] = pod.ResourceVersion
+			}
+		}
+		assert.Equal(t, map[string]string{"ns/stays": "0", "ns/fine": "2", "ns/recovers": "3"}, stored)
+		assert.Equal(t, len(stored)+others, r.contents.Table.Len())
+	}
+}
+
+// TestReuseLetsGo: what a relist brings and the cache has is garbage when it has been looked at.
+func TestReuseLetsGo(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	const n = 4 * table.BlockLen
+	var received []weak.Pointer[v1.Pod]
+	for range 2 {
+		received = received[:0]
+		into := r.stage(n, true)
+		for i := range n {
+			pod := testkit.PodAt(fmt.Sprint("p", i), "1")
+			pod.UID = types.UID("uid-" + pod.Name)
+			received = append(received, weak.Make(pod))
+			require.NoError(t, into.Put(pod))
+		}
+		if r.contents.Table.Len() > 0 {
+			runtime.GC()
+			for i, pod := range received {
+				assert.Nil(t, pod.Value(), i)
+			}
+		}
+		require.NoError(t, into.Publish("9"))
+		r.apply(false, func([]event.Change) {})
+	}
+	assert.Equal(t, n, r.contents.Table.Len())
+}

@@ -1,0 +1,350 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Server is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps what was asked, as
+// text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
+type Server struct {
+	OnList   func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
+	OnWatch  func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+	NoStream bool // what the Server says about watch-lists
+
+	Mu struct {
+		sync.Mutex
+		asked   []string
+		Lists   int
+		Watches int
+	}
+}
+
+func (s *Server) IsWatchListSemanticsUnSupported() bool { return s.NoStream }
+
+func (s *Server) List(o metav1.ListOptions) (runtime.Object, error) {
+	panic("the reflector must call ListWithContext")
+}
+
+func (s *Server) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	panic("the reflector must call WatchWithContext")
+}
+
+func (s *Server) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	text := fmt.Sprintf("list rv=%s limit=%d", o.ResourceVersion, o.Limit)
+	if o.Continue != "" {
+		text += " continue=" + o.Continue
+	}
+	return s.OnList(s.note(text, &s.Mu.Lists), ctx, o)
+}
+
+func (s *Server) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	kind := "watch"
+	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+		kind = "stream"
+	}
+	return s.OnWatch(s.note(kind+" rv="+o.ResourceVersion, &s.Mu.Watches), ctx, o)
+}
+
+func (s *Server) note(text string, counter *int) int {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Mu.asked = append(s.Mu.asked, text)
+	*counter++
+	return *counter
+}
+
+// Asked returns what was asked so far.
+func (s *Server) Asked() []string {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return slices.Clone(s.Mu.asked)
+}
+
+// ListOf makes a list function that always answers list.
+func ListOf(list runtime.Object) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil }
+}
+
+// Watches makes a watch function that hands out the given answers in turn, scripts, watchers or errors, and then watchers
+// that stay silent for ever.
+func Watches(answers ...any) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		if n > len(answers) {
+			return watch.NewFake(), nil
+		}
+		switch answer := answers[n-1].(type) {
+		case error:
+			return nil, answer
+		case Script:
+			return answer.Open(), nil
+		default:
+			return answer.(watch.Interface), nil
+		}
+	}
+}
+
+// Script is what a watcher delivers. The watcher is made when it is asked for, so that it belongs to the bubble.
+type Script []watch.Event
+
+// Sent is the script of the events; the watcher stays open unless closed is the last one.
+func Sent(events ...watch.Event) Script { return events }
+
+func (s Script) Open() watch.Interface {
+	w := NewScriptedWatch(len(s))
+	for _, e := range s {
+		if e.Type == Closed.Type {
+			close(w.Events)
+			return w
+		}
+		w.Events <- e
+	}
+	return w
+}
+
+// Closed stands for the end of a watch in sent.
+var Closed = watch.Event{Type: "closed"}
+
+// ScriptedWatch is a watcher that, unlike watch.FakeWatcher, delivers what it holds after Stop was called too, and counts
+// the calls of Stop.
+type ScriptedWatch struct {
+	Events  chan watch.Event
+	Stopped chan struct{} // one element for each call of Stop, up to 8
+}
+
+func NewScriptedWatch(size int) *ScriptedWatch {
+	return &ScriptedWatch{Events: make(chan watch.Event, size), Stopped: make(chan struct{}, 8)}
+}
+
+func (w *ScriptedWatch) Stop() { w.Stopped <- struct{}{} }
+
+func (w *ScriptedWatch) ResultChan() <-chan watch.Event { return w.Events }
+
+func PodAt(name, version string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version, UID: types.UID("uid-" + name)}}
+}
+
+func PodList(version string, pods ...*v1.Pod) *v1.PodList {
+	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	for _, p := range pods {
+		list.Items = append(list.Items, *p)
+	}
+	return list
+}
+
+func PodIn(namespace, name, version string) *v1.Pod {
+	pod := PodAt(name, version)
+	pod.Namespace = namespace
+	return pod
+}
+
+func Added(name, version string) watch.Event {
+	return watch.Event{Type: watch.Added, Object: PodAt(name, version)}
+}
+
+func Modified(name, version string) watch.Event {
+	return watch.Event{Type: watch.Modified, Object: PodAt(name, version)}
+}
+
+func Deleted(name, version string) watch.Event {
+	return watch.Event{Type: watch.Deleted, Object: PodAt(name, version)}
+}
+
+func Bookmark(version string) watch.Event {
+	return watch.Event{Type: watch.Bookmark, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}}
+}
+
+// EndMark is the bookmark at the end of a watch-list.
+func EndMark(version string) watch.Event {
+	event := Bookmark(version)
+	event.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return event
+}
+
+func FailedWith(err *apierrors.StatusError) watch.Event {
+	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
+}
+
+var (
+	ErrExpired         = apierrors.NewResourceExpired("too old")
+	ErrTooManyRequests = apierrors.NewTooManyRequests("later", 1)
+	ErrInternal        = apierrors.NewInternalError(fmt.Errorf("no leader"))
+	ErrRefused         = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+	ErrForbidden       = apierrors.NewForbidden(v1.Resource("pods"), "", fmt.Errorf("no"))
+)
+
+// StoreLog is a store that keeps what was done to it, as text: "replace 5: a@1 b@2", "add a@3", "resync".
+type StoreLog struct {
+	Fail func(entry string) error // decides about each call; nil: all succeed
+
+	mu struct {
+		sync.Mutex
+		entries []string
+	}
+}
+
+func (j *StoreLog) Note(entry string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mu.entries = append(j.mu.entries, entry)
+	if j.Fail != nil {
+		return j.Fail(entry)
+	}
+	return nil
+}
+
+func NameAt(obj any) string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err.Error()
+	}
+	return accessor.GetName() + "@" + accessor.GetResourceVersion()
+}
+
+func (j *StoreLog) Add(obj any) error { return j.Note("add " + NameAt(obj)) }
+
+func (j *StoreLog) Update(obj any) error { return j.Note("update " + NameAt(obj)) }
+
+func (j *StoreLog) Delete(obj any) error { return j.Note("delete " + NameAt(obj)) }
+
+func (j *StoreLog) Resync() error { return j.Note("resync") }
+
+func (j *StoreLog) Replace(list []any, version string) error {
+	text := "replace " + version + ":"
+	for _, obj := range list {
+		text += " " + NameAt(obj)
+	}
+	return j.Note(text)
+}
+
+func (j *StoreLog) Entries() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.mu.entries)
+}
+
+// Handled keeps the errors that the watch-error handler was called with.
+type Handled struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (h *Handled) Handle(_ context.Context, _ *clientgo.Reflector, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.errs = append(h.errs, err)
+}
+
+func (h *Handled) Errors() []error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.errs)
+}
+
+// Second is a backoff without growth and jitter: each delay takes a second.
+func Second() *wait.Backoff {
+	return &wait.Backoff{Duration: time.Second, Factor: 1, Steps: 1 << 20}
+}
+
+// InBackground calls run until the test ends or stop is called, which waits for the end.
+func InBackground(t *testing.T, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// Reports collects what is reported by HandleError for the time of a test.
+func Reports(t *testing.T) func() []string {
+	var mu sync.Mutex
+	var texts []string
+	before := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, msg string, keysAndValues ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		texts = append(texts, strings.TrimSuffix(fmt.Sprintln(append([]any{msg, err}, keysAndValues...)...), "\n"))
+	}}
+	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(texts)
+	}
+}
+
+// FirstCalls compares the beginning of got with want.
+func FirstCalls(t *testing.T, want, got []string) {
+	t.Helper()
+	assert.Equal(t, want, got[:min(len(got), len(want))], "all: %v", got)
+}
+
+// Logged collects what a logger is given.
+type Logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *Logged) Write(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, prefix+args)
+}
+
+func (l *Logged) Take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+// Count returns how many lines have part in them.
+func (l *Logged) Count(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// Loud is a context with a logger that keeps its lines.
+func Loud(t *testing.T) (context.Context, *Logged) {
+	lines := &Logged{}
+	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})), lines
+}
+
+// Patience bounds waits for what takes real time, in tests that are not in a bubble: far longer than any takes, on a machine that
+// is busy with something else, too.
+const Patience = time.Minute
