@@ -5,7 +5,6 @@ package cache
 
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
@@ -19,7 +18,7 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a constructor.
 type DeltaFIFO struct {
-	queue        queue.Queue
+	queue        *queue.Queue
 	byKey        *queue.ByKey // the queue's order; guarded by its lock
 	replacedType DeltaType    // how the objects of a Replace are marked: Replaced or Sync
 }
@@ -44,14 +43,12 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced
 	}
-	f.queue.Init(firstOf(opts.Name, "DeltaFIFO"))
-	initKeys(&f.queue.Reader.Keys, opts.KeyFunction)
-	f.queue.Reader.Keys.Opens = event.OpensTombstones
-	f.queue.Reader.Logger = queueLogger(opts.Logger, f.queue.Name())
-	f.queue.Known, f.queue.Reader.Transform.Function = opts.KnownObjects, opts.Transformer
-	f.queue.Waiting, f.queue.Admits = f.byKey, f.admitsLocked
-	f.queue.Early = true // as in client-go: the process function of the last item sees HasSynced
-	setMetrics(&f.queue, InformerNameAndResource{}, nil)
+	f.queue = queue.New(queue.Options{
+		Name: firstOf(opts.Name, "DeltaFIFO"), Logger: opts.Logger,
+		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensTombstones,
+		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.byKey, Admits: f.admitsLocked,
+		Early: true, // as in client-go: the process function of the last item sees HasSynced
+	})
 	return f
 }
 
@@ -63,21 +60,6 @@ func firstOf(names ...string) string {
 		}
 	}
 	return ""
-}
-
-func queueLogger(given *klog.Logger, name string) klog.Logger {
-	if given == nil {
-		return klog.LoggerWithName(klog.Background(), name)
-	}
-	return klog.LoggerWithName(*given, name)
-}
-
-// initKeys sets the key function of a queue; none is MetaNamespaceKeyFunc.
-func initKeys(r *event.Keys, keyFunc KeyFunc) {
-	if keyFunc == nil {
-		keyFunc = MetaNamespaceKeyFunc
-	}
-	r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 }
 
 // KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
@@ -204,7 +186,7 @@ func (f *DeltaFIFO) Resync() error {
 func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a DeltaFIFO.
-func (f *DeltaFIFO) core() *queue.Queue { return &f.queue }
+func (f *DeltaFIFO) core() *queue.Queue { return f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
 // waits for a process function that runs under the lock, and for no other.

@@ -28,7 +28,7 @@ var (
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
 	f.core.Init("FIFO")
-	initKeys(&f.keys, keyFunc)
+	f.keys.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 	return f
 }
 

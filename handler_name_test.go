@@ -95,13 +95,13 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	receiver, place := updateFunc(nil), nameForHandler(ResourceEventHandlerFuncs{AddFunc: one})
 	assert.Contains(t, whatIsAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
-		"github.com/kinformer/cache/internal/testkit.Journal":                          &testkit.Journal{},
+		"github.com/kinformer/cache/internal/testkit.Journal":         &testkit.Journal{},
 		"github.com/kinformer/cache.updateFunc.method":                ResourceEventHandlerFuncs{AddFunc: receiver.method},
 		"github.com/kinformer/cache.updateFunc":                       ResourceEventHandlerFuncs{AddFunc: receiver.method, UpdateFunc: receiver.updateMethod, DeleteFunc: receiver.otherMethod},
 		place + "+github.com/kinformer/cache.updateFunc.updateMethod": ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
 		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":      ResourceEventHandlerFuncs{},
 		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler":  FilteringResourceEventHandler{},
-		"struct { *testkit.Journal }":                                   struct{ *testkit.Journal }{},
+		"struct { *testkit.Journal }":                                 struct{ *testkit.Journal }{},
 	} {
 		assert.Equal(t, want, nameForHandler(handler))
 	}

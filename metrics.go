@@ -11,8 +11,6 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-
-	"github.com/kinformer/cache/internal/queue"
 )
 
 // sharedMetrics is the process-wide provider that SetInformerMetricsProvider leaves.
@@ -66,12 +64,6 @@ func newQueueMetrics(id InformerNameAndResource, own InformerMetricsProvider) qu
 		}
 	}
 	return queueMetrics{}
-}
-
-// setMetrics is part of the construction of a queue.
-func setMetrics(q *queue.Queue, id InformerNameAndResource, provider InformerMetricsProvider) {
-	metrics := newQueueMetrics(id, provider)
-	q.Identifier, q.Depth, q.Latency = id, metrics.depth, metrics.latency
 }
 
 // newVersionMetric returns the gauge that follows a store's resourceVersion; nil if nobody asked for it.

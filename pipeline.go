@@ -117,24 +117,19 @@ type queueOptions struct {
 
 // open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a whole state as one.
 func (p *pipeline) open(o queueOptions) {
-	q := &queue.Queue{Bookmarks: true, Unlocked: true}
-	kind := "RealFIFO"
+	kind, order := "RealFIFO", queue.Order(&queue.Arrivals{})
 	if o.coalesced {
-		kind = "CoalescedFIFO"
-		order := queue.NewByKey()
-		order.Merge = true
-		q.Waiting = order
-	} else {
-		q.Waiting = &queue.Arrivals{}
+		kind, order = "CoalescedFIFO", queue.NewMerging()
 	}
-	q.Init(firstOf(o.identifier.Name(), kind+" "+o.resource))
-	q.Reader.Logger = queueLogger(&o.logger, q.Name())
-	q.Reader.Keys.Init(MetaNamespaceKeyFunc, true)
-	q.Reader.Keys.Opens, q.Reader.Keys.Known = event.OpensDeltas, p.contents.Table
-	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.transform, o.keepCached
-	setMetrics(q, o.identifier, o.metrics)
-	q.SetLimit(o.limit)
-	p.queue, p.pending = q, q.Pending
+	metrics := newQueueMetrics(o.identifier, o.metrics)
+	p.queue = queue.New(queue.Options{
+		Name: firstOf(o.identifier.Name(), kind+" "+o.resource), Logger: &o.logger,
+		KeyFunc: MetaNamespaceKeyFunc, UsualKey: true, Opens: event.OpensDeltas, Stored: p.contents.Table,
+		Transform: o.transform, KeepCached: o.keepCached, Order: order, Bookmarks: true, Unlocked: true,
+		Identifier: o.identifier, Depth: metrics.depth, Latency: metrics.latency,
+	})
+	p.queue.SetLimit(o.limit)
+	p.pending = p.queue.Pending
 }
 
 // watchForMutations shows the detector what has come into the store.

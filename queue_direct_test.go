@@ -147,15 +147,15 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 }
 
 func everyRecordQueue(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
-	t.Run("in order of arrival", func(t *testing.T) { test(t, &atomicFIFO().queue) })
-	t.Run("by key", func(t *testing.T) { test(t, &NewDeltaFIFO(nil, nil).queue) })
+	t.Run("in order of arrival", func(t *testing.T) { test(t, atomicFIFO().queue) })
+	t.Run("by key", func(t *testing.T) { test(t, NewDeltaFIFO(nil, nil).queue) })
 }
 
 // TestCloseDoesNotWaitForTheConsumer, whoever the consumer is just now.
 func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, byProducer := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			q, release, ended := &atomicFIFO().queue, make(chan struct{}), false
+			q, release, ended := atomicFIFO().queue, make(chan struct{}), false
 			slow := func([]event.Record, bool) bool { <-release; return true }
 			if byProducer {
 				q.Direct = slow

@@ -19,7 +19,7 @@ import (
 
 func readerOf(keyFunc KeyFunc) *event.Keys {
 	r := &event.Keys{Opens: event.OpensDeltas}
-	initKeys(r, keyFunc)
+	r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 	return r
 }
 

@@ -17,8 +17,8 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a constructor.
 type RealFIFO struct {
-	queue    queue.Queue
-	arrivals queue.Arrivals // the queue's order; guarded by its lock
+	queue    *queue.Queue
+	arrivals *queue.Arrivals // the queue's order; guarded by its lock
 	atomic   bool
 }
 
@@ -42,15 +42,15 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)
 	}
-	f := &RealFIFO{atomic: opts.AtomicEvents}
-	f.queue.Init(firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"))
-	initKeys(&f.queue.Reader.Keys, opts.KeyFunction)
-	f.queue.Reader.Keys.Opens = event.OpensDeltas
-	f.queue.Reader.Logger = queueLogger(opts.Logger, f.queue.Name())
-	f.queue.Known, f.queue.Reader.Transform.Function, f.queue.Unlocked = opts.KnownObjects, opts.Transformer, opts.UnlockWhileProcessing
-	f.queue.Bookmarks = opts.EmitDeltaTypeBookmark
-	f.queue.Waiting = &f.arrivals
-	setMetrics(&f.queue, opts.Identifier, opts.MetricsProvider)
+	f := &RealFIFO{arrivals: &queue.Arrivals{}, atomic: opts.AtomicEvents}
+	metrics := newQueueMetrics(opts.Identifier, opts.MetricsProvider)
+	f.queue = queue.New(queue.Options{
+		Name: firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), Logger: opts.Logger,
+		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensDeltas,
+		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.arrivals,
+		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
+		Identifier: opts.Identifier, Depth: metrics.depth, Latency: metrics.latency,
+	})
 	return f
 }
 
@@ -186,7 +186,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.
-func (f *RealFIFO) core() *queue.Queue { return &f.queue }
+func (f *RealFIFO) core() *queue.Queue { return f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
 // waits for a process function that runs under the lock, and for no other.

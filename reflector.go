@@ -72,9 +72,9 @@ func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, optio
 func sinkOf(store ReflectorStore) reflector.Sink {
 	switch own := store.(type) {
 	case *RealFIFO:
-		return queueSink{own, &own.queue}
+		return queueSink{own, own.queue}
 	case *DeltaFIFO:
-		return queueSink{own, &own.queue}
+		return queueSink{own, own.queue}
 	default:
 		return reflector.Foreign(store)
 	}

@@ -10,7 +10,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/rig"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
 )
 
 const queueGroup = "Queue"
@@ -73,12 +74,21 @@ func batchPath(s side) queuePath {
 	if s.module == clientGo(0, "").module {
 		return apiPath(s)
 	}
-	queue := rig.NewQueue()
+	q := queue.New(queue.Options{Opens: event.OpensDeltas, Bookmarks: true, Unlocked: true})
+	var batch []event.Record
+	taken := 0
+	count := func(batch []event.Record, _ bool) error { taken = len(batch); return nil }
 	return func(objects []any) (int, error) {
-		if err := queue.Update(objects); err != nil {
-			return 0, err
+		batch = batch[:0]
+		for _, obj := range objects {
+			version, _ := event.VersionOf(obj)
+			batch = append(batch, event.Record{Type: clientgo.Updated, Object: obj, Version: version})
 		}
-		return queue.Take()
+		for _, refused := range q.PutBatch(batch) {
+			return 0, refused.Err
+		}
+		err := q.PopAll(count)
+		return taken, err
 	}
 }
 

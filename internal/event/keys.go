@@ -18,8 +18,8 @@ import (
 type Keys struct {
 	keyFunc clientgo.KeyFunc
 	Usual   bool      // KeyFunc is MetaNamespaceKeyFunc
-	Opens   wrapping  // what an object may come in
-	Known   keyFinder // where the keys of events go; then one goroutine asks. nil: nowhere that is known
+	Opens   Wrapping  // what an object may come in
+	Known   KeyFinder // where the keys of events go; then one goroutine asks. nil: nowhere that is known
 
 	text []byte // memory of usualKey, with known
 
@@ -29,16 +29,16 @@ type Keys struct {
 	}
 }
 
-// keyFinder returns the string of a key that it holds. It does not keep text.
-type keyFinder interface {
+// KeyFinder returns the string of a key that it holds. It does not keep text.
+type KeyFinder interface {
 	Key(text []byte) (key string, ok bool)
 }
 
-// wrapping is what a queue looks into for the object that the key function gets. Each queue takes what client-go's does.
-type wrapping int
+// Wrapping is what a queue looks into for the object that the key function gets. Each queue takes what client-go's does.
+type Wrapping int
 
 const (
-	opensNothing    wrapping = iota // FIFO
+	OpensNothing    Wrapping = iota // FIFO
 	OpensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
 	OpensDeltas                     // RealFIFO: these and a Delta
 )
@@ -46,8 +46,13 @@ const (
 // StackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
 const StackKey = 128
 
-// Init sets the key function. usual says that it is MetaNamespaceKeyFunc.
-func (r *Keys) Init(keyFunc clientgo.KeyFunc, usual bool) { r.keyFunc, r.Usual = keyFunc, usual }
+// Init sets the key function; nil is MetaNamespaceKeyFunc. usual says that it is that function, by another name.
+func (r *Keys) Init(keyFunc clientgo.KeyFunc, usual bool) {
+	if keyFunc == nil {
+		keyFunc, usual = clientgo.MetaNamespaceKeyFunc, true
+	}
+	r.keyFunc, r.Usual = keyFunc, usual
+}
 
 // KeyOf returns the key of an object or of what wraps one. Its error is a KeyError about what was given, also for a key
 // function that panics.

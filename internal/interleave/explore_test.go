@@ -122,7 +122,7 @@ func TestTryLockFailsAtTimes(t *testing.T) {
 	interleave.Explore(1, func() interleave.Program {
 		var m interleave.Mutex
 		return interleave.Program{Threads: two(
-			func() { m.Lock(); m.Unlock() },
+			func() { m.Lock(); defer m.Unlock() },
 			func() {
 				ok := m.TryLock()
 				if results[ok] = true; ok {
@@ -139,9 +139,9 @@ func TestADeadlockIsFound(t *testing.T) {
 		lock := func(first, second *interleave.Mutex) func() {
 			return func() {
 				first.Lock()
+				defer first.Unlock()
 				second.Lock()
-				second.Unlock()
-				first.Unlock()
+				defer second.Unlock()
 			}
 		}
 		return interleave.Program{Threads: two(lock(&m, &n), lock(&n, &m))}

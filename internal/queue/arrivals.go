@@ -7,8 +7,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// order is where the records of a queue wait, and decides in which order they leave. The lock of the queue guards it.
-type order interface {
+// Order is where the records of a queue wait, and decides in which order they leave. The lock of the queue guards it.
+type Order interface {
 	// Put takes one more record in.
 	Put(rec event.Record)
 	// Len is how many items wait: what take counts.

@@ -21,7 +21,7 @@ type ByKey struct {
 	Open map[string]*keyedItem // to which records of a key are added
 	free []*keyedItem          // empty ones, for reuse
 
-	Merge      bool   // successive states of an object become one
+	merge      bool   // successive states of an object become one
 	MaxHistory int    // 0: any number of records an item
 	dropped    uint64 // records that MaxHistory cost
 	batch      []event.Record
@@ -29,7 +29,11 @@ type ByKey struct {
 
 type keyedItem struct{ Records []event.Record }
 
+// NewByKey returns an empty order by key that keeps each record.
 func NewByKey() *ByKey { return &ByKey{Open: map[string]*keyedItem{}} }
+
+// NewMerging returns an empty order by key in which successive states of an object become one.
+func NewMerging() *ByKey { return &ByKey{Open: map[string]*keyedItem{}, merge: true} }
 
 func (b *ByKey) Len() int { return b.line.Len() }
 
@@ -71,7 +75,7 @@ func (b *ByKey) extend(item *keyedItem, rec event.Record) {
 			*newest = rec
 		}
 		return
-	case b.Merge && newest.Type != clientgo.Deleted && rec.Type != clientgo.Deleted:
+	case b.merge && newest.Type != clientgo.Deleted && rec.Type != clientgo.Deleted:
 		*newest = merged(newest, rec)
 		return
 	}

@@ -23,19 +23,14 @@ import (
 // are the process function's until it returns; then their memory is used again. Objects are never copied.
 type Queue struct {
 	Synced
-	Known      clientgo.KeyListerGetter
-	Reader     event.Reader
-	Depth      clientgo.GaugeMetric     // items waiting; nil: nobody looks at it
-	Latency    clientgo.HistogramMetric // seconds spent processing one pop; nil: nobody looks at it
-	Identifier clientgo.InformerNameAndResource
+	options Options
+	Known   clientgo.KeyListerGetter
+	Reader  event.Reader
 
-	Bookmarks bool // keep them; else they are dropped
-	Unlocked  bool // process without holding mu
-	Early     bool // HasSynced counts items when they are taken, not when they are processed
-	Waiting   order
-	limit     queueLimit                                    // guarded by mu
-	seen      map[string]struct{}                           // memory of UniqueLocked; guarded by mu
-	Admits    func(typ clientgo.DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
+	Unlocked bool // process without holding mu
+	Waiting  Order
+	limit    queueLimit          // guarded by mu
+	seen     map[string]struct{} // memory of UniqueLocked; guarded by mu
 
 	// Direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
 	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
@@ -69,7 +64,7 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 
 // ignoresLocked reports whether a change that cannot be transformed would not be queued either.
 func (q *Queue) ignoresLocked(typ clientgo.DeltaType, key string) bool {
-	if key == "" || q.Admits == nil || q.Admits(typ, key) {
+	if key == "" || q.options.Admits == nil || q.options.Admits(typ, key) {
 		return false
 	}
 	q.Reader.Transform.Forget(key)
@@ -89,7 +84,7 @@ func holdsKeyed(records []event.Record) bool {
 func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, refused []event.Refused) {
 	n := 0
 	for i := range records {
-		if records[i].Type == clientgo.Bookmark && !q.Bookmarks {
+		if records[i].Type == clientgo.Bookmark && !q.options.Bookmarks {
 			continue
 		}
 		received := records[i].Object
@@ -130,7 +125,7 @@ func (q *Queue) SyncAll() error {
 
 // Bookmark queues a Bookmark record if the queue keeps them.
 func (q *Queue) Bookmark(version string) error {
-	if !q.Bookmarks {
+	if !q.options.Bookmarks {
 		return nil
 	}
 	q.Mu.Lock()
@@ -147,7 +142,7 @@ func (q *Queue) AppendLocked(records ...event.Record) {
 		return
 	}
 	for i := range records {
-		if q.Admits == nil || q.Admits(records[i].Type, records[i].Key) {
+		if q.options.Admits == nil || q.options.Admits(records[i].Type, records[i].Key) {
 			q.Waiting.Put(records[i])
 		}
 	}
@@ -225,7 +220,7 @@ func (q *Queue) Pop(title string, count func() int, process ProcessFunc) error {
 // workLocked has a batch of that many items processed, without the lock if the queue allows that.
 func (q *Queue) workLocked(batch []event.Record, items int, process ProcessFunc) error {
 	isInInitialList := !q.HasSynced()
-	if q.Early {
+	if q.options.Early {
 		q.ThroughLocked(items)
 	} else {
 		defer q.ThroughLocked(items)
@@ -236,9 +231,9 @@ func (q *Queue) workLocked(batch []event.Record, items int, process ProcessFunc)
 		defer q.restLocked()
 		defer q.Mu.Lock()
 	}
-	if q.Latency != nil {
+	if q.options.Latency != nil {
 		start := time.Now()
-		defer func() { q.Latency.Observe(time.Since(start).Seconds()) }()
+		defer func() { q.options.Latency.Observe(time.Since(start).Seconds()) }()
 	}
 	return process(batch, isInInitialList)
 }
@@ -288,16 +283,16 @@ func (q *Queue) UniqueLocked() int {
 
 // showDepthLocked publishes how many items wait.
 func (q *Queue) showDepthLocked() {
-	if q.Depth != nil {
-		q.Depth.Set(float64(q.Waiting.Len()))
+	if q.options.Depth != nil {
+		q.options.Depth.Set(float64(q.Waiting.Len()))
 	}
 }
 
 func (q *Queue) traceFields() (fields []trace.Field) {
-	if name := q.Identifier.Name(); name != "" {
+	if name := q.options.Identifier.Name(); name != "" {
 		fields = append(fields, trace.Field{Key: "Name", Value: name})
 	}
-	if gvr := q.Identifier.GroupVersionResource(); !gvr.Empty() {
+	if gvr := q.options.Identifier.GroupVersionResource(); !gvr.Empty() {
 		fields = append(fields, trace.Field{Key: "Resource", Value: gvr})
 	}
 	return fields
