@@ -83,49 +83,16 @@ func TestChaos(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
 
-	var work, writer sync.WaitGroup
+	var work sync.WaitGroup
 	halt := make(chan struct{})
-	writer.Go(func() {
-		random := rand.New(rand.NewPCG(seed, 0))
-		for i := range 20_000 {
-			name := string(rune('a' + random.IntN(20)))
-			switch r := random.IntN(1000); {
-			case r == 0:
-				c.source.cut()
-			case r < 200:
-				c.source.remove(name)
-			default:
-				c.source.put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
-			}
-			if i%64 == 0 {
-				runtime.Gosched()
-			}
-		}
-		close(halt)
-	})
 	var staying [4]*testkit.Mirror
 	for i := range staying {
 		random := rand.New(rand.NewPCG(seed, uint64(i+1)))
 		staying[i], _ = c.handler(random)
-		work.Go(func() {
-			for {
-				select {
-				case <-halt:
-					return
-				default:
-				}
-				m, handle := c.handler(random)
-				for range random.IntN(1000) {
-					runtime.Gosched()
-				}
-				assert.NoError(t, ShutDownEventHandler(c.informer, handle))
-				_, problems, _ := m.State()
-				assert.Empty(t, problems)
-				c.informer.processor.ShouldResync()
-			}
-		})
+		work.Go(func() { c.comeAndGo(random, halt) })
 	}
-	writer.Wait()
+	c.write(rand.New(rand.NewPCG(seed, 0)))
+	close(halt)
 	work.Wait()
 	want := fmt.Sprint(c.source.state())
 	enough, cancelWait := context.WithTimeout(t.Context(), testkit.Patience)
@@ -138,6 +105,43 @@ func TestChaos(t *testing.T) {
 	cancel()
 	<-stopped
 	assert.Zero(t, c.informer.EventHandlerCount())
+}
+
+// write changes objects, and cuts the watch at times.
+func (c *chaos) write(random *rand.Rand) {
+	for i := range 20_000 {
+		name := string(rune('a' + random.IntN(20)))
+		switch r := random.IntN(1000); {
+		case r == 0:
+			c.source.cut()
+		case r < 200:
+			c.source.remove(name)
+		default:
+			c.source.put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+		}
+		if i%64 == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// comeAndGo adds handlers and removes them, one after the other, until halt is closed.
+func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
+	for {
+		select {
+		case <-halt:
+			return
+		default:
+		}
+		m, handle := c.handler(random)
+		for range random.IntN(1000) {
+			runtime.Gosched()
+		}
+		assert.NoError(c, ShutDownEventHandler(c.informer, handle))
+		_, problems, _ := m.State()
+		assert.Empty(c, problems)
+		c.informer.processor.ShouldResync()
+	}
 }
 
 func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {

@@ -42,74 +42,7 @@ func (keylessStore) Resync() error { return KeyError{Obj: keyless(), Err: io.EOF
 // TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a watch, in a store or a process
 // function, what is logged and reported, and what statuses say, names its type at most.
 func TestObjectsStayOutOfLogs(t *testing.T) {
-	items := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{{Object: keyless()}}}
-	hidden := testkit.PodAt("a", "6")
-	hidden.Labels = map[string]string{"password": testkit.Secret}
-	event := watch.Event{Type: watch.Added, Object: hidden}
-	follow := func(t *testing.T, informer Controller) (said []error) {
-		synctest.Test(t, func(t *testing.T) {
-			stop := running(t, informer)
-			time.Sleep(3 * time.Second)
-			synctest.Wait()
-			status, err := StatusOf(informer)
-			require.NoError(t, err)
-			stats, ok := QueueStatsOf(informer)
-			require.True(t, ok)
-			stop()
-			said = append(said, status.LastError, stats.LastProcessError, stats.LastTransformError, errors.New(status.String()))
-		})
-		return said
-	}
-	for name, run := range map[string]func(t *testing.T) []error{
-		"list": func(t *testing.T) []error {
-			return follow(t, NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, Indexers{}))
-		},
-		"transform": func(t *testing.T) []error {
-			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))}, WithCachedOnTransformError())
-			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
-			return follow(t, informer)
-		},
-		"index": func(t *testing.T) []error {
-			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))})
-			require.NoError(t, informer.AddIndexers(Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
-			return follow(t, informer)
-		},
-		"process": func(t *testing.T) []error {
-			return follow(t, New(&Config{
-				Queue:         NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
-				ListerWatcher: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))},
-				Process: func(obj any, _ bool) error {
-					_, err := failing(obj)
-					return fmt.Errorf("process: %w", err)
-				},
-			}))
-		},
-		"retried": func(t *testing.T) []error {
-			return follow(t, New(&Config{
-				Queue:         NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
-				ListerWatcher: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))},
-				Process:       RetryProcess(RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }),
-			}))
-		},
-		"foreign store": func(t *testing.T) []error {
-			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))}
-				stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(keylessStore{}), ResyncPeriod: time.Second}).Run)
-				time.Sleep(3 * time.Second)
-				stop()
-			})
-			return nil
-		},
-		"foreign store, stream": func(t *testing.T) []error {
-			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(watch.Event{Type: watch.Added, Object: hidden}, testkit.EndMark("7")))}
-				stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(keylessStore{}), ResyncPeriod: time.Second}).Run)
-				time.Sleep(3 * time.Second)
-				stop()
-			})
-			return nil
-		},
-	} {
+	for name, run := range mayTellObjects() {
 		t.Run(name, func(t *testing.T) {
 			var lines testkit.Logged
 			t.Cleanup(klog.CaptureState().Restore)
@@ -125,5 +58,72 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 				assert.NotContains(t, text, testkit.Secret)
 			}
 		})
+	}
+}
+
+// followed runs an informer for some seconds, and returns what errors and status say.
+func followed(t *testing.T, informer Controller) (said []error) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := running(t, informer)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		status, err := StatusOf(informer)
+		require.NoError(t, err)
+		stats, ok := QueueStatsOf(informer)
+		require.True(t, ok)
+		stop()
+		said = append(said, status.LastError, stats.LastProcessError, stats.LastTransformError, errors.New(status.String()))
+	})
+	return said
+}
+
+// keepsNothing runs a reflector for some seconds on a store that refuses everything.
+func keepsNothing(t *testing.T, server *testkit.Server) []error {
+	synctest.Test(t, func(t *testing.T) {
+		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(keylessStore{}), ResyncPeriod: time.Second}).Run)
+		time.Sleep(3 * time.Second)
+		stop()
+	})
+	return nil
+}
+
+// mayTellObjects are ways in which a secret object fails.
+func mayTellObjects() map[string]func(t *testing.T) []error {
+	items := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{{Object: keyless()}}}
+	hidden := testkit.PodAt("a", "6")
+	hidden.Labels = map[string]string{"password": testkit.Secret}
+	event := watch.Event{Type: watch.Added, Object: hidden}
+	server := func() *testkit.Server {
+		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))}
+	}
+	processed := func(t *testing.T, process ProcessFunc) []error {
+		return followed(t, New(&Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server(), Process: process}))
+	}
+	return map[string]func(t *testing.T) []error{
+		"list": func(t *testing.T) []error {
+			return followed(t, NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, Indexers{}))
+		},
+		"transform": func(t *testing.T) []error {
+			informer := informerOf(server(), WithCachedOnTransformError())
+			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
+			return followed(t, informer)
+		},
+		"index": func(t *testing.T) []error {
+			informer := informerOf(server())
+			require.NoError(t, informer.AddIndexers(Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
+			return followed(t, informer)
+		},
+		"process": func(t *testing.T) []error {
+			return processed(t, func(obj any, _ bool) error { _, err := failing(obj); return fmt.Errorf("process: %w", err) })
+		},
+		"retried": func(t *testing.T) []error {
+			return processed(t, RetryProcess(RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
+		},
+		"foreign store": func(t *testing.T) []error {
+			return keepsNothing(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))})
+		},
+		"foreign store, stream": func(t *testing.T) []error {
+			return keepsNothing(t, &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(event, testkit.EndMark("7")))})
+		},
 	}
 }

@@ -93,29 +93,7 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 			if q.Waiting.Len() == 0 {
 				return
 			}
-			require.NoError(t, q.PopAll(func(batch []event.Record, _ bool) error {
-				lastType := map[string]DeltaType{}
-				for i := range batch {
-					rec := &batch[i]
-					switch rec.Type {
-					case ReplacedAll:
-						clear(got)
-						clear(lastType)
-						for n, key := range rec.State.(*queue.List).Keys {
-							got[key] = rec.State.(*queue.List).Objects[n]
-						}
-						continue
-					case Deleted:
-						assert.NotEqual(t, Deleted, lastType[rec.Key])
-						delete(got, rec.Key)
-					case Added, Updated:
-						assert.NotContains(t, []DeltaType{Added, Updated}, lastType[rec.Key])
-						got[rec.Key] = rec.Object
-					}
-					lastType[rec.Key] = rec.Type
-				}
-				return nil
-			}))
+			require.NoError(t, q.PopAll(func(batch []event.Record, _ bool) error { obey(t, batch, got); return nil }))
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": put(Added), "update": put(Updated), "delete": put(Deleted),
@@ -136,6 +114,30 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	})
+}
+
+// obey brings the objects to the state that a batch says they have now. No key has two states in a row in it.
+func obey(t *rapid.T, batch []event.Record, objects map[string]any) {
+	lastType := map[string]DeltaType{}
+	for i := range batch {
+		rec := &batch[i]
+		switch rec.Type {
+		case ReplacedAll:
+			clear(objects)
+			clear(lastType)
+			for n, key := range rec.State.(*queue.List).Keys {
+				objects[key] = rec.State.(*queue.List).Objects[n]
+			}
+			continue
+		case Deleted:
+			assert.NotEqual(t, Deleted, lastType[rec.Key])
+			delete(objects, rec.Key)
+		case Added, Updated:
+			assert.NotContains(t, []DeltaType{Added, Updated}, lastType[rec.Key])
+			objects[rec.Key] = rec.Object
+		}
+		lastType[rec.Key] = rec.Type
+	}
 }
 
 // TestMergedStatesAreNews: an update that a list or a resync repeats stays one that every handler hears of.

@@ -26,67 +26,82 @@ type reader struct {
 	copied []int // the same, at the time of the peek
 }
 
+// cursors is a log, those who read it, and those who have left it with something in hand.
+type cursors struct {
+	log           *Log[int]
+	readers, gone []*reader
+	next          int
+}
+
+func (c *cursors) pick(t *rapid.T) int {
+	if len(c.readers) == 0 {
+		t.Skip("no reader")
+	}
+	return rapid.IntRange(0, len(c.readers)-1).Draw(t, "reader")
+}
+
+func (c *cursors) drop(i int) { c.readers = append(c.readers[:i], c.readers[i+1:]...) }
+
+func (c *cursors) append(t *rapid.T) {
+	entries := make([]int, rapid.IntRange(0, 3*SegmentSize).Draw(t, "n"))
+	for i := range entries {
+		c.next++
+		entries[i] = c.next
+	}
+	c.log.Append(entries)
+	for _, r := range c.readers {
+		r.unread = append(r.unread, entries...)
+	}
+}
+
+func (c *cursors) abandon(t *rapid.T) {
+	i := c.pick(t)
+	r := c.readers[i]
+	r.held = r.cursor.Peek()
+	r.copied = append([]int(nil), r.held...)
+	r.cursor.Abandon(c.log)
+	c.drop(i)
+	c.gone = append(c.gone, r)
+}
+
+func (c *cursors) read(t *rapid.T) {
+	r := c.readers[c.pick(t)]
+	ahead := r.cursor.Peek()
+	require.Equal(t, len(r.unread) == 0, len(ahead) == 0)
+	require.LessOrEqual(t, len(ahead), SegmentSize)
+	n := rapid.IntRange(0, len(ahead)).Draw(t, "n")
+	require.Equal(t, append([]int{}, r.unread[:n]...), append([]int{}, ahead[:n]...))
+	r.cursor.Skip(n)
+	r.unread = r.unread[n:]
+}
+
+func (c *cursors) check(t *rapid.T) {
+	require.Equal(t, len(c.readers), c.log.Cursors())
+	require.Equal(t, len(c.readers) > 0, c.log.tail != nil)
+	for _, r := range c.gone { // what they hold is not used again
+		require.Equal(t, r.copied, append([]int(nil), r.held...))
+	}
+}
+
 func TestCursorsReadEverythingOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		log := &Log[int]{Spare: &sync.Pool{}}
-		var readers, gone []*reader
-		next := 0
-		pick := func(t *rapid.T) int {
-			if len(readers) == 0 {
-				t.Skip("no reader")
-			}
-			return rapid.IntRange(0, len(readers)-1).Draw(t, "reader")
-		}
-		drop := func(i int) { readers = append(readers[:i], readers[i+1:]...) }
+		c := &cursors{log: &Log[int]{Spare: &sync.Pool{}}}
 		t.Repeat(map[string]func(*rapid.T){
-			"append": func(t *rapid.T) {
-				entries := make([]int, rapid.IntRange(0, 3*SegmentSize).Draw(t, "n"))
-				for i := range entries {
-					next++
-					entries[i] = next
-				}
-				log.Append(entries)
-				for _, r := range readers {
-					r.unread = append(r.unread, entries...)
-				}
-			},
+			"append": c.append,
 			"enter": func(*rapid.T) {
 				r := &reader{}
-				r.cursor.Enter(log)
-				readers = append(readers, r)
+				r.cursor.Enter(c.log)
+				c.readers = append(c.readers, r)
 			},
 			"leave": func(t *rapid.T) {
-				i := pick(t)
-				readers[i].cursor.Leave(log)
-				assert.False(t, readers[i].cursor.InLog())
-				drop(i)
+				i := c.pick(t)
+				c.readers[i].cursor.Leave(c.log)
+				assert.False(t, c.readers[i].cursor.InLog())
+				c.drop(i)
 			},
-			"abandon": func(t *rapid.T) {
-				i := pick(t)
-				r := readers[i]
-				r.held = r.cursor.Peek()
-				r.copied = append([]int(nil), r.held...)
-				r.cursor.Abandon(log)
-				drop(i)
-				gone = append(gone, r)
-			},
-			"read": func(t *rapid.T) {
-				r := readers[pick(t)]
-				ahead := r.cursor.Peek()
-				require.Equal(t, len(r.unread) == 0, len(ahead) == 0)
-				require.LessOrEqual(t, len(ahead), SegmentSize)
-				n := rapid.IntRange(0, len(ahead)).Draw(t, "n")
-				require.Equal(t, append([]int{}, r.unread[:n]...), append([]int{}, ahead[:n]...))
-				r.cursor.Skip(n)
-				r.unread = r.unread[n:]
-			},
-			"": func(t *rapid.T) {
-				require.Equal(t, len(readers), log.Cursors())
-				require.Equal(t, len(readers) > 0, log.tail != nil)
-				for _, r := range gone { // what they hold is not used again
-					require.Equal(t, r.copied, append([]int(nil), r.held...))
-				}
-			},
+			"abandon": c.abandon,
+			"read":    c.read,
+			"":        c.check,
 		})
 	})
 }

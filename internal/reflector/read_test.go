@@ -46,14 +46,7 @@ func TestMalformedEvents(t *testing.T) {
 		"untyped status":          {nil, watch.Event{Type: watch.Added, Object: untyped("v1", "Status", "", "99")}, "Status"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := func(version string) watch.Event {
-				switch tc.expected.(type) {
-				case *unstructured.Unstructured:
-					return watch.Event{Type: watch.Modified, Object: untyped("g/v1", "Kind", "a", version)}
-				default:
-					return testkit.Modified("a", version)
-				}
-			}
+			good := func(version string) watch.Event { return wellFormed(tc.expected, version) }
 			mark := good("8")
 			mark.Type = watch.Bookmark
 			mark.Object = mark.Object.DeepCopyObject()
@@ -82,6 +75,14 @@ func TestMalformedEvents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wellFormed is an update of the object a, of the type that is expected.
+func wellFormed(expected any, version string) watch.Event {
+	if _, ok := expected.(*unstructured.Unstructured); ok {
+		return watch.Event{Type: watch.Modified, Object: untyped("g/v1", "Kind", "a", version)}
+	}
+	return testkit.Modified("a", version)
 }
 
 // TestAdmittedObjects: what the expectation lets pass.

@@ -48,25 +48,28 @@ func (s *deafServer) streamless() *deafServer {
 	return s
 }
 
+const never, always = time.Hour, 0
+
+// obedient returns a server that answers nothing and heeds its context.
+func obedient(noStream bool) func() *deafServer {
+	return func() *deafServer {
+		s := newDeafServer(never, never)
+		s.NoStream = noStream
+		s.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		s.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return s
+	}
+}
+
 // TestCancel: in whatever state the reflector is, it returns in the moment in which the context ends; what a
 // ListerWatcher brings later reaches nobody, and a watch is stopped.
 func TestCancel(t *testing.T) {
-	const never, always = time.Hour, 0
-	obedient := func(noStream bool) func() *deafServer {
-		return func() *deafServer {
-			s := newDeafServer(never, never)
-			s.NoStream = noStream
-			s.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			s.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return s
-		}
-	}
 	for name, tc := range map[string]struct {
 		server func() *deafServer
 		stored []string
