@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestBlockNeverSleepsThroughRoom: whatever handlers with Block do, join, leave, panic, run in parallel, and however small
+// TestBlockNeverSleepsThroughRoom: whatever handlers with OverflowBlock do, join, leave, panic, run in parallel, and however small
 // the queue is, the informer reads everything in the end, whoever stayed has heard of it, and the informer can be stopped.
 func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 	utilruntime.ReallyCrash = false
@@ -40,7 +40,7 @@ func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 	}
 }
 
-// blockers are handlers with Block of an informer.
+// blockers are handlers with OverflowBlock of an informer.
 type blockers struct {
 	*testing.T
 	random   *rand.Rand
@@ -104,7 +104,7 @@ func (b *blockers) join() {
 			panic("the handler's")
 		}
 	}
-	handle, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: Block, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
+	handle, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: OverflowBlock, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
 	require.NoError(b, err)
 	if panics {
 		handler = nil
@@ -137,7 +137,7 @@ func (b *blockers) check(seed uint64) {
 // stopHeldBack stops the informer while a handler that does not return keeps the watch from being read.
 func (b *blockers) stopHeldBack() {
 	handler, release := stuck("late")
-	_, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: Block, Max: 1}))
+	_, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: OverflowBlock, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {
 		b.source.put(testkit.Pod("late", "1"))

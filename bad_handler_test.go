@@ -51,7 +51,7 @@ func readEverything(e *exact, self func() *registration) {
 func TestBadHandlersHarmNobody(t *testing.T) {
 	testkit.QuietPanics(t)
 	for name, behave := range misbehaviours {
-		for _, delivery := range []Delivery{{}, {Parallel: 3}, {Overflow: Block, Max: 2}, {Overflow: Coalesce}, {Overflow: Disconnect, Max: 2}} {
+		for _, delivery := range []Delivery{{}, {Parallel: 3}, {Overflow: OverflowBlock, Max: 2}, {Overflow: OverflowCoalesce}, {Overflow: OverflowDisconnect, Max: 2}} {
 			t.Run(fmt.Sprintf("%s, %d, %d", name, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				inExactBubble(t, func(e *exact) {
 					good := testkit.NewMirror()
@@ -64,7 +64,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					for _, name := range []string{"b", "c", "d"} {
 						e.change(name, 5)
 					}
-					if delivery.Overflow != Block {
+					if delivery.Overflow != OverflowBlock {
 						state, problems, _ := good.State()
 						assert.Equal(t, e.source.state(), state)
 						assert.Empty(t, problems)
@@ -84,7 +84,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 }
 
 func TestPanickingHandlerHearsTheRest(t *testing.T) {
-	for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: Block, Max: 100}, {Overflow: Coalesce}} {
+	for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: OverflowBlock, Max: 100}, {Overflow: OverflowCoalesce}} {
 		t.Run(fmt.Sprint(delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 			panics := testkit.QuietPanics(t)
 			inExactBubble(t, func(e *exact) {

@@ -109,9 +109,9 @@ func listOfMany(version string) *testkit.Server {
 func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	for what, transform := range map[string]TransformFunc{"stripped": strip, "renamed": rename} {
 		for name, delivery := range map[string]Delivery{
-			"coalesced": {Overflow: Coalesce},
+			"coalesced": {Overflow: OverflowCoalesce},
 			"parallel":  {Parallel: 4},
-			"both":      {Overflow: Coalesce, Parallel: 4},
+			"both":      {Overflow: OverflowCoalesce, Parallel: 4},
 		} {
 			for _, late := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, late %v", what, name, late), func(t *testing.T) {
@@ -152,7 +152,7 @@ func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late b
 	for name, calls := range handler.mu.heard {
 		want := []string{"add 1", "update 2", "update 1", "update 1"} // and further resyncs
 		switch {
-		case delivery.Overflow != Coalesce:
+		case delivery.Overflow != OverflowCoalesce:
 			calls = calls[:min(len(calls), len(want))]
 		case len(calls) > 1: // the first call ran while the others were merged
 			want = []string{"add 1", "update 1"}

@@ -49,10 +49,10 @@ type chaos struct {
 func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, ResourceEventHandlerRegistration) {
 	m := testkit.NewMirror()
 	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
-	if delivery.Overflow == Block {
+	if delivery.Overflow == OverflowBlock {
 		delivery.Max = 1 + random.IntN(8)
 	}
-	m.SameUID = delivery.Overflow == Coalesce
+	m.SameUID = delivery.Overflow == OverflowCoalesce
 	calls := random.Uint64()
 	var once sync.Once
 	m.Before = func(string) {

@@ -28,11 +28,11 @@ type Delivery struct {
 	// Overflow says what happens when the handler is slower than the changes come.
 	Overflow Overflow
 
-	// Max is for Block and Disconnect only: how many notifications may wait for the handler, the one that it is at
+	// Max is for OverflowBlock and OverflowDisconnect only: how many notifications may wait for the handler, the one that it is at
 	// included. Adds of an initial list and resyncs do not count. 0 means 1024.
 	Max int
 
-	// OnDisconnect, for Disconnect only, is called once, in a goroutine of its own, when Disconnect has removed the handler, with an error that
+	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when OverflowDisconnect has removed the handler, with an error that
 	// wraps ErrDisconnected. The handler's last call may still be running then. It may add handlers, this one too.
 	OnDisconnect func(err error)
 
@@ -45,17 +45,17 @@ type Delivery struct {
 type Overflow uint8
 
 const (
-	// Lossless keeps all that the handler has still to hear in memory, without a bound. Nobody waits. It is the default
+	// OverflowLossless keeps all that the handler has still to hear in memory, without a bound. Nobody waits. It is the default
 	// and what client-go does.
-	Lossless Overflow = iota
+	OverflowLossless Overflow = iota
 
-	// Block has the informer read nothing more from its watch while Delivery.Max notifications wait or are on their way: the
+	// OverflowBlock has the informer read nothing more from its watch while Delivery.Max notifications wait or are on their way: the
 	// store and all other handlers of the informer stand still, too, and the server sees a client that does not read. Lists are
 	// delivered as a whole, resyncs go on, and the informer can be stopped. The wait ends with a call of the handler that
 	// returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
-	Block
+	OverflowBlock
 
-	// Coalesce merges what waits by object: the memory grows with the objects that change, not with their changes. Nobody
+	// OverflowCoalesce merges what waits by object: the memory grows with the objects that change, not with their changes. Nobody
 	// waits. The handler sees each object's last state, and never an Update without an Add before or anything after a
 	// Delete but an Add:
 	//
@@ -66,14 +66,14 @@ const (
 	//     DeletedFinalStateUnknown, and an Add. An empty UID equals all;
 	//   - a resync becomes part of whatever waits for the object;
 	//   - the call that is running stays as it is.
-	Coalesce
+	OverflowCoalesce
 
-	// Disconnect removes the handler as soon as more than Delivery.Max notifications wait. Its ShutdownChan is closed when
+	// OverflowDisconnect removes the handler as soon as more than Delivery.Max notifications wait. Its ShutdownChan is closed when
 	// the running call has returned, Delivery.OnDisconnect is called, and HasSynced keeps its last value.
-	Disconnect
+	OverflowDisconnect
 )
 
-var overflowNames = [...]string{"Lossless", "Block", "Coalesce", "Disconnect"}
+var overflowNames = [...]string{"OverflowLossless", "OverflowBlock", "OverflowCoalesce", "OverflowDisconnect"}
 
 // String returns the name of the constant.
 func (o Overflow) String() string {
@@ -86,7 +86,7 @@ func (o Overflow) String() string {
 // maxParallel bounds Delivery.Parallel: each of them looks at every notification, so that more of them get slower.
 const maxParallel = 1024
 
-// defaultMax bounds Block and Disconnect if the user names no number: about a second of a busy watch, and 100 KB.
+// defaultMax bounds OverflowBlock and OverflowDisconnect if the user names no number: about a second of a busy watch, and 100 KB.
 const defaultMax = 1024
 
 // ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was behind.
@@ -135,7 +135,7 @@ func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, fanout.
 func (d Delivery) options() fanout.Options {
 	return fanout.Options{
 		Name:         d.Name,
-		Overflow:     [...]fanout.Overflow{Lossless: fanout.Lossless, Block: fanout.Block, Coalesce: fanout.Coalesce, Disconnect: fanout.Disconnect}[d.Overflow],
+		Overflow:     [...]fanout.Overflow{OverflowLossless: fanout.Lossless, OverflowBlock: fanout.Block, OverflowCoalesce: fanout.Coalesce, OverflowDisconnect: fanout.Disconnect}[d.Overflow],
 		Max:          cmp.Or(d.Max, defaultMax),
 		Parallel:     d.Parallel,
 		OnDisconnect: d.OnDisconnect,
@@ -144,17 +144,17 @@ func (d Delivery) options() fanout.Options {
 
 // check notes the fields that say nothing that can be had.
 func (d Delivery) check(bad *faults) {
-	if d.Overflow > Disconnect {
-		bad.add("Overflow is %v: use Lossless, Block, Coalesce or Disconnect", d.Overflow)
+	if d.Overflow > OverflowDisconnect {
+		bad.add("Overflow is %v: use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect", d.Overflow)
 	}
 	switch {
 	case d.Max < 0:
 		bad.add("Max is %d: use a positive number, or 0 for %d", d.Max, defaultMax)
-	case d.Max > 0 && (d.Overflow == Lossless || d.Overflow == Coalesce):
-		bad.add("Max is %d, which is for Block and Disconnect, and Overflow is %v", d.Max, d.Overflow)
+	case d.Max > 0 && (d.Overflow == OverflowLossless || d.Overflow == OverflowCoalesce):
+		bad.add("Max is %d, which is for OverflowBlock and OverflowDisconnect, and Overflow is %v", d.Max, d.Overflow)
 	}
-	if d.OnDisconnect != nil && d.Overflow != Disconnect {
-		bad.add("OnDisconnect is set, which is for Disconnect, and Overflow is %v", d.Overflow)
+	if d.OnDisconnect != nil && d.Overflow != OverflowDisconnect {
+		bad.add("OnDisconnect is set, which is for OverflowDisconnect, and Overflow is %v", d.Overflow)
 	}
 	if d.Parallel < 0 || d.Parallel > maxParallel {
 		bad.add("Parallel is %d: use a number up to %d, or 0 for 1", d.Parallel, maxParallel)

@@ -48,10 +48,10 @@ type deliveryModel struct {
 
 func (m *deliveryModel) join() error {
 	handler := testkit.NewMirror()
-	handler.SameUID = m.delivery.Overflow == Coalesce
+	handler.SameUID = m.delivery.Overflow == OverflowCoalesce
 	handler.Before = func(string) { <-m.tokens }
 	delivery := m.delivery
-	if delivery.Overflow == Disconnect {
+	if delivery.Overflow == OverflowDisconnect {
 		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
 	}
 	handle, err := m.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Minute)
@@ -162,12 +162,12 @@ func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 	}{
 		"lossless":            {Delivery{}, judgeComplete},
 		"lossless parallel":   {Delivery{Parallel: 3}, judgeComplete},
-		"block":               {Delivery{Overflow: Block, Max: 2}, judgeComplete},
-		"block parallel":      {Delivery{Overflow: Block, Max: 2, Parallel: 3}, judgeComplete},
-		"coalesce":            {Delivery{Overflow: Coalesce}, judgeComplete},
-		"coalesce parallel":   {Delivery{Overflow: Coalesce, Parallel: 3}, judgeComplete},
-		"disconnect":          {Delivery{Overflow: Disconnect, Max: 3}, judgeDisconnected},
-		"disconnect parallel": {Delivery{Overflow: Disconnect, Max: 3, Parallel: 3}, judgeDisconnected},
+		"block":               {Delivery{Overflow: OverflowBlock, Max: 2}, judgeComplete},
+		"block parallel":      {Delivery{Overflow: OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
+		"coalesce":            {Delivery{Overflow: OverflowCoalesce}, judgeComplete},
+		"coalesce parallel":   {Delivery{Overflow: OverflowCoalesce, Parallel: 3}, judgeComplete},
+		"disconnect":          {Delivery{Overflow: OverflowDisconnect, Max: 3}, judgeDisconnected},
+		"disconnect parallel": {Delivery{Overflow: OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,11 +25,11 @@ func TestDeliveryIsRefused(t *testing.T) {
 		handler ResourceEventHandler
 		says    []string
 	}{
-		"unknown overflow":        {Deliver(journal, Delivery{Overflow: 77}), []string{"Overflow(77)", "use Lossless, Block, Coalesce or Disconnect"}},
-		"negative Max":            {Deliver(journal, Delivery{Overflow: Block, Max: -1}), []string{"Max is -1"}},
-		"Max of Lossless":         {Deliver(journal, Delivery{Max: 5}), []string{"Max is 5", "Overflow is Lossless", "Block"}},
-		"Max of Coalesce":         {Deliver(journal, Delivery{Overflow: Coalesce, Max: 5}), []string{"Max is 5", "Overflow is Coalesce"}},
-		"OnDisconnect of another": {Deliver(journal, Delivery{Overflow: Block, OnDisconnect: disconnected}), []string{"OnDisconnect", "Overflow is Block"}},
+		"unknown overflow":        {Deliver(journal, Delivery{Overflow: 77}), []string{"Overflow(77)", "use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect"}},
+		"negative Max":            {Deliver(journal, Delivery{Overflow: OverflowBlock, Max: -1}), []string{"Max is -1"}},
+		"Max of Lossless":         {Deliver(journal, Delivery{Max: 5}), []string{"Max is 5", "Overflow is OverflowLossless", "OverflowBlock"}},
+		"Max of Coalesce":         {Deliver(journal, Delivery{Overflow: OverflowCoalesce, Max: 5}), []string{"Max is 5", "Overflow is OverflowCoalesce"}},
+		"OnDisconnect of another": {Deliver(journal, Delivery{Overflow: OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", "Overflow is OverflowBlock"}},
 		"negative Parallel":       {Deliver(journal, Delivery{Parallel: -1}), []string{"Parallel is -1"}},
 		"Parallel of too many":    {Deliver(journal, Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
 		"two faults": {Deliver(journal, Delivery{Max: -3, Parallel: -7}),
@@ -73,8 +73,8 @@ func TestDeliveryIsTaken(t *testing.T) {
 	informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, 0, nil)
 	for _, handler := range []ResourceEventHandler{
 		Deliver(ResourceEventHandlerFuncs{}, Delivery{Parallel: maxParallel}),
-		Deliver(ResourceEventHandlerFuncs{}, Delivery{Overflow: Disconnect, Max: 1, OnDisconnect: func(error) {}}),
-		Deliver(FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{}}, Delivery{Overflow: Block, Max: 5}),
+		Deliver(ResourceEventHandlerFuncs{}, Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: func(error) {}}),
+		Deliver(FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{}}, Delivery{Overflow: OverflowBlock, Max: 5}),
 		Deliver((*FilteringResourceEventHandler)(nil), Delivery{}),
 		FilteringResourceEventHandler{},
 	} {
@@ -92,7 +92,7 @@ func TestDeliverOfNothing(t *testing.T) {
 // TestOverflowNames: errors and logs say which Overflow it is.
 func TestOverflowNames(t *testing.T) {
 	for overflow, name := range map[Overflow]string{
-		Lossless: "Lossless", Block: "Block", Coalesce: "Coalesce", Disconnect: "Disconnect", Disconnect + 1: "Overflow(4)",
+		OverflowLossless: "OverflowLossless", OverflowBlock: "OverflowBlock", OverflowCoalesce: "OverflowCoalesce", OverflowDisconnect: "OverflowDisconnect", OverflowDisconnect + 1: "Overflow(4)",
 	} {
 		assert.Equal(t, name, overflow.String())
 	}

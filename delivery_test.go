@@ -83,7 +83,7 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 		handler, release := stuck("b")
 		other := &testkit.Journal{}
 		e.add(other, Delivery{})
-		blocked := e.add(handler, Delivery{Overflow: Block, Max: 4})
+		blocked := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 4})
 		e.change("b", 2*event.BatchLimit)
 		assert.Equal(t, 4, blocked.Statistics().Pending)
 		assert.Len(t, other.Take(), 1+4)
@@ -107,7 +107,7 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
-				handle := e.add(handler, Delivery{Overflow: Block, Max: 1})
+				handle := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
 				e.change("b", 2*event.BatchLimit)
 				require.Positive(t, e.source.waiting())
 				end(e, handle)
@@ -136,7 +136,7 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 				assert.NoError(t, e.informer.RemoveEventHandler(handle))
 			}
 		}
-		handle = e.add(handler, Delivery{Overflow: Block, Max: 1})
+		handle = e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
 		e.change("b", 2*event.BatchLimit)
 		require.Positive(t, e.source.waiting())
 		time.Sleep(2 * time.Minute)
@@ -151,7 +151,7 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 		e.change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, Delivery{Overflow: Block, Max: 2})
+		handle := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 2})
 		require.Equal(t, 2, handle.Statistics().Pending, "two objects of the initial list")
 		e.informer.processor.Distribute([]event.Change{{Kind: event.ChangeUpdate, Many: newSnapshot(e.informer.store.List()), Resync: true}})
 		assert.Equal(t, 4, handle.Statistics().Pending)
@@ -166,7 +166,7 @@ func TestDisconnect(t *testing.T) {
 		handler, release := stuck("b")
 		var reported []error
 		again := &testkit.Journal{}
-		handle := e.add(handler, Delivery{Name: "lazy", Overflow: Disconnect, Max: 3, OnDisconnect: func(err error) {
+		handle := e.add(handler, Delivery{Name: "lazy", Overflow: OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
 			e.addNow(again, Delivery{})
 		}})
@@ -197,7 +197,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 			e.change(name, 1)
 		}
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Overflow: Disconnect, Max: 1})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Overflow: OverflowDisconnect, Max: 1})
 		e.change("e", 1)
 		assert.True(t, e.informer.IsRegistered(handle))
 		e.change("f", 1)
@@ -210,7 +210,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 func TestCoalesceTellsTheLastState(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		handle := e.add(handler, Delivery{Overflow: Coalesce})
+		handle := e.add(handler, Delivery{Overflow: OverflowCoalesce})
 		e.change("b", 1)
 		e.change("b", 500)
 		e.change("c", 2)
@@ -230,7 +230,7 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 		e.change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, Delivery{Overflow: Coalesce})
+		handle := e.add(handler, Delivery{Overflow: OverflowCoalesce})
 		for _, name := range []string{"a", "b"} { // one of them is in the running call
 			e.source.remove(name)
 		}
@@ -291,7 +291,7 @@ func TestDeliveryKeepsNames(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handle := e.add(&testkit.Journal{}, Delivery{Name: "given"})
 		assert.Contains(t, handle.HasSyncedChecker().Name(), "+ event handler given")
-		assert.Contains(t, e.add(&testkit.Journal{}, Delivery{Overflow: Coalesce}).HasSyncedChecker().Name(), "testkit.Journal")
+		assert.Contains(t, e.add(&testkit.Journal{}, Delivery{Overflow: OverflowCoalesce}).HasSyncedChecker().Name(), "testkit.Journal")
 	})
 }
 
@@ -301,7 +301,7 @@ func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 		source.Add(testkit.Pod("a", "1"))
 		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 		seen := &testkit.Journal{}
-		_, err := informer.AddEventHandler(Deliver(seen, Delivery{Overflow: Disconnect, Max: 1, Parallel: 3}))
+		_, err := informer.AddEventHandler(Deliver(seen, Delivery{Overflow: OverflowDisconnect, Max: 1, Parallel: 3}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -320,7 +320,7 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
-				e.add(handler, Delivery{Overflow: Disconnect, Max: 1, OnDisconnect: fail})
+				e.add(handler, Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: fail})
 				e.change("b", 2)
 				assert.Zero(t, e.informer.EventHandlerCount())
 				close(release)

@@ -48,7 +48,7 @@ func TestDeliverTyped(t *testing.T) {
 		handler := &typedJournal{}
 		handler.On = func(string) { <-release }
 		informer := NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
-		registration, err := informer.AddEventHandler(DeliverTyped(handler, Delivery{Name: "typed", Overflow: Coalesce}))
+		registration, err := informer.AddEventHandler(DeliverTyped(handler, Delivery{Name: "typed", Overflow: OverflowCoalesce}))
 		require.NoError(e, err)
 		for range 3 {
 			e.change("a", 3)

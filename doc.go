@@ -24,7 +24,7 @@
 //  3. A handler that is added late hears of what is in the store first (isInInitialList is true), then of all that follows,
 //     nothing twice and nothing left out.
 //  4. A Replace, and each batch of watch events, is seen by readers of the store whole or not at all.
-//  5. A slow, stuck or panicking handler delays nobody else, unless it was added with Block. What it has still to hear waits
+//  5. A slow, stuck or panicking handler delays nobody else, unless it was added with OverflowBlock. What it has still to hear waits
 //     in memory, without a bound, unless Deliver sets one. A handler that has heard everything keeps no object in memory and
 //     has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that readers of the store take.
@@ -87,8 +87,8 @@
 //
 // All of them are optional. What client-go has is documented where it stands; these are ours alone:
 //
-//   - Slow handlers: [Deliver], or [DeliverTyped], with a [Delivery], whose [Overflow] is [Lossless], [Block], [Coalesce] or
-//     [Disconnect] ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
+//   - Slow handlers: [Deliver], or [DeliverTyped], with a [Delivery], whose [Overflow] is [OverflowLossless], [OverflowBlock], [OverflowCoalesce] or
+//     [OverflowDisconnect] ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
 //     and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
 //   - Reads of any store: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - Consistent reads of several queries: [SnapshotOf] returns a [Snapshot] ([ErrSnapshotClosed], [ErrForeignStore]);

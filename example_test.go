@@ -55,7 +55,7 @@ func ExampleDeliver() {
 			seen <- old.(*corev1.ConfigMap).Data["value"] + " -> " + current.(*corev1.ConfigMap).Data["value"]
 		},
 	}
-	if _, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "newest", Overflow: cache.Coalesce})); err != nil {
+	if _, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "newest", Overflow: cache.OverflowCoalesce})); err != nil {
 		fmt.Println(err)
 	}
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, current any) {

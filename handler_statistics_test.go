@@ -62,7 +62,7 @@ func TestStatistics(t *testing.T) {
 func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: Coalesce})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: OverflowCoalesce})
 		for _, name := range []string{"b", "c", "d", "e"} {
 			e.change(name, 2)
 		}

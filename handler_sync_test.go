@@ -26,7 +26,7 @@ import (
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
-		for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: Block, Max: 100}, {Overflow: Coalesce}, {Overflow: Disconnect}} {
+		for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: OverflowBlock, Max: 100}, {Overflow: OverflowCoalesce}, {Overflow: OverflowDisconnect}} {
 			t.Run(fmt.Sprint(how, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				delivery.Name = "clumsy"
 				loseOneCall(t, delivery, how, lose)

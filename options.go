@@ -179,7 +179,7 @@ func WithQueueLimit(n int) Option {
 
 // WithCoalescedQueue has changes of one object that wait together reach the store, and handlers, as one. Nothing waits as
 // long as the store keeps up; then it is like the default, where each event is one notification. (For handlers that do not
-// keep up there is Deliver: Coalesce does this for one handler, Block holds up the watch before the queue.)
+// keep up there is Deliver: OverflowCoalesce does this for one handler, OverflowBlock holds up the watch before the queue.)
 //
 // While they do not, handlers hear of one update of an object from the state they know to its newest, so of at least one
 // notification for each object that changed and at most one for each event. A deletion is never merged with what came

@@ -147,7 +147,7 @@ func TestNilListerWatcher(t *testing.T) {
 
 // TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honour Deliver, and says so.
 func TestSimpleInformerWithWishes(t *testing.T) {
-	delivered := Deliver(ResourceEventHandlerFuncs{}, Delivery{Overflow: Coalesce})
+	delivered := Deliver(ResourceEventHandlerFuncs{}, Delivery{Overflow: OverflowCoalesce})
 	for name, options := range map[string]InformerOptions{
 		"Deliver":             {Handler: delivered},
 		"Deliver in a filter": {Handler: FilteringResourceEventHandler{Handler: delivered}},

@@ -58,15 +58,15 @@ func (q pipelineQueue) Replace(list []any, version string) error {
 	return next.Publish(version)
 }
 
-// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with Block nor a full queue keeps the reflector from its
+// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue keeps the reflector from its
 // resyncs, its watchdog and the end of its context.
 func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	for name, hold := range map[string]struct {
 		options  []Option
 		delivery Delivery
 	}{
-		"a handler with Block": {delivery: Delivery{Overflow: Block, Max: 1}},
-		"a full queue":         {options: []Option{WithQueueLimit(1), WithCoalescedQueue()}, delivery: Delivery{Overflow: Block, Max: 1}},
+		"a handler with OverflowBlock": {delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
+		"a full queue":                 {options: []Option{WithQueueLimit(1), WithCoalescedQueue()}, delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

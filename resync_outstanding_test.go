@@ -19,10 +19,10 @@ import (
 var everyDelivery = map[string]Delivery{
 	"lossless":          {},
 	"lossless parallel": {Parallel: 3},
-	"block":             {Overflow: Block, Max: 1000},
-	"coalesce":          {Overflow: Coalesce},
-	"coalesce parallel": {Overflow: Coalesce, Parallel: 3},
-	"disconnect":        {Overflow: Disconnect, Max: 1000},
+	"block":             {Overflow: OverflowBlock, Max: 1000},
+	"coalesce":          {Overflow: OverflowCoalesce},
+	"coalesce parallel": {Overflow: OverflowCoalesce, Parallel: 3},
+	"disconnect":        {Overflow: OverflowDisconnect, Max: 1000},
 }
 
 // TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot open for it, and when it goes

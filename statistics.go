@@ -47,7 +47,7 @@ type HandlerStatistics struct {
 	// Delivered is how many calls have returned.
 	Delivered uint64
 
-	// Coalesced is how many changes will not be delivered because others say what they said: with Coalesce only.
+	// Coalesced is how many changes will not be delivered because others say what they said: with OverflowCoalesce only.
 	Coalesced uint64
 
 	// Busy is how long all calls that have returned took together, and Longest the longest of them. Quick calls are timed

@@ -89,7 +89,7 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 		source, release, returned := newExactSource(), make(chan struct{}), make(chan struct{})
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
-			Delivery{Overflow: Disconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
+			Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
 		require.NoError(t, err)
 		_, late := endsSlowly(t, func(ctx context.Context) {
 			time.AfterFunc(time.Second/2, func() {

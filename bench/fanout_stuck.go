@@ -36,7 +36,7 @@ func stuckRows() []row {
 		delivery kinformer.Delivery
 	}{
 		{"lossless", kinformer.Delivery{}},
-		{"coalesce", kinformer.Delivery{Overflow: kinformer.Coalesce}},
+		{"coalesce", kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}},
 	} {
 		all = append(all, row{
 			group: "A stuck handler", name: "stuck/" + mode.name, light: true, rounds: 3,

@@ -93,7 +93,7 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 			return err == nil && key == "ns/a"
 		},
 		Handler: told(events),
-	}, cache.Delivery{Overflow: cache.Coalesce}))
+	}, cache.Delivery{Overflow: cache.OverflowCoalesce}))
 	require.NoError(t, err)
 	background(t, ctx, informer.RunWithContext)
 	require.True(t, cache.WaitFor(ctx, "pods", informer.HasSyncedChecker(), registration.HasSyncedChecker()))

@@ -129,7 +129,7 @@ func resident(pid int) int64 {
 
 func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// TestAStuckHandlerDoesNotTakeTheProcessDown: with Coalesce and Disconnect, memory does not grow with the updates that a handler
+// TestAStuckHandlerDoesNotTakeTheProcessDown: with OverflowCoalesce and OverflowDisconnect, memory does not grow with the updates that a handler
 // does not take. With what client-go does, and is the default here, it does, which also shows that the limit is one.
 func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 	for _, c := range []struct {
@@ -138,10 +138,10 @@ func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 		overflow cache.Overflow
 		survives bool
 	}{
-		{"kinformer, Coalesce", "kinformer", cache.Coalesce, true},
-		{"kinformer, Disconnect", "kinformer", cache.Disconnect, true},
-		{"kinformer, Lossless", "kinformer", cache.Lossless, false},
-		{"client-go", "client-go", cache.Lossless, false},
+		{"kinformer, Coalesce", "kinformer", cache.OverflowCoalesce, true},
+		{"kinformer, Disconnect", "kinformer", cache.OverflowDisconnect, true},
+		{"kinformer, Lossless", "kinformer", cache.OverflowLossless, false},
+		{"client-go", "client-go", cache.OverflowLossless, false},
 	} {
 		r, err := run(t, task{Library: c.library, Overflow: c.overflow, Objects: 1000, Updates: 400_000}, limits{bytes: stuckLimit})
 		t.Logf("%s: steady %s, peak %s, %v", c.name, mib(r.Steady), mib(r.Peak), err)

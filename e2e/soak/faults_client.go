@@ -87,7 +87,7 @@ func removeHandler(ctx context.Context, r *run, random *rand.Rand) error {
 func disconnectHandler(ctx context.Context, r *run, random *rand.Rand) error {
 	disconnected, over := make(chan struct{}), make(chan struct{})
 	kind := handlerKind{name: "disconnect", wrap: func(h cache.ResourceEventHandler) cache.ResourceEventHandler {
-		return cache.Deliver(h, cache.Delivery{Overflow: cache.Disconnect, Max: 10, OnDisconnect: func(error) { close(disconnected) }})
+		return cache.Deliver(h, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 10, OnDisconnect: func(error) { close(disconnected) }})
 	}}
 	f := r.anyFollower(random)
 	h := newHandler(kind, f.name, r.report)

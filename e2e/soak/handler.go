@@ -27,8 +27,8 @@ type handlerKind struct {
 
 var handlerKinds = []handlerKind{
 	{name: "lossless", wrap: delivered(cache.Delivery{}), lossless: true},
-	{name: "coalesce", wrap: delivered(cache.Delivery{Overflow: cache.Coalesce})},
-	{name: "block", wrap: delivered(cache.Delivery{Overflow: cache.Block, Max: 64}), lossless: true},
+	{name: "coalesce", wrap: delivered(cache.Delivery{Overflow: cache.OverflowCoalesce})},
+	{name: "block", wrap: delivered(cache.Delivery{Overflow: cache.OverflowBlock, Max: 64}), lossless: true},
 	{name: "parallel", wrap: delivered(cache.Delivery{Parallel: 4}), lossless: true, unordered: true},
 }
 

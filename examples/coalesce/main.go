@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered with cache.Coalesce it hears of
+// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered with cache.OverflowCoalesce it hears of
 // each pod's last state, what waits for it grows with the pods that changed and not with their changes, and nobody else is held up.
 // Every second it says how the handler is doing. It writes nothing.
 package main
@@ -40,7 +40,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 	registration, err := f.Core().V1().Pods().Informer().AddEventHandler(cache.Deliver(slow, cache.Delivery{
 		Name:     "slow",
-		Overflow: cache.Coalesce,
+		Overflow: cache.OverflowCoalesce,
 	}))
 	if err != nil {
 		return err
