@@ -5,6 +5,8 @@ package cache
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -72,7 +74,12 @@ const (
 //
 // fn runs in the caller's goroutine and in those of timers, one call at a time. It must not call the queue unless that has
 // UnlockWhileProcessing. ProcessBatch has to be nil, since items of batches do not come here.
+//
+// It panics if fn is nil, or a number of the policy is negative.
 func RetryProcess(policy RetryPolicy, fn ProcessFunc) ProcessFunc {
+	if err := policy.check(fn); err != nil {
+		panic(err)
+	}
 	policy = policy.withDefaults()
 	return retry.New(retry.Options{
 		Ctx:      policy.Context,
@@ -86,6 +93,20 @@ func RetryProcess(policy RetryPolicy, fn ProcessFunc) ProcessFunc {
 			policy.OnGiveUp(item, err)
 		},
 	}, fn).Process
+}
+
+var errBadRetry = errors.New("RetryProcess cannot work")
+
+func (p RetryPolicy) check(fn ProcessFunc) error {
+	var bad faults
+	if fn == nil {
+		bad.add("the function is nil: give the one that processes an item")
+	}
+	refuseNegative(&bad, "RetryPolicy.MaxAttempts", p.MaxAttempts, fmt.Sprint(defaultAttempts))
+	if p.Backoff.Duration != 0 {
+		checkBackoff("RetryPolicy.Backoff", p.Backoff, &bad)
+	}
+	return bad.as(errBadRetry)
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {

@@ -56,6 +56,28 @@ func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 	return r
 }
 
+// TestBadRetryPolicyIsRefused where it is given.
+func TestBadRetryPolicyIsRefused(t *testing.T) {
+	works := func(any, bool) error { return nil }
+	for name, test := range map[string]struct {
+		policy RetryPolicy
+		fn     ProcessFunc
+		says   string
+	}{
+		"no function":    {RetryPolicy{}, nil, "the function is nil"},
+		"attempts":       {RetryPolicy{MaxAttempts: -1}, works, "RetryPolicy.MaxAttempts is -1: use a positive value, or 0 for 5"},
+		"first delay":    {RetryPolicy{Backoff: wait.Backoff{Duration: -1}}, works, "RetryPolicy.Backoff: Duration is -1ns"},
+		"jitter":         {RetryPolicy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter -1"},
+		"several faults": {RetryPolicy{MaxAttempts: -1}, nil, "one that processes an item; RetryPolicy.MaxAttempts"},
+	} {
+		func() {
+			defer func() { assert.ErrorContains(t, recover().(error), test.says, name) }()
+			RetryProcess(test.policy, test.fn)
+		}()
+	}
+	assert.NotPanics(t, func() { RetryProcess(RetryPolicy{}, works) })
+}
+
 // text tells an item: "a1" for a delta of item a with value 1, "replace 1" for a whole list.
 func (r *retryRig) text(obj any) string {
 	d := obj.(Deltas).Newest()

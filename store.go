@@ -74,7 +74,7 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 
 // NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by KeyFunc. Objects are
 // shared with the callers: what was put in must not be changed afterwards. With a KeyFunc of nil all that asks for an
-// object's key fails with a KeyError.
+// object's key fails with a KeyError. An option of nil is a mistake that panics.
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
 	return newStore(keyFunc, nil, opts...)
 }
@@ -90,10 +90,18 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 	}
 	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
 	s.objects.init(indexers)
-	for _, opt := range opts {
+	for i, opt := range opts {
+		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
 		opt(s)
 	}
 	return s
+}
+
+// refuseNilOption panics with a text that says which option of a constructor is nil.
+func refuseNilOption(isNil bool, constructor string, i, n int) {
+	if isNil {
+		panic(fmt.Sprintf("%s: option %d of %d is nil: leave it out", constructor, i+1, n))
+	}
 }
 
 // NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful change, in the

@@ -366,3 +366,13 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 		assert.Equal(t, []string{"ns/a"}, s.ListKeys(), name)
 	}
 }
+
+// TestNilOptionOfAStore is refused with a text that says which one it is.
+func TestNilOptionOfAStore(t *testing.T) {
+	const second = "option 2 of 2 is nil: leave it out"
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { NewStore(itemKey, WithIndexPanics(), nil) })
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { NewIndexer(itemKey, nil, WithIndexPanics(), nil) })
+	assert.PanicsWithValue(t, "NewThreadSafeStore: "+second, func() {
+		NewThreadSafeStore(nil, nil, WithThreadSafeStoreMetrics(InformerNameAndResource{}, nil), nil)
+	})
+}

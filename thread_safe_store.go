@@ -66,7 +66,8 @@ func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider Inf
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	m := &threadSafeMap{}
 	m.init(indexers)
-	for _, opt := range opts {
+	for i, opt := range opts {
+		refuseNilOption(opt == nil, "NewThreadSafeStore", i, len(opts))
 		opt(m)
 	}
 	return m
