@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -29,7 +30,7 @@ func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 	testkit.Reports(t)
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
-			b := &blockers{T: t, random: rand.New(rand.NewPCG(seed, 14)), source: newExactSource()}
+			b := &blockers{T: t, random: rand.New(rand.NewPCG(seed, 14)), source: testkit.NewPods()}
 			b.start()
 			for range 120 {
 				b.step()
@@ -44,7 +45,7 @@ func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 type blockers struct {
 	*testing.T
 	random   *rand.Rand
-	source   *exactSource
+	source   *testkit.Pods
 	informer *sharedIndexInformer
 	stop     func()
 	handlers []*testkit.Mirror
@@ -82,15 +83,15 @@ func (b *blockers) step() {
 		require.NoError(b, b.informer.RemoveEventHandler(b.handles[i]))
 		b.handlers, b.handles = slices.Delete(b.handlers, i, i+1), slices.Delete(b.handles, i, i+1)
 	case op == 3:
-		b.source.cut()
+		b.source.Expire()
 	case op < 6:
-		b.source.remove(name)
+		b.source.Remove(name)
 	case op < 8:
 		time.Sleep(time.Duration(b.random.IntN(3000)) * time.Microsecond)
 	case op == 8:
 		synctest.Wait()
 	default:
-		b.source.put(testkit.Pod(name, "1"))
+		b.source.Put(testkit.Pod(name, "1"))
 	}
 }
 
@@ -115,23 +116,26 @@ func (b *blockers) join() {
 func (b *blockers) check(seed uint64) {
 	time.Sleep(10 * time.Minute)
 	synctest.Wait() // nobody calls a handler any more
-	require.Zero(b, b.source.waiting(), "seed %d", seed)
-	want := map[string]string{}
-	for name, p := range b.source.objects {
-		want[name] = p.ResourceVersion
-	}
-	require.Equal(b, want, versionsIn(b.informer.store, "none"), "seed %d", seed)
+	require.Zero(b, b.source.Unread(), "seed %d", seed)
+	want := b.source.Versions()
+	require.Equal(b, want, versionsIn(b.informer.GetStore().List()), "seed %d", seed)
 	for _, handler := range b.handlers {
 		if handler == nil {
 			continue
 		}
-		heard := map[string]string{}
-		for name, p := range handler.Objects {
-			heard[name] = p.ResourceVersion
-		}
-		require.Equal(b, want, heard, "seed %d", seed)
+		require.Equal(b, want, versionsIn(slices.Collect(maps.Values(handler.Objects))), "seed %d", seed)
 		require.Empty(b, handler.Problems, "seed %d", seed)
 	}
+}
+
+// versionsIn returns the versions of pods by key.
+func versionsIn[T any](pods []T) map[string]string {
+	versions := map[string]string{}
+	for _, obj := range pods {
+		pod := any(obj).(*corev1.Pod)
+		versions[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
+	}
+	return versions
 }
 
 // stopHeldBack stops the informer while a handler that does not return keeps the watch from being read.
@@ -140,10 +144,10 @@ func (b *blockers) stopHeldBack() {
 	_, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: OverflowBlock, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {
-		b.source.put(testkit.Pod("late", "1"))
+		b.source.Put(testkit.Pod("late", "1"))
 	}
 	time.Sleep(time.Minute)
-	require.Positive(b, b.source.waiting())
+	require.Positive(b, b.source.Unread())
 	time.AfterFunc(time.Second, func() {
 		assert.True(b, b.informer.IsStopped(), "the controller does not wait for the handler")
 		close(release)

@@ -66,7 +66,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					}
 					if delivery.Overflow != OverflowBlock {
 						state, problems, _ := good.State()
-						assert.Equal(t, e.source.state(), state)
+						assert.Equal(t, e.source.State(), state)
 						assert.Empty(t, problems)
 					}
 					begin := time.Now()
@@ -75,7 +75,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 					assert.LessOrEqual(t, time.Since(begin), time.Hour, "at most the running call")
 					synctest.Wait()
 					state, problems, _ := good.State()
-					assert.Equal(t, e.source.state(), state)
+					assert.Equal(t, e.source.State(), state)
 					assert.Empty(t, problems)
 				})
 			})
@@ -95,7 +95,7 @@ func TestPanickingHandlerHearsTheRest(t *testing.T) {
 				}}
 				handle := e.add(handler, delivery)
 				for _, name := range []string{"b", "c", "d", "e"} {
-					e.source.put(testkit.Pod(name, "1"))
+					e.source.Put(testkit.Pod(name, "1"))
 				}
 				time.Sleep(2 * time.Second)
 				synctest.Wait()

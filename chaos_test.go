@@ -41,7 +41,7 @@ func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
 // chaos is an informer under load from all sides, in real time, for the race detector.
 type chaos struct {
 	*testing.T
-	source   *exactSource
+	source   *testkit.Pods
 	informer *sharedIndexInformer
 }
 
@@ -76,8 +76,7 @@ func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, ResourceEventHandle
 func TestChaos(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	c := &chaos{T: t, source: newExactSource()}
-	c.source.slots = 100_000
+	c := &chaos{T: t, source: testkit.NewPods()}
 	c.informer = NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(*sharedIndexInformer)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
@@ -94,7 +93,7 @@ func TestChaos(t *testing.T) {
 	c.write(rand.New(rand.NewPCG(seed, 0)))
 	close(halt)
 	work.Wait()
-	want := fmt.Sprint(c.source.state())
+	want := fmt.Sprint(c.source.State())
 	enough, cancelWait := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancelWait()
 	for i, m := range staying {
@@ -113,11 +112,11 @@ func (c *chaos) write(random *rand.Rand) {
 		name := string(rune('a' + random.IntN(20)))
 		switch r := random.IntN(1000); {
 		case r == 0:
-			c.source.cut()
+			c.source.Expire()
 		case r < 200:
-			c.source.remove(name)
+			c.source.Remove(name)
 		default:
-			c.source.put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+			c.source.Put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
 		}
 		if i%64 == 0 {
 			runtime.Gosched()

@@ -37,7 +37,7 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 // token; joiners are handlers like the first, added on the way.
 type deliveryModel struct {
 	delivery Delivery
-	source   *exactSource
+	source   *testkit.Pods
 	informer *sharedIndexInformer
 	version  int
 	handlers []*testkit.Mirror
@@ -61,7 +61,7 @@ func (m *deliveryModel) join() error {
 
 func (m *deliveryModel) put(name, uid string) {
 	m.version++
-	m.source.put(testkit.PodOf(name, fmt.Sprint(m.version), uid))
+	m.source.Put(testkit.PodOf(name, fmt.Sprint(m.version), uid))
 }
 
 func (m *deliveryModel) play(step deliveryStep) error {
@@ -69,7 +69,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 	case "put":
 		m.put(step.name, step.uid)
 	case "delete":
-		m.source.remove(step.name)
+		m.source.Remove(step.name)
 	case "settle":
 		synctest.Wait()
 	case "call":
@@ -80,7 +80,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 	case "resync":
 		time.Sleep(time.Minute)
 	case "relist":
-		m.source.cut()
+		m.source.Expire()
 	case "join":
 		return m.join()
 	}
@@ -90,7 +90,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 // run plays the schedule in a bubble and returns what was wrong.
 func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
-		m.source, m.tokens = newExactSource(), make(chan struct{})
+		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
 		m.informer = NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
 		m.put("a", "x")
 		fault = m.join()
@@ -113,7 +113,7 @@ func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m 
 // judgeComplete wants every handler to know exactly what the store holds.
 func judgeComplete(m *deliveryModel) (fault error) {
 	want := testkit.StateOfPods(slices.Values(m.informer.GetStore().List()))
-	if truth := m.source.state(); fmt.Sprint(truth) != fmt.Sprint(want) {
+	if truth := m.source.State(); fmt.Sprint(truth) != fmt.Sprint(want) {
 		fault = fmt.Errorf("the store holds %v, the source %v", want, truth)
 	}
 	for i, handler := range m.handlers {

@@ -44,7 +44,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 			[]string{"FilteringResourceEventHandler"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, 0, nil)
+			informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, 0, nil)
 			handle, err := informer.AddEventHandler(tc.handler)
 			assert.Nil(t, handle)
 			require.ErrorIs(t, err, errBadDelivery)
@@ -59,7 +59,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 
 // TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more often.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
-	informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
+	informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
 	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&testkit.Journal{}, Delivery{Max: -1}), time.Minute)
 	require.ErrorIs(t, err, errBadDelivery)
 	assert.Equal(t, time.Hour, informer.life.resyncCheckPeriod)
@@ -70,7 +70,7 @@ func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 
 // TestDeliveryIsTaken: what is at the bounds, and a filter that is delivered, is no fault.
 func TestDeliveryIsTaken(t *testing.T) {
-	informer := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, 0, nil)
+	informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, 0, nil)
 	for _, handler := range []ResourceEventHandler{
 		Deliver(ResourceEventHandlerFuncs{}, Delivery{Parallel: maxParallel}),
 		Deliver(ResourceEventHandlerFuncs{}, Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: func(error) {}}),
@@ -85,7 +85,7 @@ func TestDeliveryIsTaken(t *testing.T) {
 
 // TestDeliverOfNothing: there is nobody to call.
 func TestDeliverOfNothing(t *testing.T) {
-	_, err := NewSharedIndexInformer(newExactSource(), &v1.Pod{}, 0, nil).AddEventHandler(Deliver(nil, Delivery{}))
+	_, err := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, 0, nil).AddEventHandler(Deliver(nil, Delivery{}))
 	assert.ErrorIs(t, err, errNilHandler)
 }
 
@@ -119,8 +119,8 @@ func TestTypedNilHandler(t *testing.T) {
 		return lines.Count(`an event handler is nil: its calls panic, unless its methods expect that" "type"="*cache.quietHandler"`)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		source := newExactSource()
-		source.put(testkit.Pod("a", "1"))
+		source := testkit.NewPods()
+		source.Put(testkit.Pod("a", "1"))
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		handle, err := informer.AddEventHandlerWithOptions((*quietHandler)(nil), HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
@@ -133,8 +133,8 @@ func TestTypedNilHandler(t *testing.T) {
 		require.NoError(t, err)
 		stop()
 	})
-	NewInformerWithOptions(InformerOptions{ListerWatcher: newExactSource(), ObjectType: &v1.Pod{}, Handler: (*quietHandler)(nil), Logger: &logger})
+	NewInformerWithOptions(InformerOptions{ListerWatcher: testkit.NewPods(), ObjectType: &v1.Pod{}, Handler: (*quietHandler)(nil), Logger: &logger})
 	assert.Equal(t, 2, warnings())
-	NewInformerWithOptions(InformerOptions{ListerWatcher: newExactSource(), ObjectType: &v1.Pod{}, Handler: &quietHandler{}, Logger: &logger})
+	NewInformerWithOptions(InformerOptions{ListerWatcher: testkit.NewPods(), ObjectType: &v1.Pod{}, Handler: &quietHandler{}, Logger: &logger})
 	assert.Equal(t, 2, warnings())
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// exact is an informer on an exactSource inside a synctest bubble.
+// exact is an informer on a source of pods inside a synctest bubble.
 type exact struct {
 	*testing.T
-	source   *exactSource
+	source   *testkit.Pods
 	informer *sharedIndexInformer
 	stop     context.CancelFunc
 	stopped  chan struct{}
@@ -34,8 +34,8 @@ type exact struct {
 // inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it in the end.
 func inExactBubble(t *testing.T, test func(e *exact)) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &exact{T: t, source: newExactSource(), stopped: make(chan struct{})}
-		e.source.put(testkit.Pod("a", "1"))
+		e := &exact{T: t, source: testkit.NewPods(), stopped: make(chan struct{})}
+		e.source.Put(testkit.Pod("a", "1"))
 		e.informer = NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(t.Context())
 		e.stop = cancel
@@ -63,7 +63,7 @@ func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) *registr
 // change puts n versions of a pod, from 1 on, into the source.
 func (e *exact) change(name string, n int) {
 	for i := range n {
-		e.source.put(testkit.Pod(name, fmt.Sprint(i+1)))
+		e.source.Put(testkit.Pod(name, fmt.Sprint(i+1)))
 	}
 	synctest.Wait()
 }
@@ -87,11 +87,11 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 		e.change("b", 2*event.BatchLimit)
 		assert.Equal(t, 4, blocked.Statistics().Pending)
 		assert.Len(t, other.Take(), 1+4)
-		assert.GreaterOrEqual(t, e.source.waiting(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
+		assert.GreaterOrEqual(t, e.source.Unread(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
 
 		close(release)
 		synctest.Wait()
-		assert.Zero(t, e.source.waiting())
+		assert.Zero(t, e.source.Unread())
 		assert.Len(t, handler.Take(), 1+2*event.BatchLimit)
 		assert.Len(t, other.Take(), 2*event.BatchLimit-4)
 	})
@@ -109,13 +109,13 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 				handler, release := stuck("b")
 				handle := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
 				e.change("b", 2*event.BatchLimit)
-				require.Positive(t, e.source.waiting())
+				require.Positive(t, e.source.Unread())
 				end(e, handle)
 				synctest.Wait()
 				if name == "stop" {
 					assert.True(t, e.informer.IsStopped(), "the controller does not wait for the handler")
 				} else {
-					assert.Zero(t, e.source.waiting())
+					assert.Zero(t, e.source.Unread())
 				}
 				close(release)
 				<-handle.ShutdownChan()
@@ -138,9 +138,9 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 		}
 		handle = e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
 		e.change("b", 2*event.BatchLimit)
-		require.Positive(t, e.source.waiting())
+		require.Positive(t, e.source.Unread())
 		time.Sleep(2 * time.Minute)
-		assert.Zero(t, e.source.waiting())
+		assert.Zero(t, e.source.Unread())
 		assert.Equal(t, []string{"initial a1", "add b1"}, handler.Take())
 		assert.Contains(t, late.Take(), fmt.Sprintf("update b%d b%d", 2*event.BatchLimit-1, 2*event.BatchLimit))
 	})
@@ -156,7 +156,7 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 		e.informer.processor.Distribute([]event.Change{{Kind: event.ChangeUpdate, Many: newSnapshot(e.informer.store.List()), Resync: true}})
 		assert.Equal(t, 4, handle.Statistics().Pending)
 		e.change("c", 1)
-		assert.Zero(t, e.source.waiting(), "one notification waits")
+		assert.Zero(t, e.source.Unread(), "one notification waits")
 		close(release)
 	})
 }
@@ -214,7 +214,7 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 		e.change("b", 1)
 		e.change("b", 500)
 		e.change("c", 2)
-		e.source.remove("a")
+		e.source.Remove("a")
 		synctest.Wait()
 		assert.Less(t, handle.Statistics().Pending, 100, "one call runs, three objects wait, and what is not read ahead")
 		assert.Positive(t, handle.Statistics().Coalesced)
@@ -232,7 +232,7 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(handler, Delivery{Overflow: OverflowCoalesce})
 		for _, name := range []string{"a", "b"} { // one of them is in the running call
-			e.source.remove(name)
+			e.source.Remove(name)
 		}
 		e.change("c", 1)
 		assert.False(t, handle.HasSynced())

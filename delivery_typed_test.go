@@ -42,7 +42,7 @@ func describeOptional(p *corev1.Pod) string {
 // TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
 func TestDeliverTyped(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		e.source.put(testkit.Pod("b", "1"))
+		e.source.Put(testkit.Pod("b", "1"))
 		synctest.Wait()
 		release := make(chan struct{})
 		handler := &typedJournal{}
@@ -53,7 +53,7 @@ func TestDeliverTyped(t *testing.T) {
 		for range 3 {
 			e.change("a", 3)
 		}
-		e.source.remove("b")
+		e.source.Remove("b")
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -63,7 +63,7 @@ func TestDeliverTyped(t *testing.T) {
 		lines := handler.Take()
 		assert.Less(e, len(lines), 5)
 		handler.Take()
-		e.source.remove("a")
+		e.source.Remove("a")
 		synctest.Wait()
 		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.Take())
 	})
@@ -89,7 +89,7 @@ func TestDeliverTypedOfTombstones(t *testing.T) {
 
 // TestDeliverTypedIsChecked: as Deliver is.
 func TestDeliverTypedIsChecked(t *testing.T) {
-	informer := NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
+	informer := NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	_, err := informer.AddEventHandler(DeliverTyped[*corev1.Pod](nil, Delivery{}))
 	assert.ErrorIs(t, err, errNilHandler)
 	_, err = informer.AddEventHandler(DeliverTyped(&typedJournal{}, Delivery{Parallel: -1}))
@@ -168,7 +168,7 @@ func (w wrapsItself) GetController() Controller { return w }
 
 // TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than what is inside.
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
-	foreign := clientgo.NewSharedIndexInformer(newExactSource(), &corev1.Pod{}, 0, nil)
+	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
 	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
 		_, err := StatusOf(informer)

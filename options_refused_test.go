@@ -55,7 +55,7 @@ func TestOptionsAreRefused(t *testing.T) {
 		"zero values are the default": {[]Option{WithPageSize(0), WithQueueLimit(0), WithStreamSilence(0), WithIdleTimeout(0), WithStartJitter(0), WithListMode(""), WithReuse(""), WithBackoff(wait.Backoff{}), WithListSlots(nil), WithListSlots(NewListSlots(0)), WithErrorPolicy(nil), WithProcessErrorHandler(nil)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := InformerFunc(tc.options...)(newExactSource(), &v1.Pod{}, 0, tc.indexers)
+			informer := InformerFunc(tc.options...)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)
 			status, err := StatusOf(informer)
 			require.NoError(t, err)
 			if tc.says == nil {
@@ -97,8 +97,8 @@ func doesNotRun(t *testing.T, informer Controller, why error) {
 // TestInformerWithBadOptionsDoesNotRun, and who waits for it is told at once, also before it is run.
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := newExactSource()
-		source.put(testkit.Pod("a", "1"))
+		source := testkit.NewPods()
+		source.Put(testkit.Pod("a", "1"))
 		informer := InformerFunc(WithPageSize(-1))(source, &v1.Pod{}, 0, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -112,7 +112,7 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		assert.True(t, informer.IsStopped())
 		assert.False(t, handle.HasSynced())
 		assert.True(t, IsDone(doneChannel(handle.(*registration).ShutdownChan())))
-		assert.Zero(t, source.lists)
+		assert.Empty(t, source.Requests())
 		assert.Empty(t, informer.GetStore().List())
 	})
 }
@@ -154,7 +154,7 @@ func TestSimpleInformerWithWishes(t *testing.T) {
 		"nil index function":  {Indexers: Indexers{"bad": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options.ListerWatcher, options.ObjectType = newExactSource(), &v1.Pod{}
+			options.ListerWatcher, options.ObjectType = testkit.NewPods(), &v1.Pod{}
 			_, informer := NewInformerWithOptions(options)
 			doesNotRun(t, informer, errBadOptions)
 		})

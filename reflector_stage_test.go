@@ -192,17 +192,6 @@ func TestTransformErrorInAStage(t *testing.T) {
 	})
 }
 
-// versionsIn returns the versions of the objects in the store by name, without those whose names begin with skipped.
-func versionsIn(s *keyedStore, skipped string) map[string]string {
-	versions := map[string]string{}
-	for _, obj := range s.List() {
-		if pod := obj.(*v1.Pod); !strings.HasPrefix(pod.Name, skipped) {
-			versions[pod.Name] = pod.ResourceVersion
-		}
-	}
-	return versions
-}
-
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}

@@ -46,9 +46,9 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 
 // runAndStop returns what keep chooses of an informer that has synced and stopped, and weak pointers to its 200 objects.
 func runAndStop(t *testing.T, keep func(*sharedIndexInformer, ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
-	source := newExactSource()
+	source := testkit.NewPods()
 	for i := range 200 {
-		source.put(testkit.Pod(fmt.Sprint("p", i), "1"))
+		source.Put(testkit.Pod(fmt.Sprint("p", i), "1"))
 	}
 	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 	registration, err := informer.AddEventHandler(&testkit.Journal{})

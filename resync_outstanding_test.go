@@ -32,7 +32,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				e.informer.life.resyncCheckPeriod = time.Second
-				e.source.put(testkit.Pod("b", "1"))
+				e.source.Put(testkit.Pod("b", "1"))
 				release := make(chan struct{})
 				handler := &testkit.Journal{On: func(string) { <-release }}
 				_, err := e.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Second)
@@ -40,7 +40,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 				synctest.Wait()
 				for range 100 {
 					resyncAll(e)
-					e.source.put(testkit.Pod("a", "2"))
+					e.source.Put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
 				stats, ok := SnapshotStatsOf(e.informer.store)

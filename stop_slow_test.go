@@ -51,8 +51,8 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, lines, release := newExactSource(), &testkit.Logged{}, make(chan struct{})
-				source.put(testkit.Pod("a", "1"))
+				source, lines, release := testkit.NewPods(), &testkit.Logged{}, make(chan struct{})
+				source.Put(testkit.Pod("a", "1"))
 				informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 				logger := funcr.New(lines.Write, funcr.Options{})
 				slow, err := informer.AddEventHandlerWithOptions(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
@@ -86,7 +86,7 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 func TestStopNamesOnDisconnect(t *testing.T) {
 	lines := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
-		source, release, returned := newExactSource(), make(chan struct{}), make(chan struct{})
+		source, release, returned := testkit.NewPods(), make(chan struct{}), make(chan struct{})
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
 			Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
@@ -94,7 +94,7 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 		_, late := endsSlowly(t, func(ctx context.Context) {
 			time.AfterFunc(time.Second/2, func() {
 				for _, name := range []string{"a", "b", "c"} {
-					source.put(testkit.Pod(name, "1"))
+					source.Put(testkit.Pod(name, "1"))
 					time.Sleep(time.Millisecond) // of the bubble: each is distributed on its own
 				}
 				close(returned)
@@ -110,8 +110,8 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 // TestStopNamesWhatRunCalls: the handler of NewInformer*, a process function, a transform.
 func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, release := newExactSource(), make(chan struct{})
-		source.put(testkit.Pod("a", "1"))
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
 		_, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
 		lines := &testkit.Logged{}
 		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
@@ -120,8 +120,8 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 		assert.Contains(t, late[0], "github.com/kinformer/cache/internal/testkit.Journal")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		source, release := newExactSource(), make(chan struct{})
-		source.put(testkit.Pod("a", "1"))
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
 		lines := &testkit.Logged{}
@@ -130,8 +130,8 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 		assert.Contains(t, late[0], "the process function")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		source, release := newExactSource(), make(chan struct{})
-		source.put(testkit.Pod("a", "1"))
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
 		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
 		lines := &testkit.Logged{}

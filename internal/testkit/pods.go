@@ -1,0 +1,79 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/cachetest"
+)
+
+// Pods is a source of pods in namespace ns that is listed and watched. Its streams hold a thousand events
+// that nobody has read, which Unread counts.
+type Pods struct {
+	*cachetest.Source
+	newest atomic.Pointer[watch.Interface]
+	writes atomic.Int64
+}
+
+// NewPods returns a source of pods.
+func NewPods(pods ...runtime.Object) *Pods {
+	return &Pods{Source: cachetest.NewSource(cachetest.Options{
+		Objects: pods, Buffer: 1000, WatchList: cachetest.WatchListUnsupported,
+		NewList: func() runtime.Object { return &corev1.PodList{} },
+	})}
+}
+
+// Put creates the pod or replaces it. It is a write also where nothing else changes: the generation counts.
+func (s *Pods) Put(pod *corev1.Pod) {
+	pod.Generation = s.writes.Add(1)
+	s.Source.Put(pod)
+}
+
+// WatchWithContext opens a stream.
+func (s *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := s.Source.WatchWithContext(ctx, options)
+	if err == nil {
+		s.newest.Store(&w)
+	}
+	return w, err
+}
+
+// Unread returns how many events the newest stream holds that nobody has read.
+func (s *Pods) Unread() int {
+	if w := s.newest.Load(); w != nil {
+		return len((*w).ResultChan())
+	}
+	return 0
+}
+
+// Remove deletes a pod, if there is one of that name. Only one goroutine may remove pods.
+func (s *Pods) Remove(name string) {
+	if s.Get("ns", name) != nil {
+		s.Delete("ns", name)
+	}
+}
+
+// Expire ends all streams with 410, which a list follows.
+func (s *Pods) Expire() {
+	s.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+	s.Cut()
+}
+
+// State returns what there is, as Mirror.State does.
+func (s *Pods) State() map[string]string {
+	return StateOfPods(func(yield func(runtime.Object) bool) {
+		for key := range s.Versions() {
+			if !yield(s.Get("ns", key[len("ns/"):])) {
+				return
+			}
+		}
+	})
+}
