@@ -18,58 +18,64 @@ import (
 	"github.com/kinformer/cache/internal/fanout"
 )
 
-// Delivery says how a handler is served; see Deliver. Its zero value is what every handler gets: everything, in order, one
-// call at a time, however much has to wait in memory.
+// Delivery says how a handler is served; see Deliver and WithDelivery. The zero value is what a
+// handler gets that nothing is said of: everything, in order, one call at a time, however much has
+// to wait in memory.
 type Delivery struct {
-	// Name is what logs, HandlerStatistics and the registration's DoneChecker call the handler. The default is its type,
-	// or for functions the place in the code where they are.
+	// Name is what logs, HandlerStatistics and the registration's DoneChecker call the handler. The
+	// default is its type, or for functions the place in the code where they are.
 	Name string
 
 	// Overflow says what happens when the handler is slower than the changes come.
 	Overflow Overflow
 
-	// Max is for OverflowBlock and OverflowDisconnect only: how many notifications may wait for the handler, the one that it is at
-	// included. Adds of an initial list and resyncs do not count. 0 means 1024.
+	// Max is for OverflowBlock and OverflowDisconnect only: how many notifications may wait for the
+	// handler, the current one included. Adds of an initial list and resyncs do not count. 0 means
+	// 1024.
 	Max int
 
-	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when OverflowDisconnect has removed the handler, with an error that
-	// wraps ErrDisconnected. The handler's last call may still be running then. It may add handlers, this one too.
+	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when the
+	// handler was removed because too much waited for it, with an error that names it and wraps
+	// ErrDisconnected. The handler's last call may still be running then. OnDisconnect may add
+	// handlers, this one too.
 	OnDisconnect func(err error)
 
-	// Parallel is from how many goroutines the handler is called, which must then be safe for that, 1024 at most. Calls
-	// about the same object stay in order and do not overlap. 0 means 1.
+	// Parallel is from how many goroutines the handler is called, which must then be safe for that,
+	// 1024 at most. Calls about the same object stay in order and do not overlap. 0 means 1.
 	Parallel int
 }
 
-// Overflow is what is done about a handler that is slower than the changes come.
+// Overflow is what happens to a handler that is slower than the changes come.
 type Overflow uint8
 
 const (
-	// OverflowLossless keeps all that the handler has still to hear in memory, without a bound. Nobody waits. It is the default
-	// and what client-go does.
+	// OverflowLossless keeps everything that the handler has not been called for in memory, without a
+	// bound. Nothing else waits. It is the default, and what client-go does.
 	OverflowLossless Overflow = iota
 
-	// OverflowBlock has the informer read nothing more from its watch while Delivery.Max notifications wait or are on their way: the
-	// store and all other handlers of the informer stand still, too, and the server sees a client that does not read. Lists are
-	// delivered as a whole, resyncs go on, and the informer can be stopped. The wait ends with a call of the handler that
-	// returns, with its removal, and with the informer. The handler must not wait in a call for the informer to get on.
+	// OverflowBlock stops the informer from reading its watch while Delivery.Max notifications wait
+	// or are on their way. The store and all other handlers of the informer stand still, too, and the
+	// server sees a client that does not read. Lists are delivered as a whole, resyncs go on, and the
+	// informer can be stopped. The wait ends when a call of the handler returns, when it is removed,
+	// and when the informer ends. The handler must not wait in a call for the informer to go on.
 	OverflowBlock
 
-	// OverflowCoalesce merges what waits by object: the memory grows with the objects that change, not with their changes. Nobody
-	// waits. The handler sees each object's last state, and never an Update without an Add before or anything after a
-	// Delete but an Add:
+	// OverflowCoalesce merges what waits by object: memory grows with the objects that change, not
+	// with their changes. Nothing else waits. The handler sees each object's last state, and never an
+	// Update without an Add before, or anything but an Add after a Delete:
 	//
-	//   - Add and Update become an Add, of the initial list if that was; Update and Update become one, from the first old
-	//     to the last new state; Update and Delete become a Delete; Add and Delete become nothing, which counts as
-	//     delivered for HasSynced;
-	//   - Delete and Add stay apart, and an Update to an object with another UID becomes a Delete, with a
-	//     DeletedFinalStateUnknown, and an Add. An empty UID equals all;
+	//   - Add and Update become an Add, of the initial list if the first was; Update and Update become
+	//     one, from the first old to the last new state; Update and Delete become a Delete; Add and
+	//     Delete become nothing, which counts as delivered for HasSynced;
+	//   - Delete and Add stay apart, and an Update to an object with another UID becomes a Delete, with
+	//     a DeletedFinalStateUnknown, and an Add. An empty UID equals all;
 	//   - a resync becomes part of whatever waits for the object;
 	//   - the call that is running stays as it is.
 	OverflowCoalesce
 
-	// OverflowDisconnect removes the handler as soon as more than Delivery.Max notifications wait. Its ShutdownChan is closed when
-	// the running call has returned, Delivery.OnDisconnect is called, and HasSynced keeps its last value.
+	// OverflowDisconnect removes the handler as soon as more than Delivery.Max notifications wait.
+	// Its ShutdownChan is closed when the running call has returned, Delivery.OnDisconnect is called,
+	// and HasSynced keeps its last value.
 	OverflowDisconnect
 )
 
@@ -83,22 +89,26 @@ func (o Overflow) String() string {
 	return fmt.Sprintf("Overflow(%d)", uint8(o))
 }
 
-// maxParallel bounds Delivery.Parallel: each of them looks at every notification, so that more of them get slower.
+// maxParallel bounds Delivery.Parallel: each of them looks at every notification, so that more of
+// them get slower.
 const maxParallel = 1024
 
-// defaultMax bounds OverflowBlock and OverflowDisconnect if the user names no number: about a second of a busy watch, and 100 KB.
+// defaultMax bounds OverflowBlock and OverflowDisconnect if the user names no number: about a second
+// of a busy watch, and 100 KB.
 const defaultMax = 1024
 
-// ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was behind.
+// ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was
+// behind.
 var ErrDisconnected = fanout.ErrDisconnected
 
 var errBadDelivery = errors.New("invalid Delivery")
 
-// Deliver returns the handler with a wish how it is served. The shared informers of this package honour it when the
-// outermost wrapper of what is added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no
-// sense, and for a wrapper of Deliver's inside another one, or inside a FilteringResourceEventHandler: Deliver the filter.
-// Informers of NewInformer*, which call their one handler themselves, do not run with a wish. Those of other packages just
-// call the handler.
+// Deliver returns the handler with a wish how it is served, which goes before the informer's
+// WithDelivery. The shared informers of this package honour it when the outermost wrapper of what is
+// added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no sense,
+// and for a wrapper of Deliver's inside another one, or inside a FilteringResourceEventHandler:
+// Deliver the filter. Informers of NewInformer*, which call their one handler themselves, do not run
+// with a wish. Those of other packages just call the handler.
 func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
 	return deliveredHandler{handler, delivery}
 }
@@ -108,18 +118,29 @@ type deliveredHandler struct {
 	delivery Delivery
 }
 
-// unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served.
-func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, fanout.Options, error) {
-	var delivery Delivery
-	name := nameForHandler(handler)
+// WithDelivery sets how handlers are served that are added without Deliver, for instance by a
+// framework. A handler with Deliver is served as that says, and takes nothing from here. Each handler
+// keeps its own name: with a Delivery that has a Name, and with one that Deliver would be refused
+// for, the informer does not run, and handlers without Deliver are refused. The default is the zero
+// Delivery.
+func WithDelivery(delivery Delivery) Option {
+	return func(c *informerConfig) { c.delivery = delivery }
+}
+
+// unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served: as standard
+// says, if it has no such wrapper.
+func unwrapDelivery(handler ResourceEventHandler, standard Delivery) (ResourceEventHandler, fanout.Options, error) {
+	var bad faults
+	delivery, name := standard, nameForHandler(handler)
 	if wrapped, ok := handler.(deliveredHandler); ok {
 		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
+		delivery.check(&bad, "")
+	} else {
+		standard.checkAsStandard(&bad)
 	}
 	if handler == nil {
 		return nil, fanout.Options{}, errNilHandler
 	}
-	var bad faults
-	delivery.check(&bad)
 	if wrapsDelivery(handler) {
 		bad.add("Deliver is inside of another wrapper, where nobody sees it: have one Delivery, and its wrapper outermost; " +
 			"instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
@@ -133,31 +154,45 @@ func unwrapDelivery(handler ResourceEventHandler) (ResourceEventHandler, fanout.
 
 // options translates a Delivery that makes sense.
 func (d Delivery) options() fanout.Options {
+	overflows := [...]fanout.Overflow{
+		OverflowLossless:   fanout.Lossless,
+		OverflowBlock:      fanout.Block,
+		OverflowCoalesce:   fanout.Coalesce,
+		OverflowDisconnect: fanout.Disconnect,
+	}
 	return fanout.Options{
 		Name:         d.Name,
-		Overflow:     [...]fanout.Overflow{OverflowLossless: fanout.Lossless, OverflowBlock: fanout.Block, OverflowCoalesce: fanout.Coalesce, OverflowDisconnect: fanout.Disconnect}[d.Overflow],
+		Overflow:     overflows[d.Overflow],
 		Max:          cmp.Or(d.Max, defaultMax),
 		Parallel:     d.Parallel,
 		OnDisconnect: d.OnDisconnect,
 	}
 }
 
-// check notes the fields that say nothing that can be had.
-func (d Delivery) check(bad *faults) {
+// checkAsStandard notes what is wrong with a Delivery that is to serve all handlers of an informer.
+func (d Delivery) checkAsStandard(bad *faults) {
+	d.check(bad, "WithDelivery: ")
+	if d.Name != "" {
+		bad.add("WithDelivery: Name is %q, which is for one handler: name that by Deliver", d.Name)
+	}
+}
+
+// check notes the fields that say nothing that can be had. Each fault begins with where.
+func (d Delivery) check(bad *faults, where string) {
 	if d.Overflow > OverflowDisconnect {
-		bad.add("Overflow is %v: use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect", d.Overflow)
+		bad.add("%sOverflow is %v: use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect", where, d.Overflow)
 	}
 	switch {
 	case d.Max < 0:
-		bad.add("Max is %d: use a positive number, or 0 for %d", d.Max, defaultMax)
+		bad.add("%sMax is %d: use a positive number, or 0 for %d", where, d.Max, defaultMax)
 	case d.Max > 0 && (d.Overflow == OverflowLossless || d.Overflow == OverflowCoalesce):
-		bad.add("Max is %d, which is for OverflowBlock and OverflowDisconnect, and Overflow is %v", d.Max, d.Overflow)
+		bad.add("%sMax is %d, which is for OverflowBlock and OverflowDisconnect, and Overflow is %v", where, d.Max, d.Overflow)
 	}
 	if d.OnDisconnect != nil && d.Overflow != OverflowDisconnect {
-		bad.add("OnDisconnect is set, which is for OverflowDisconnect, and Overflow is %v", d.Overflow)
+		bad.add("%sOnDisconnect is set, which is for OverflowDisconnect, and Overflow is %v", where, d.Overflow)
 	}
 	if d.Parallel < 0 || d.Parallel > maxParallel {
-		bad.add("Parallel is %d: use a number up to %d, or 0 for 1", d.Parallel, maxParallel)
+		bad.add("%sParallel is %d: use a number up to %d, or 0 for 1", where, d.Parallel, maxParallel)
 	}
 }
 

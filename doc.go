@@ -87,7 +87,7 @@
 //
 // All of them are optional. What client-go has is documented where it stands; these are ours alone:
 //
-//   - Slow handlers: [Deliver], or [DeliverTyped], with a [Delivery], whose [Overflow] is [OverflowLossless], [OverflowBlock], [OverflowCoalesce] or
+//   - Slow handlers: [Deliver], [DeliverTyped], and for all of an informer [WithDelivery], with a [Delivery], whose [Overflow] is [OverflowLossless], [OverflowBlock], [OverflowCoalesce] or
 //     [OverflowDisconnect] ([ErrDisconnected]). Registrations are a [MeasuredRegistration], which gives [HandlerStatistics], with [CallTimeBounds]
 //     and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
 //   - Reads of any store: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a type: [TypedAll], [TypedByIndexSeq], [TypedGet].

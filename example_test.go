@@ -75,6 +75,32 @@ func ExampleDeliver() {
 	// Output: 1 -> 4
 }
 
+// An informer that removes handlers that fall behind, whoever adds them.
+func ExampleWithDelivery() {
+	removed, release := make(chan error, 1), make(chan struct{})
+	newInformer := cache.InformerFunc(cache.WithDelivery(cache.Delivery{
+		Overflow:     cache.OverflowDisconnect,
+		Max:          2,
+		OnDisconnect: func(err error) { removed <- err },
+	}))
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	defer close(release)
+
+	cache.WaitFor(context.Background(), "config maps", registration.HasSyncedChecker())
+	for _, value := range []string{"2", "3", "4"} {
+		server.Update(newConfigMap("a", value))
+	}
+	fmt.Println(errors.Is(<-removed, cache.ErrDisconnected))
+	// Output: true
+}
+
 // A snapshot is a store at one moment, whatever is written later.
 func ExampleSnapshotOf() {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)

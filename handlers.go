@@ -55,7 +55,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 
 // newListenerLocked translates what the user wants of a handler. A handler that is refused has changed nothing.
 func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, options HandlerOptions) (*fanout.Listener, error) {
-	handler, served, err := unwrapDelivery(handler)
+	handler, served, err := unwrapDelivery(handler, s.config.delivery)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,8 @@ type informerConfig struct {
 	queue     queueConfig
 	reflector reflector.Options // what is not set here the controller sets
 	reuse     ReuseMode
-	bad       faults // of the options themselves
+	delivery  Delivery // of handlers without Deliver
+	bad       faults   // of the options themselves
 }
 
 // WithIdentifier names the informer for its metrics, which go to the given provider, or if that is nil to that of the
@@ -120,6 +121,7 @@ func (c *informerConfig) check() error {
 	bad := slices.Clip(c.bad)
 	c.queue.check(&bad)
 	c.checkReflector(&bad)
+	c.delivery.checkAsStandard(&bad)
 	checkIndexers(c.Indexers, &bad)
 	return bad.as(errBadOptions)
 }
