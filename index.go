@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -74,15 +73,7 @@ func (m *threadSafeMap) degradedIndexes() (reasons []string) {
 func singleValued(f table.IndexFunc) func(obj any) (value string, err error) {
 	switch reflect.ValueOf(f).Pointer() {
 	case reflect.ValueOf(MetaNamespaceIndexFunc).Pointer(), reflect.ValueOf(clientgo.MetaNamespaceIndexFunc).Pointer():
-		return namespaceOf
+		return event.NamespaceOf
 	}
 	return nil
-}
-
-func namespaceOf(obj any) (string, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return "", fmt.Errorf("object has no meta: %w", err)
-	}
-	return accessor.GetNamespace(), nil
 }

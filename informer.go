@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -68,7 +69,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	failures := &processFailures{}
 	p := newPipeline(state, failures, func(changes []event.Change) {
 		for i := range changes {
-			changes[i].DeliverIsolated(handler)
+			fanout.CallIsolated(&changes[i], handler)
 		}
 	})
 	p.open(queueOptions{

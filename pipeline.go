@@ -93,7 +93,7 @@ func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done b
 
 // handleLocked returns false, and has done nothing, if it may not wait for other writers and would have to.
 func (p *pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
-	defer p.failures.panickingBatch(batch)
+	defer p.reportPanic(batch)
 	defer p.applier.Done()
 	var changes []event.Change
 	if mayWait {
@@ -103,6 +103,14 @@ func (p *pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait b
 	}
 	p.deliver(changes)
 	return true
+}
+
+// reportPanic is deferred. It reports a panic, with what was processed, and lets it go on.
+func (p *pipeline) reportPanic(batch []event.Record) {
+	if thrown := recover(); thrown != nil {
+		p.failures.reportPanic(event.Name(batch), thrown)
+		panic(thrown)
+	}
 }
 
 // queueOptions are what an informer's queue needs to know of the informer.
@@ -130,6 +138,12 @@ func (p *pipeline) open(o queueOptions) {
 	})
 	p.queue.SetLimit(o.limit)
 	p.pending = p.queue.Pending
+}
+
+// distribute tells the handlers, and the detector of mutations, what the store has come to.
+func (s *sharedIndexInformer) distribute(changes []event.Change) {
+	s.watchForMutations(changes)
+	s.processor.Distribute(changes)
 }
 
 // watchForMutations shows the detector what has come into the store.

@@ -48,14 +48,6 @@ func (f *processFailures) panicking(processed any) {
 	}
 }
 
-// panickingBatch is panicking for a batch in the typed form.
-func (f *processFailures) panickingBatch(batch []event.Record) {
-	if p := recover(); p != nil {
-		f.reportPanic(event.Name(batch), p)
-		panic(p)
-	}
-}
-
 func (f *processFailures) reportPanic(processed string, p any) {
 	f.report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
 }

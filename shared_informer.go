@@ -17,7 +17,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
 )
@@ -205,12 +204,6 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
-}
-
-// distribute tells the handlers, and the detector of mutations, what the store has come to.
-func (s *sharedIndexInformer) distribute(changes []event.Change) {
-	s.watchForMutations(changes)
-	s.processor.Distribute(changes)
 }
 
 // announceSynced makes it known that the first list is in the store and distributed.

@@ -6,9 +6,6 @@ package event
 import (
 	"maps"
 	"sync"
-
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // Kind is what a change means to a handler.
@@ -145,10 +142,6 @@ func (c *Change) Size() int {
 // Everything reports whether the change is a resync of all that the store has.
 func (c *Change) Everything() bool { return c.Resync && c.Many != nil && c.Many.Formers == nil }
 
-// Bounded reports whether the change counts against Delivery.Max: it is a notification, no part of
-// an initial list or a resync.
-func (c *Change) Bounded() bool { return !c.Initial && !c.Resync && c.Many == nil }
-
 // Single returns the i-th of the changes that a bulk record stands for.
 func (c *Change) Single(i int) Change {
 	one := Change{Kind: c.Kind, Initial: c.Initial, Resync: c.Resync, New: c.Many.At(i), Round: c.Round, At: c.At}
@@ -160,47 +153,4 @@ func (c *Change) Single(i int) Change {
 		one.Old = one.New
 	}
 	return one
-}
-
-// DeliverAt calls the handler's method for the i-th of the changes that a bulk record stands for.
-func (c *Change) DeliverAt(i int, handler clientgo.ResourceEventHandler) {
-	object := c.Many.At(i)
-	switch {
-	case c.Kind == ChangeAdd:
-		handler.OnAdd(object, c.Initial)
-	case c.Many.Formers != nil:
-		handler.OnUpdate(c.Many.Formers[i], object)
-	default:
-		handler.OnUpdate(object, object)
-	}
-}
-
-// Deliver calls the handler's method for a change that is no bulk record.
-func (c *Change) Deliver(handler clientgo.ResourceEventHandler) {
-	switch c.Kind {
-	case ChangeAdd:
-		handler.OnAdd(c.New, c.Initial)
-	case ChangeUpdate:
-		handler.OnUpdate(c.Old, c.New)
-	case ChangeDelete:
-		handler.OnDelete(c.Old)
-	}
-}
-
-// DeliverIsolated makes all calls of the change for a caller that goes on after a panic of the
-// handler.
-func (c *Change) DeliverIsolated(handler clientgo.ResourceEventHandler) {
-	if c.Many == nil {
-		c.deliverOneIsolated(handler)
-		return
-	}
-	for i := range c.Many.Len() {
-		one := c.Single(i)
-		one.deliverOneIsolated(handler)
-	}
-}
-
-func (c *Change) deliverOneIsolated(handler clientgo.ResourceEventHandler) {
-	defer utilruntime.HandleCrash()
-	c.Deliver(handler)
 }

@@ -19,6 +19,6 @@ func TestRecentKeysAreFoundAgain(t *testing.T) {
 	assert.Equal(t, unsafe.StringData(first), unsafe.StringData(recent.text([]byte("ns/a"))))
 	for i := range 3 * maxRecentKeys {
 		assert.Equal(t, fmt.Sprint(i), recent.text(fmt.Append(nil, i)))
-		require.LessOrEqual(t, len(recent), maxRecentKeys)
+		require.LessOrEqual(t, len(recent.mu.keys), maxRecentKeys)
 	}
 }

@@ -74,7 +74,7 @@ func TestCoalescingRules(t *testing.T) {
 			}
 			var seen testkit.Journal
 			for c, ok := q.pop(); ok; c, ok = q.pop() {
-				c.Deliver(&seen)
+				call(&c, &seen)
 			}
 			assert.Equal(t, test.want, seen.Take())
 			assert.Equal(t, test.merged, q.merged)
@@ -172,7 +172,7 @@ func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 			},
 			"deliver": func(*rapid.T) {
 				if c, ok := m.q.pop(); ok {
-					c.Deliver(m.handler)
+					call(&c, m.handler)
 				}
 			},
 			"": func(t *rapid.T) {
@@ -181,7 +181,7 @@ func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 			},
 		})
 		for c, ok := m.q.pop(); ok; c, ok = m.q.pop() {
-			c.Deliver(m.handler)
+			call(&c, m.handler)
 		}
 		known, problems, _ := m.handler.State()
 		require.Empty(t, problems)

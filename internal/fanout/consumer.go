@@ -206,7 +206,7 @@ func (c *consumer) takeRunLocked() {
 	}
 	n, plain := 0, c.share.all()
 	for limit := min(len(ahead), c.runLimitLocked()); n < limit && ahead[n].Many == nil; n++ {
-		plain = plain && ahead[n].Bounded()
+		plain = plain && isBounded(&ahead[n])
 	}
 	switch {
 	case len(ahead) == 0:

@@ -53,7 +53,7 @@ func (f *feed) appendLocked(changes []event.Change) {
 	end, bounded := f.end.Load(), f.bounded.Load()
 	for i := range changes {
 		end += int64(changes[i].Size())
-		if changes[i].Bounded() {
+		if isBounded(&changes[i]) {
 			bounded++
 		}
 		if changes[i].Initial {

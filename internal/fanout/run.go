@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -59,7 +60,7 @@ func (r *run) boundedSince(from int32) (n int) {
 		return int(r.next - from)
 	}
 	for i := from; i < r.next; i++ {
-		if r.changes[i].Bounded() {
+		if isBounded(&r.changes[i]) {
 			n++
 		}
 	}
@@ -74,7 +75,7 @@ func (r *run) deliver(handler clientgo.ResourceEventHandler, closed *atomic.Bool
 			one := &r.changes[r.next]
 			r.next++
 			r.calls++
-			one.Deliver(handler)
+			call(one, handler)
 		}
 		return
 	}
@@ -85,7 +86,7 @@ func (r *run) deliver(handler clientgo.ResourceEventHandler, closed *atomic.Bool
 		case r.plain:
 			r.calls++
 			r.initial = r.bulk.Initial
-			r.bulk.DeliverAt(int(i), handler)
+			callAt(r.bulk, int(i), handler)
 			r.initial = false
 		case r.bulk == nil:
 			r.deliverOne(&r.changes[i], handler, own)
@@ -102,9 +103,56 @@ func (r *run) deliverOne(one *event.Change, handler clientgo.ResourceEventHandle
 	}
 	r.calls++
 	r.initial = one.Initial
-	one.Deliver(handler)
+	call(one, handler)
 	r.initial = false
 }
+
+// call calls the handler's method for a change that is no bulk record.
+func call(c *event.Change, handler clientgo.ResourceEventHandler) {
+	switch c.Kind {
+	case event.ChangeAdd:
+		handler.OnAdd(c.New, c.Initial)
+	case event.ChangeUpdate:
+		handler.OnUpdate(c.Old, c.New)
+	case event.ChangeDelete:
+		handler.OnDelete(c.Old)
+	}
+}
+
+// callAt calls the handler's method for the i-th of the changes that a bulk record stands for.
+func callAt(c *event.Change, i int, handler clientgo.ResourceEventHandler) {
+	object := c.Many.At(i)
+	switch {
+	case c.Kind == event.ChangeAdd:
+		handler.OnAdd(object, c.Initial)
+	case c.Many.Formers != nil:
+		handler.OnUpdate(c.Many.Formers[i], object)
+	default:
+		handler.OnUpdate(object, object)
+	}
+}
+
+// CallIsolated makes all calls that a change stands for, for a caller without a Processor, who goes on
+// after a panic of the handler.
+func CallIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
+	if c.Many == nil {
+		callOneIsolated(c, handler)
+		return
+	}
+	for i := range c.Many.Len() {
+		one := c.Single(i)
+		callOneIsolated(&one, handler)
+	}
+}
+
+func callOneIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
+	defer utilruntime.HandleCrash()
+	call(c, handler)
+}
+
+// isBounded reports whether a change counts against Options.Max: it is a notification, no part of an
+// initial list or a resync.
+func isBounded(c *event.Change) bool { return !c.Initial && !c.Resync && c.Many == nil }
 
 // lostCall is a call of an initial list that did not return.
 type lostCall struct {

@@ -12,9 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+// comparison reports whether the values at a and b, both of the type that it was made for, are
+// identical.
+type comparison func(a, b unsafe.Pointer, depth int) bool
+
+// maxDepth is how many pointers, slices, maps and interfaces deep an object may be: more than any that
+// was decoded from a document, and few enough to find a cycle before the stack is a burden.
+const maxDepth = 1000
+
 // planner makes the comparison of a type and of those in it.
 type planner struct {
-	begun map[reflect.Type]*comparison // types may contain themselves
+	begun  map[reflect.Type]*comparison   // types may contain themselves
+	values func(x, y any, depth int) bool // compares what interfaces hold
 }
 
 var (
@@ -53,14 +62,14 @@ func (p *planner) plan(t reflect.Type) comparison {
 	case reflect.Struct:
 		return p.structure(t)
 	case reflect.Interface:
-		return held(t)
+		return p.held(t)
 	default:
 		return never
 	}
 }
 
-// isPlain tells that values are identical if their bytes are. Of a time that
-// asks for the same clock readings and location.
+// isPlain reports whether values are identical if their bytes are. Of a time that asks for the same clock
+// readings and location.
 func isPlain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -93,7 +102,8 @@ func sameBytes(a, b unsafe.Pointer, n uintptr) bool {
 func texts(a, b unsafe.Pointer, _ int) bool { return *(*string)(a) == *(*string)(b) }
 
 // held compares interfaces of type t.
-func held(t reflect.Type) comparison {
+func (p *planner) held(t reflect.Type) comparison {
+	values := p.values
 	if t.NumMethod() == 0 {
 		return func(a, b unsafe.Pointer, depth int) bool { return values(*(*any)(a), *(*any)(b), depth+1) }
 	}
@@ -199,4 +209,82 @@ func (p *planner) parts(to []part, t reflect.Type, offset uintptr) []part {
 		}
 	}
 	return to
+}
+
+// mapping compares maps. The usual ones are read as maps of the same layout:
+// a map does not know the names of its types, and all types of strings have one
+// hash function.
+func (p *planner) mapping(t reflect.Type) comparison {
+	if elem := t.Elem(); t.Key().Kind() == reflect.String {
+		switch {
+		case elem.Kind() == reflect.String:
+			return textMaps
+		case elem == quantityType:
+			return mapsOf[resource.Quantity](p.of(elem))
+		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
+			return mapsOf[[]byte](p.of(elem))
+		case elem.Kind() == reflect.Interface && elem.NumMethod() == 0:
+			values := p.values
+			return func(a, b unsafe.Pointer, depth int) bool {
+				return depth < maxDepth && values(*(*map[string]any)(a), *(*map[string]any)(b), depth+1)
+			}
+		}
+	}
+	return p.anyMap(t)
+}
+
+func textMaps(a, b unsafe.Pointer, _ int) bool {
+	x, y := *(*map[string]string)(a), *(*map[string]string)(b)
+	if len(x) != len(y) || (x == nil) != (y == nil) {
+		return false
+	}
+	for key, v := range x {
+		if w, exists := y[key]; !exists || v != w {
+			return false
+		}
+	}
+	return true
+}
+
+// mapsOf compares maps from strings to values of V's layout.
+func mapsOf[V any](same *comparison) comparison {
+	return func(a, b unsafe.Pointer, depth int) bool {
+		x, y := *(*map[string]V)(a), *(*map[string]V)(b)
+		if len(x) != len(y) || (x == nil) != (y == nil) || depth >= maxDepth {
+			return false
+		}
+		var v, w V // in one place for all entries, as they escape
+		for key, value := range x {
+			var exists bool
+			v = value
+			if w, exists = y[key]; !exists || !(*same)(unsafe.Pointer(&v), unsafe.Pointer(&w), depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// anyMap compares maps of any type. Keys are the same if Go says so.
+func (p *planner) anyMap(t reflect.Type) comparison {
+	same := p.of(t.Elem())
+	return func(a, b unsafe.Pointer, depth int) bool {
+		x, y := reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem()
+		if x.Len() != y.Len() || x.IsNil() != y.IsNil() || depth >= maxDepth {
+			return false
+		}
+		v, w := reflect.New(t.Elem()), reflect.New(t.Elem())
+		for entries := x.MapRange(); entries.Next(); {
+			other := y.MapIndex(entries.Key())
+			if !other.IsValid() {
+				return false
+			}
+			v.Elem().SetIterValue(entries)
+			w.Elem().Set(other)
+			if !(*same)(v.UnsafePointer(), w.UnsafePointer(), depth+1) {
+				return false
+			}
+		}
+		return true
+	}
 }
