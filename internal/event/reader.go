@@ -85,7 +85,13 @@ func (r *Reader) Complete(rec *Record) error {
 	if err := r.ReadKey(rec); err != nil || r.Transform.Function == nil {
 		return err
 	}
-	return r.Transform.Pass(rec)
+	return r.Pass(rec)
+}
+
+// Pass transforms the object of a record, if there is a transform function. The key is read before.
+func (r *Reader) Pass(rec *Record) (err error) {
+	rec.Object, rec.Transformed, err = r.Transform.Pass(rec.Key, rec.Object)
+	return err
 }
 
 // ReadKey fills in the key.

@@ -29,17 +29,17 @@ type Transformer struct {
 	}
 }
 
-// Pass makes of a record as received the one to queue.
-func (t *Transformer) Pass(rec *Record) (err error) {
+// Pass returns what is to be stored of an object as received, and whether the function was called for it.
+func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err error) {
 	if t.Function == nil {
-		return nil
+		return obj, false, nil
 	}
-	if _, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown); !isTombstone {
-		rec.Object, err = callTransform(t.Function, rec.Object)
-		rec.Transformed = true
+	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); !isTombstone {
+		called = true
+		obj, err = callTransform(t.Function, obj)
 	}
-	t.note(rec.Key, err)
-	return err
+	t.note(key, err)
+	return obj, called, err
 }
 
 // callTransform turns a panic of the function into an error.

@@ -6,11 +6,11 @@ package queue
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/kinformer/cache/internal/event"
 )
 
-// queueLimit is the bound of a queue and what it has cost. The lock of the queue guards it, but for looks at items.
+// queueLimit is the bound of a queue, and what it has cost. The lock of the queue guards it, except
+// that any goroutine may load items. A pause lasts from the moment when a reflector finds the queue
+// full until there is room again, or nobody has to wait any more.
 type queueLimit struct {
 	items  atomic.Int64  // 0: none
 	freed  chan struct{} // closed when the pause is over; nil: no pause
@@ -19,85 +19,42 @@ type queueLimit struct {
 	paused time.Duration // up to the last pause that is over
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
-// taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
-// last resourceVersion. 0 or less is no bound, as in the beginning.
-//
-// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
-// taken in beyond it. What is being processed does not count.
-func (q *Queue) SetLimit(n int) {
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	q.limit.items.Store(int64(max(n, 0)))
-	q.resumeLocked()
+// set changes the bound of a queue in which so many items wait; 0 or less is none.
+func (l *queueLimit) set(n, waiting int) {
+	l.items.Store(int64(max(n, 0)))
+	l.resume(waiting)
 }
 
-// Room returns how many more items the queue would like to be given at once. If that is 0, freed is closed when there is
-// room again.
-func (q *Queue) Room() (items int, freed <-chan struct{}) {
-	if q.limit.items.Load() == 0 {
-		return event.BatchLimit, nil
+// room returns for how many items there is room. If there is none, a pause is on, and freed is closed
+// at its end.
+func (l *queueLimit) room(waiting int) (items int, freed <-chan struct{}) {
+	if !l.reached(waiting) {
+		return max(int(l.items.Load())-waiting, 1), nil
 	}
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	if !q.isFullLocked() {
-		return max(int(q.limit.items.Load())-q.Waiting.Len(), 1), nil
+	if l.freed == nil {
+		l.freed, l.since = make(chan struct{}), time.Now()
+		l.pauses++
 	}
-	if q.limit.freed == nil {
-		q.limit.freed, q.limit.since = make(chan struct{}), time.Now()
-		q.limit.pauses++
-	}
-	return 0, q.limit.freed
+	return 0, l.freed
 }
 
-// Pending counts the items that were put and are not through: those that wait and those that are being processed.
-func (q *Queue) Pending() int {
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	return q.Waiting.Len() + q.Mu.working
+func (l *queueLimit) reached(waiting int) bool {
+	limit := int(l.items.Load())
+	return limit > 0 && waiting >= limit
 }
 
-// isFullLocked is false for a closed queue: nobody is to wait for that.
-func (q *Queue) isFullLocked() bool {
-	limit := int(q.limit.items.Load())
-	return limit > 0 && !q.Mu.closed && q.Waiting.Len() >= limit
-}
-
-// resumeLocked ends a pause that has no reason any more.
-func (q *Queue) resumeLocked() {
-	if q.limit.freed != nil && !q.isFullLocked() {
-		close(q.limit.freed)
-		q.limit.freed = nil
-		q.limit.paused += time.Since(q.limit.since)
+// resume ends a pause that has no reason any more.
+func (l *queueLimit) resume(waiting int) {
+	if l.freed != nil && !l.reached(waiting) {
+		l.end()
 	}
 }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
-// waits for a process function that runs under the lock, and for no other.
-func (q *Queue) Close() {
-	q.Synced.Close()
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	q.resumeLocked()
-}
-
-// queueDepths is how full a queue is, and what its bound has cost.
-type queueDepths struct {
-	Waiting, Limit int // items
-	Pauses         uint64
-	Paused         time.Duration
-	Compacted      uint64 // records that a bound of histories has dropped
-}
-
-func (q *Queue) Depths() queueDepths {
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	d := queueDepths{Waiting: q.Waiting.Len(), Limit: int(q.limit.items.Load()), Pauses: q.limit.pauses, Paused: q.limit.paused}
-	if q.limit.freed != nil {
-		d.Paused += time.Since(q.limit.since)
+// end ends a pause.
+func (l *queueLimit) end() {
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
+		l.paused += time.Since(l.since)
 	}
-	if byKey, ok := q.Waiting.(*ByKey); ok {
-		d.Compacted = byKey.dropped
-	}
-	return d
 }

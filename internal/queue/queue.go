@@ -7,57 +7,70 @@ import (
 	"slices"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/trace"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 )
 
 // Queue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
 //
-//	put:   key, version, transform (no lock) → lock → order, or, if nobody else is at work, straight to direct
-//	take:  lock → records out of the order → process, with or without the lock → through: HasSynced, memory back
+// To put a batch:
 //
-// A batch has one owner at a time. Records that are put are copied, so the slice stays the putter's. Records that are taken
-// are the process function's until it returns; then their memory is used again. Objects are never copied.
+//  1. The reader completes the records: key, version, transform. No lock is held.
+//  2. If nothing waits and nobody is at work, Direct processes them in the caller's goroutine.
+//  3. Else they are copied to the end of the order, and a consumer is woken.
+//
+// To take one (pop.go):
+//
+//  1. Wait until there is something and nobody is at work.
+//  2. Take records out of the order, and have them processed, without the lock if Unlocked.
+//  3. Count them for HasSynced, and get their memory back.
+//
+// A batch has one owner at a time. The slice that is put stays the putter's. Records that are taken
+// are the process function's until it returns; then their memory is used again. Objects are never
+// copied.
 type Queue struct {
 	Synced
 	options Options
 	Known   clientgo.KeyListerGetter
 	Reader  event.Reader
 
-	Unlocked bool // process without holding mu
-	Waiting  Order
-	limit    queueLimit          // guarded by mu
-	seen     map[string]struct{} // memory of UniqueLocked; guarded by mu
+	Unlocked bool  // process without holding Mu
+	Waiting  Order // guarded by Mu
+	limit    queueLimit
+	seen     map[string]struct{} // memory of UniqueLocked; guarded by Mu
 
-	// Direct processes a batch in the goroutine that puts it; false means that it cannot now. It reports its own errors
-	// and does not panic. Set before the first put, and only where no function of the user's could wait for that
-	// goroutine; nil: a consumer takes everything.
+	// Direct processes a batch in the goroutine that puts it, and reports whether it could. It reports
+	// its own errors and does not panic. Set before the first put, and only where no function of the
+	// user's could wait for that goroutine; nil: a consumer takes everything.
 	Direct func(batch []event.Record, isInInitialList bool) bool
 
-	// Through is called, under the lock, each time when a batch that was processed without the lock is; nil: nobody is
-	// interested.
+	// Through is called under the lock after each batch that a consumer has processed without the
+	// lock; nil: it is not.
 	Through func()
 }
 
 // ProcessFunc is what a consumer does with a batch, which is its own until it returns.
 type ProcessFunc = func(batch []event.Record, isInInitialList bool) error
 
-// PutBatch queues records in their order, under one lock. Given are typ (Added, Updated, Deleted or Bookmark), object and
-// version as received; the reader fills in the rest. The slice is the caller's again when the call returns, cleared. A record
-// that cannot be queued is left out; it is among what is returned.
+// PutBatch queues records in their order, under one lock. Given are Type (Added, Updated, Deleted or
+// Bookmark), Object and Version as received; the reader fills in the rest. The slice is the caller's
+// again when the call returns, cleared. A record that cannot be queued is left out, and is among what
+// is returned.
 func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	defer clear(records)
 	admitted, refused := q.admitBatch(records)
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if len(refused) > 0 || holdsKeyed(admitted) {
+	if !q.Mu.populated && (len(refused) > 0 || holdsKeyed(admitted)) {
 		q.PopulateLocked()
 	}
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.AppendLocked(admitted...)
+	}
+	if len(refused) == 0 {
+		return nil
 	}
 	return slices.DeleteFunc(refused, func(r event.Refused) bool { return q.ignoresLocked(r.Type, r.Key) })
 }
@@ -155,76 +168,22 @@ func (q *Queue) AnnounceLocked() {
 	q.showDepthLocked()
 }
 
-// processHereLocked processes the batch in this goroutine if that changes nothing but the time it takes: nothing is before
-// it in the queue or in work, and the queue is open. It releases the lock meanwhile.
+// processHereLocked processes the batch in this goroutine if that changes nothing but the time it
+// takes: nothing is before it in the queue or in work, and the queue is open. It releases the lock
+// meanwhile.
 func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
 	if q.Direct == nil || q.Mu.closed || q.Mu.working > 0 || q.Waiting.Len() > 0 {
 		return false
 	}
-	_ = q.workLocked(batch, 0, func(batch []event.Record, isInInitialList bool) error {
+	_ = q.workLocked(batch, q.isInitialLocked(), func(batch []event.Record, isInInitialList bool) error {
 		done = q.Direct(batch, isInInitialList)
 		return nil
 	})
 	return done
 }
 
-// PopAll is the consumer's call in our own informers: it takes all there is, up to the end of the initial list, without
-// leaving the typed form.
-func (q *Queue) PopAll(process ProcessFunc) error {
-	return q.Pop("Queue Pop Process", q.allLocked, process)
-}
-
-// PopUnique takes at most one change of an object, for a consumer that calls the user once the store has a batch: what is
-// told of an object is then what the store has. It is for a queue in order of arrival.
-func (q *Queue) PopUnique(process ProcessFunc) error {
-	return q.Pop("Queue Pop Process", q.UniqueLocked, process)
-}
-
-// PopDeltas is Pop: one item, in the form that the exported queue API hands out.
-func (q *Queue) PopDeltas(title string, process clientgo.PopProcessFunc) (any, error) {
-	var popped clientgo.Deltas
-	err := q.Pop(title, oneItem, func(batch []event.Record, isInInitialList bool) error {
-		popped = make(clientgo.Deltas, len(batch))
-		for i := range batch {
-			popped[i] = DeltaOf(&batch[i])
-		}
-		return process(popped, isInInitialList)
-	})
-	if popped == nil {
-		return nil, err
-	}
-	return popped, err
-}
-
-func oneItem() int { return 1 }
-
-// Pop takes as many items as count says are next, has them processed, and only then counts them as through.
-func (q *Queue) Pop(title string, count func() int, process ProcessFunc) error {
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	if err := q.AwaitLocked(q.Waiting.Len); err != nil {
-		return err
-	}
-	items := count()
-	batch := q.Waiting.take(items)
-	defer q.Waiting.recycle(batch)
-	depth := q.Waiting.Len()
-	q.showDepthLocked()
-	q.resumeLocked()
-	if depth > deepQueue {
-		defer traceSlowPop(title, batch[0].Key, depth, len(batch), q.traceFields()...)()
-	}
-	return q.workLocked(batch, items, process)
-}
-
-// workLocked has a batch of that many items processed, without the lock if the queue allows that.
-func (q *Queue) workLocked(batch []event.Record, items int, process ProcessFunc) error {
-	isInInitialList := !q.HasSynced()
-	if q.options.Early {
-		q.ThroughLocked(items)
-	} else {
-		defer q.ThroughLocked(items)
-	}
+// workLocked has a batch processed, without the lock if the queue allows that.
+func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process ProcessFunc) error {
 	if q.Unlocked {
 		q.Mu.working = len(batch)
 		q.Mu.Unlock()
@@ -238,47 +197,15 @@ func (q *Queue) workLocked(batch []event.Record, items int, process ProcessFunc)
 	return process(batch, isInInitialList)
 }
 
+// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is false.
+func (q *Queue) isInitialLocked() bool { return !q.Mu.populated || q.Mu.initial > 0 }
+
 // restLocked lets others work on what came meanwhile.
 func (q *Queue) restLocked() {
 	q.Mu.working = 0
 	if q.Waiting.Len() > 0 || q.Mu.closed {
 		q.Mu.Arrival.Broadcast()
 	}
-	if q.Through != nil {
-		q.Through()
-	}
-}
-
-// allLocked stops at the end of the initial list, so that everything in a batch has the same isInInitialList.
-func (q *Queue) allLocked() int {
-	if q.Mu.initial > 0 {
-		return min(q.Mu.initial, q.Waiting.Len())
-	}
-	return q.Waiting.Len()
-}
-
-// PopBatchSize bounds what UniqueLocked counts, as in client-go: it is what a store transaction is held up for.
-const PopBatchSize = 1000
-
-// UniqueLocked counts how many of the first items are each about another object. What is about more than one object is
-// alone.
-func (q *Queue) UniqueLocked() int {
-	waiting, limit := q.Waiting.(*Arrivals), min(PopBatchSize, q.allLocked())
-	if limit < 2 {
-		return limit
-	}
-	if q.seen == nil {
-		q.seen = make(map[string]struct{}, limit)
-	}
-	defer clear(q.seen)
-	for i := range limit {
-		rec := waiting.At(i)
-		q.seen[rec.Key] = struct{}{}
-		if !rec.Keyed() || len(q.seen) == i {
-			return max(i, 1)
-		}
-	}
-	return limit
 }
 
 // showDepthLocked publishes how many items wait.
@@ -288,45 +215,164 @@ func (q *Queue) showDepthLocked() {
 	}
 }
 
-func (q *Queue) traceFields() (fields []trace.Field) {
-	if name := q.options.Identifier.Name(); name != "" {
-		fields = append(fields, trace.Field{Key: "Name", Value: name})
+// Room returns how many more items the queue would like to be given at once. If that is 0, freed is
+// closed when there is room again. A closed queue counts as empty: nobody is to wait for that.
+func (q *Queue) Room() (items int, freed <-chan struct{}) {
+	if q.limit.items.Load() == 0 {
+		return event.BatchLimit, nil
 	}
-	if gvr := q.options.Identifier.GroupVersionResource(); !gvr.Empty() {
-		fields = append(fields, trace.Field{Key: "Resource", Value: gvr})
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	if q.Mu.closed {
+		return q.limit.room(0)
 	}
-	return fields
+	return q.limit.room(q.Waiting.Len())
 }
 
-// Tombstone looks up what is known under key, for a deletion that nobody saw. An object that cannot be had is nil.
-func (q *Queue) Tombstone(key string) event.Record {
-	obj, exists, err := q.Known.GetByKey(key)
-	switch {
-	case err != nil:
-		utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "No last state for a deleted object: lookup failed", "key", key)
-		obj = nil
-	case !exists:
-		q.Reader.Logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
-		obj = nil
-	}
-	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called
+// more than once. It waits for a process function that runs under the lock, and for no other.
+func (q *Queue) Close() {
+	q.Synced.Close()
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	q.limit.end()
 }
 
-func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
-	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
+// Options say what a queue is to be. The zero value is a queue without a name, in order of arrival, by
+// MetaNamespaceKeyFunc.
+type Options struct {
+	Name   string
+	Logger *klog.Logger // gets the queue's name; nil: klog.Background
+
+	// KeyFunc tells objects apart; nil is MetaNamespaceKeyFunc. UsualKey says that it is that function by another name.
+	KeyFunc  clientgo.KeyFunc
+	UsualKey bool
+	Opens    event.Wrapping           // what it looks into for the object that KeyFunc gets
+	Stored   event.KeyFinder          // has the strings of keys; nil: the queue remembers some
+	Known    clientgo.KeyListerGetter // the objects that its consumer has; nil: what they are does not matter
+
+	Transform  clientgo.TransformFunc // nil: objects stay as they are
+	KeepCached bool                   // what a list has of an object that cannot be transformed: its cached version, not an error
+
+	Order  Order                                         // nil: that of arrival
+	Admits func(typ clientgo.DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
+
+	Bookmarks bool // keep them; else they are dropped
+	Unlocked  bool // process without the lock
+	Early     bool // HasSynced counts items when they are taken, not when they are processed
+
+	Identifier clientgo.InformerNameAndResource
+	Depth      clientgo.GaugeMetric     // items waiting; nil: nobody looks at it
+	Latency    clientgo.HistogramMetric // seconds spent processing one pop; nil: nobody looks at it
 }
 
-// SyncOf looks up a known object for a resync. One that cannot be had is left out, with a line in the log.
-func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
-	obj, exists, err := q.Known.GetByKey(key)
-	if err != nil {
-		utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "Object left out of a resync: lookup failed", "key", key)
-		return event.Record{}, false
+// New returns an empty queue.
+func New(o Options) *Queue {
+	if o.Order == nil {
+		o.Order = &Arrivals{}
 	}
-	if !exists {
-		q.Reader.Logger.Info("Object left out of a resync: gone from the known objects", "key", key)
-		return event.Record{}, false
+	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
+	q.Init(o.Name)
+	q.Reader.Logger = loggerOf(&o)
+	q.Reader.Keys.Init(o.KeyFunc, o.UsualKey)
+	q.Reader.Keys.Opens, q.Reader.Keys.Known = o.Opens, o.Stored
+	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.Transform, o.KeepCached
+	return q
+}
+
+func loggerOf(o *Options) klog.Logger {
+	if o.Logger == nil {
+		return klog.LoggerWithName(klog.Background(), o.Name)
 	}
-	version, _ := event.VersionOf(obj)
-	return event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj}, true
+	return klog.LoggerWithName(*o.Logger, o.Name)
+}
+
+// Order is where the records of a queue wait, and decides in which order they leave. The lock of the queue guards it.
+type Order interface {
+	// Put takes one more record in.
+	Put(rec event.Record)
+	// Len is how many items wait: what take counts.
+	Len() int
+	// take removes the first n items, at most len. The records are the caller's until recycle.
+	take(n int) []event.Record
+	// recycle gets the memory of a batch back. The caller does not use it any more.
+	recycle(batch []event.Record)
+}
+
+// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers the
+// usual batches, and keeps what a burst leaves behind small, since there may be thousands of queues in a
+// process.
+const keptRecords = 256
+
+// PopBatchSize bounds what PopUnique takes, as in client-go: it is what a store transaction is held up
+// for.
+const PopBatchSize = 1000
+
+// keptInSequence is keptRecords for a sequence that is emptied bit by bit: one full PopBatch.
+const keptInSequence = PopBatchSize
+
+// sequence is a first-in, first-out sequence that reuses its memory.
+type sequence[T any] struct {
+	items []T // those before head are zero
+	head  int
+}
+
+func (l *sequence[T]) Len() int { return len(l.items) - l.head }
+
+func (l *sequence[T]) At(i int) *T { return &l.items[l.head+i] }
+
+// push appends items, moving the others to the front of the memory if that makes room for as many as
+// there are.
+func (l *sequence[T]) push(items ...T) {
+	if len(l.items)+len(items) > cap(l.items) && l.head > len(l.items)/2 {
+		live := copy(l.items, l.items[l.head:])
+		clear(l.items[live:])
+		l.items, l.head = l.items[:live], 0
+	}
+	l.items = append(l.items, items...)
+}
+
+// drop removes the first n.
+func (l *sequence[T]) drop(n int) {
+	clear(l.items[l.head : l.head+n])
+	l.head += n
+	if l.head < len(l.items) {
+		return
+	}
+	l.items, l.head = l.items[:0], 0
+	if cap(l.items) > keptInSequence {
+		l.items = nil
+	}
+}
+
+// Arrivals is the order of arrival: each record is an item.
+type Arrivals struct {
+	sequence[event.Record]
+	spare []event.Record // an empty buffer, or nil
+}
+
+func (a *Arrivals) Put(rec event.Record) { a.push(rec) }
+
+// take hands out the buffer itself when everything is wanted, else a copy.
+func (a *Arrivals) take(n int) []event.Record {
+	buffer := a.spare
+	a.spare = nil
+	if n == a.Len() {
+		batch := a.items[a.head:]
+		a.items, a.head = buffer, 0
+		return batch
+	}
+	batch := append(buffer, a.items[a.head:a.head+n]...)
+	a.drop(n)
+	return batch
+}
+
+func (a *Arrivals) recycle(batch []event.Record) {
+	clear(batch)
+	if cap(batch) > keptRecords {
+		return
+	}
+	if a.spare == nil || cap(a.spare) < cap(batch) {
+		a.spare = batch[:0]
+	}
 }

@@ -5,10 +5,8 @@ package queue
 
 import (
 	"sync"
-	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/trace"
 )
 
 // Synced is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle consumer, and the account
@@ -109,27 +107,4 @@ func (q *Synced) AwaitLocked(length func() int) error {
 		q.Mu.Arrival.Wait()
 	}
 	return nil
-}
-
-// A pop that leaves more than deepQueue items behind and takes longer than slowPop an item is worth a line in the log:
-// the consumer is what holds the queue up.
-const (
-	deepQueue    = 10
-	slowPop      = 100 * time.Millisecond
-	slowPopBatch = time.Second
-)
-
-// traceSlowPop returns what to call when processing is over.
-func traceSlowPop(title, key string, depth, batch int, more ...trace.Field) func() {
-	if depth <= deepQueue {
-		return func() {}
-	}
-	fields := append([]trace.Field{
-		{Key: "ID", Value: key},
-		{Key: "Depth", Value: depth},
-		{Key: "BatchSize", Value: batch},
-		{Key: "Reason", Value: "slow event handlers blocking the queue"},
-	}, more...)
-	t := trace.New(title, fields...)
-	return func() { t.LogIfLong(min(slowPop*time.Duration(batch), slowPopBatch)) }
 }

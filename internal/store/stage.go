@@ -119,7 +119,7 @@ func (s *stage) transform() error {
 	b, n := &s.block, 0
 	for i := range b.N {
 		rec := event.Record{Type: clientgo.Replaced, Key: b.Keys[i], Version: s.versions[i], Object: b.Objects[i]}
-		err := s.reader.Transform.Pass(&rec)
+		err := s.reader.Pass(&rec)
 		switch {
 		case err == nil:
 			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.Key, rec.Object, b.Former[i], rec.Version
