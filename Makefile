@@ -86,7 +86,7 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
 
-bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for two minutes)
+bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for three minutes)
 	@mkdir -p $(BIN)
 	@cd bench && $(GO) run . -charts charts -json $(BIN)/bench.json $(BENCH_FLAGS)
 

@@ -28,7 +28,7 @@ type env struct {
 	// allLight makes the objects of every row light, so that a million fit.
 	allLight bool
 
-	light bool
+	kind kind
 	// atEnd is called when the row is done.
 	atEnd []func() error
 	// first and second are two generations of the same population, each
@@ -36,14 +36,40 @@ type env struct {
 	first, second *workload.Population
 }
 
-// use prepares the environment for a row with light objects, or with others:
-// those of the other kind are let go, so that at most one kind is in memory.
-func (e *env) use(light bool) {
-	light = light || e.allLight
-	if e.light != light {
+// kind is what populations differ by.
+type kind struct {
+	full bool // not light
+	n    int
+}
+
+// compare puts light objects first.
+func (k kind) compare(other kind) int {
+	switch {
+	case k.full == other.full:
+		return k.n - other.n
+	case other.full:
+		return -1
+	}
+	return 1
+}
+
+// kindOf is what population a row has: that of the run, unless it is about so
+// many objects that those of cold rows are enough.
+func (e *env) kindOf(w row) kind {
+	k := kind{full: !w.light && !e.allLight, n: e.n}
+	if w.objects > 0 {
+		k.n = min(e.n, max(w.objects, coldObjects))
+	}
+	return k
+}
+
+// use prepares the environment for a row: objects of another kind are let go, so
+// that at most one kind is in memory.
+func (e *env) use(k kind) {
+	if e.kind != k {
 		e.drop()
 	}
-	e.light = light
+	e.kind = k
 }
 
 // drop lets go of the objects; they are made again when asked for.
@@ -74,7 +100,7 @@ func (e *env) generate(ctx context.Context, made **workload.Population) (*worklo
 	if *made != nil {
 		return *made, nil
 	}
-	population, err := workload.New(ctx, workload.Config{N: e.n, Seed: e.seed, Light: e.light})
+	population, err := workload.New(ctx, workload.Config{N: e.kind.n, Seed: e.seed, Light: !e.kind.full})
 	if err != nil {
 		return nil, fmt.Errorf("make objects: %w", err)
 	}

@@ -5,8 +5,8 @@
 // side by side in one process, on equal work, and writes the result as the
 // Markdown of docs/benchmarks/README.md.
 //
-//	go run .                        everything, about twenty minutes
-//	go run . -quick                 everything, smaller, two minutes
+//	go run .                        everything, about forty minutes
+//	go run . -quick                 everything, smaller, under three minutes
 //	go run . -run '^(store|held|stall)/' -light -n 1000000
 //	go run . -quick -control         client-go against itself: the noise
 //	go run . -run fanout/0-16 -cpuprofile /tmp/p.
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, quick: cfg.quick && !cfg.named, progress: stderr}
+	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, more: cfg.more, quick: cfg.quick && !cfg.named, progress: stderr}
 	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func readFloors(path string) (*guard.Floors, error) {
 func rows() []row {
 	const none, held = holding(false), holding(true)
 	return slices.Concat(
-		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(),
+		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(), sizeRows(),
 		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
+		queueRows(), queueSizeRows(), fanoutRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
 	)
 }
 
@@ -156,6 +156,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 // config is what the command line says.
 type config struct {
 	n, rounds       int
+	more            int // rounds of a row whose sides are close to each other
 	seed            uint64
 	scale           float64
 	quick, control  bool
@@ -182,6 +183,7 @@ const (
 	quickObjects = 10_000
 	fullRounds   = 5
 	quickRounds  = 3
+	closeRounds  = 21
 	quickScale   = 0.15
 	// bytesPerObject is what a run needs for each object at its height: two
 	// decoded generations, their lists, two full stores, and garbage.
@@ -193,9 +195,9 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&c.n, "n", 0, "number of `objects` (default 100000, or what fits into memory; 10000 with -quick)")
-	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5; 3 with -quick)")
+	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5, and 21 where the sides are within 15 % of each other; 3 with -quick)")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the objects")
-	flags.BoolVar(&c.quick, "quick", false, "less of everything: two minutes in total")
+	flags.BoolVar(&c.quick, "quick", false, "less of everything: under three minutes in total")
 	flags.BoolVar(&c.light, "light", false, "objects with hardly more than metadata in every row, so that -n 1000000 fits into memory")
 	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows what ratios are chance")
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
@@ -236,6 +238,9 @@ func (c config) withDefaults(available uint64) config {
 	}
 	if c.rounds <= 0 {
 		c.rounds = rounds
+		if !c.quick {
+			c.more = closeRounds
+		}
 	}
 	return c
 }

@@ -20,6 +20,9 @@ type row struct {
 	light bool
 	// slow rows are left out of a quick run, unless -run names rows.
 	slow bool
+	// objects is how many objects the row is about, if not as many as the run
+	// has: a run with fewer has no such row.
+	objects int
 	// waits says that most of a round is a wait for a backoff or a period: a
 	// quick run does two rounds only.
 	waits bool

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"regexp"
 	"testing"
 
@@ -81,6 +82,7 @@ func TestResultsKeepTheOrderOfTheRowsAndThePatternChooses(t *testing.T) {
 
 func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 	e := &env{n: 10, seed: 1}
+	e.use(e.kindOf(row{}))
 	full, err := e.population(t.Context())
 	require.NoError(t, err)
 	again, err := e.population(t.Context())
@@ -91,12 +93,53 @@ func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 	assert.NotSame(t, full.Pods[0], redecoded.Pods[0])
 	assert.Equal(t, full.Pods[0], redecoded.Pods[0])
 
-	e.use(true)
+	e.use(e.kindOf(row{light: true}))
 	assert.Nil(t, e.first)
 	assert.Nil(t, e.second)
 	light, err := e.population(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, light.Pods[0].Spec.Containers)
-	e.use(true)
+	e.use(e.kindOf(row{light: true}))
 	assert.NotNil(t, e.first)
+}
+
+func TestRowsAboutFewObjectsHaveASmallPopulation(t *testing.T) {
+	e := &env{n: 1_000_000}
+	assert.Equal(t, kind{n: coldObjects}, e.kindOf(row{light: true, objects: 100}))
+	assert.Equal(t, kind{n: 2 * coldObjects}, e.kindOf(row{light: true, objects: 2 * coldObjects}))
+	assert.Equal(t, kind{full: true, n: 1_000_000}, e.kindOf(row{}))
+	e.n = 500
+	assert.Equal(t, kind{n: 500}, e.kindOf(row{light: true, objects: 100}))
+}
+
+func TestRowsOfMoreObjectsThanThereAreAreLeftOut(t *testing.T) {
+	try := func(context.Context, side) (outcome, error) { return one(1, check{}), nil }
+	large := always("large", try)
+	large.objects = 11
+	r := runner{env: &env{n: 10}, sides: sides(), rounds: 1, progress: io.Discard}
+	results, err := r.run(t.Context(), []row{large, always("small", try)}, regexp.MustCompile(""))
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	assert.Equal(t, "small", results[0].Name)
+}
+
+func TestCloseSidesGetMoreRounds(t *testing.T) {
+	rounds := func(w row, ratio float64) int {
+		done := 0
+		try := always("x", func(_ context.Context, s side) (outcome, error) {
+			done++
+			return one([]float64{ratio, 1}[s.index], check{}), nil
+		})
+		w.group, w.name, w.setup = try.group, try.name, try.setup
+		r := runner{env: &env{}, sides: sides(), rounds: 3, more: 7, progress: io.Discard}
+		_, err := r.run(t.Context(), []row{w}, regexp.MustCompile(""))
+		require.NoError(t, err)
+		return done / 2
+	}
+	assert.Equal(t, 7, rounds(row{}, 1.1))
+	assert.Equal(t, 7, rounds(row{}, 0.9))
+	assert.Equal(t, 3, rounds(row{}, 1.2))
+	assert.Equal(t, 3, rounds(row{}, 0.8))
+	assert.Equal(t, 3, rounds(row{waits: true}, 1))
+	assert.Equal(t, 2, rounds(row{rounds: 2}, 1))
 }

@@ -44,7 +44,7 @@ func TestFailedReadsEndTheSchedule(t *testing.T) {
 }
 
 func TestASnapshotThatMovesFailsTheRound(t *testing.T) {
-	e := &env{sides: sides(), n: 20, seed: 1, light: true}
+	e := &env{sides: sides(), n: 20, seed: 1, kind: kind{n: 20}}
 	population, err := e.population(t.Context())
 	require.NoError(t, err)
 	filled, err := newStores(e.sides, population, 1)

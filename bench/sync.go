@@ -53,10 +53,22 @@ func syncRows() []row {
 		all = append(all, row{
 			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow, waits: true, rounds: mode.rounds(),
 			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
-			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode) },
+			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, 1) },
 		})
+		if !mode.slow {
+			all = append(all, handlersRow(mode, 4), handlersRow(mode, 16))
+		}
 	}
 	return all
+}
+
+// handlersRow is the same with more handlers.
+func handlersRow(mode syncMode, handlers int) row {
+	return row{
+		group: syncGroup, name: fmt.Sprintf("sync/%s-h%d", mode.name, handlers), slow: handlers > 4 || !mode.options.WatchList, waits: true,
+		title: fmt.Sprintf("the same %s, handlers: %d", mode.title, handlers),
+		setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, handlers) },
+	}
 }
 
 // heapRows are the same with light objects and a garbage collector that never
@@ -73,7 +85,7 @@ func heapRows() []row {
 	return all
 }
 
-func syncTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
+func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial, error) {
 	first, second, err := e.generations(ctx)
 	if err != nil {
 		return nil, err
@@ -83,6 +95,7 @@ func syncTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 		if err != nil {
 			return outcome{}, err
 		}
+		r.more = handlers - 1
 		var usages [2]measure.Usage
 		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
 			usages[phase], err = e.measure(do)
@@ -128,6 +141,7 @@ func heapTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 type relisting struct {
 	*informer
 	objects int
+	more    int                // handlers beside the first
 	next    *source.Generation // what the relist finds
 	took    time.Duration      // by the relist, from its first request on
 }
@@ -171,8 +185,10 @@ func trim(obj any) (any, error) {
 // runs; that is why its wall time counts from the first request.
 func (r *relisting) run(ctx context.Context, instrument func(phase int, do func() error) error) (check, error) {
 	defer r.stop()
-	if err := r.addHandler(0, &counter{}); err != nil {
-		return check{}, err
+	for range 1 + r.more {
+		if err := r.addHandler(0, &counter{}); err != nil {
+			return check{}, err
+		}
 	}
 	var stream *source.Stream
 	err := instrument(0, func() (err error) {

@@ -45,7 +45,7 @@ func courseRows() []row {
 
 func courseTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 	e.drop() // or the share of garbage would be one of all objects
-	part, err := workload.New(ctx, workload.Config{N: max(1, e.n/courseShare), Seed: e.seed, Light: e.light})
+	part, err := workload.New(ctx, workload.Config{N: max(1, e.n/courseShare), Seed: e.seed, Light: !e.kind.full})
 	if err != nil {
 		return nil, fmt.Errorf("make objects: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,8 +41,8 @@ type Floors struct {
 type place struct{ row, measure string }
 
 // Parse reads floors: a line each, "row | measure, unit | ratio", or "row | -"
-// for a row that has none. Empty lines and those that begin with # are left
-// out.
+// for a row that has none. A row may be a pattern as of path.Match for rows of a
+// quick run. Empty lines and those that begin with # are left out.
 func Parse(text string) (*Floors, error) {
 	f := &Floors{ratios: map[place]float64{}, rows: map[string]bool{}}
 	for number, line := range strings.Split(text, "\n") {
@@ -88,27 +89,46 @@ func (f *Floors) Check(results []report.Row, known map[string]bool) error {
 	if f == nil {
 		return nil
 	}
-	var found []error
-	for name := range f.rows {
-		if _, there := known[name]; !there {
-			found = append(found, fmt.Errorf("%s: %w", name, ErrUnknown))
-		}
-	}
-	for name, quick := range known {
-		if quick && !f.rows[name] {
-			found = append(found, fmt.Errorf("%s: %w", name, ErrUnguarded))
-		}
-	}
 	ran := map[string]*report.Row{}
 	for i := range results {
 		ran[results[i].Name] = &results[i]
 	}
+	var found []error
+	listed := map[string]bool{}
+	for pattern := range f.rows {
+		names := matching(pattern, known)
+		if len(names) == 0 {
+			found = append(found, fmt.Errorf("%s: %w", pattern, ErrUnknown))
+		}
+		for _, name := range names {
+			listed[name] = true
+		}
+	}
+	for name, quick := range known {
+		if quick && !listed[name] {
+			found = append(found, fmt.Errorf("%s: %w", name, ErrUnguarded))
+		}
+	}
 	for at, floor := range f.ratios {
-		if _, there := known[at.row]; there {
-			found = append(found, at.check(ran[at.row], floor))
+		for _, name := range matching(at.row, known) {
+			found = append(found, place{name, at.measure}.check(ran[name], floor))
 		}
 	}
 	return joined(found)
+}
+
+// matching are the rows of that name, or those of a quick run that the pattern
+// matches.
+func matching(pattern string, known map[string]bool) (names []string) {
+	if _, there := known[pattern]; there {
+		return []string{pattern}
+	}
+	for name, quick := range known {
+		if matches, err := path.Match(pattern, name); quick && matches && err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // check compares one measure. The row is nil if it was not run.

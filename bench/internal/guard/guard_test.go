@@ -42,6 +42,10 @@ func TestCheck(t *testing.T) {
 		"not run":             {"store/get | -\nstore/slow | CPU, ns/op | 1", ErrMissing},
 		"without a floor":     {"# nothing", ErrUnguarded},
 		"with a dash":         {"store/get | -\n\n# more", nil},
+		"a pattern, reached":  {"store/* | CPU, ns/op | 1.5", nil},
+		"a pattern, below":    {"store/* | CPU, ns/op | 2.1", ErrBelow},
+		"a pattern of none":   {"store/get | -\nother/* | -", ErrUnknown},
+		"a pattern of a slow": {"store/get | -\nstore/s* | -", ErrUnknown},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

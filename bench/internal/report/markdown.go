@@ -66,7 +66,7 @@ func (d *Document) writeMethod(b *strings.Builder) {
 the same handlers and options; client-go has its default feature gates. After each round both sides must have
 delivered the same events and hold the same state, or the run fails. CPU is the process's user and system time
 (getrusage), all threads together; the garbage collector is settled before every measured region. Cells are the
-median of the rounds and their range. The ratio is %s over %s: above 1, %s is better; "≈" says that the
+median of the rounds and their range; a full run gives rows within 15 %% of each other up to 21 rounds. The ratio is %s over %s: above 1, %s is better; "≈" says that the
 two ranges touch, so that the difference may be chance. A row says "noisy" instead, when the range of a side exceeds
 %.0f %% of its median, with the least (≥) or largest (≤) ratio that any two rounds give, if that points one way.
 `, d.Sides[0].Name, d.Sides[1].Name, d.Sides[1].Name, stats.NoiseLimit*100)

@@ -81,6 +81,13 @@ func Compare(a, b Summary) Verdict {
 	return v
 }
 
+// closeRatio is how far apart two sides may be and still be close.
+const closeRatio = 1.15
+
+// Close reports whether the sides are within 15 % of each other, so that few
+// samples do not tell which is better.
+func (v Verdict) Close() bool { return v.Ratio < closeRatio && v.Ratio > 1/closeRatio }
+
 // String is the verdict as it stands in a table: the ratio, after "≈" where
 // the two ranges touch; or "noisy" with the bound where there is one; or a
 // dash where both sides are zero.

@@ -78,3 +78,9 @@ func TestFormat(t *testing.T) {
 		assert.Equal(t, want, Format(x))
 	}
 }
+
+func TestClose(t *testing.T) {
+	for ratio, want := range map[float64]bool{1: true, 1.14: true, 0.88: true, 1.16: false, 0.86: false, math.NaN(): false} {
+		assert.Equal(t, want, Verdict{Ratio: ratio}.Close(), ratio)
+	}
+}
