@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, the targets of make that they name
-// exist, and so do the tests and the names of this package.
+// TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, and the files
+// and folders, the targets of make, the tests and the names of this package that they name exist.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	files, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	for _, pattern := range []string{"docs/*.md", "docs/benchmarks/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/benchmarks/*.md", "internal/*.md"} {
 		more, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, more...)
@@ -35,6 +35,14 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 			_, err := os.Stat(filepath.Join(filepath.Dir(file), link))
 			assert.NoError(t, err, "link in %s", file)
 		}
+		for _, path := range found(text, `(?:`+"`"+`|\s|^)(`+ourFolders+`/[\w./-]*\w)`) {
+			_, err := os.Stat(path)
+			assert.NoError(t, err, "%s in %s", path, file)
+		}
+		for _, path := range found(text, "`(\\w+\\.(?:go|mod|md))`") {
+			_, err := os.Stat(path)
+			assert.NoError(t, err, "%s in %s", path, file)
+		}
 		for _, target := range found(text, "(?:`|    )make ([a-z0-9]+)") {
 			assert.NotEmpty(t, found(makefile, "(?m)^("+target+"):"), "make %s in %s", target, file)
 		}
@@ -46,6 +54,9 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 		}
 	}
 }
+
+// ourFolders are those whose paths the Markdown files write from the root on.
+const ourFolders = "(?:bench|cachetest|conformance|docs|e2e|examples|internal|testdata)"
 
 // found returns what the expression's group matched.
 func found(text []byte, expression string) (groups []string) {

@@ -27,13 +27,16 @@ func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEv
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions has the handler called for everything from here on, one call at a time, in order; first, if the
-// informer runs, with an Add for each object in the store. The same handler may be added more than once and is then called
-// more than once. It fails on a stopped informer.
+// AddEventHandlerWithOptions adds a handler, which is called for everything from here on, one call at
+// a time, in order; first, if the informer runs, with an Add for each object in the store. The same
+// handler may be added more than once and is then called more than once. It fails on a stopped
+// informer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, errNilHandler
 	}
+	s.pipeline.delivery.Lock() // before life, which nobody holds while waiting for a batch
+	defer s.pipeline.delivery.Unlock()
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
@@ -47,8 +50,6 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		s.processor.Add(listener, &event.Snapshot{})
 		return &registration{listener}, nil
 	}
-	s.pipeline.delivery.Lock()
-	defer s.pipeline.delivery.Unlock()
 	s.processor.Add(listener, event.StoredSnapshot(s.store.objects.table.Snapshot()))
 	return &registration{listener}, nil
 }

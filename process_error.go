@@ -29,15 +29,20 @@ type processFailures struct {
 }
 
 func (f *processFailures) report(ctx context.Context, err error) {
-	f.mu.Lock()
-	f.mu.count++
-	f.mu.last = event.Kept(event.Discreet(err))
-	f.mu.Unlock()
+	told := event.Discreet(err)
+	f.note(event.Kept(told))
 	if f.hook == nil {
-		utilruntime.HandleErrorWithContext(ctx, event.Discreet(err), "Failed to process changes popped from the queue")
+		utilruntime.HandleErrorWithContext(ctx, told, "Failed to process changes popped from the queue")
 		return
 	}
 	f.hook(ctx, err)
+}
+
+func (f *processFailures) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.count++
+	f.mu.last = err
 }
 
 // panicking is deferred around a process function. It reports a panic, with what was processed, and lets it go on.

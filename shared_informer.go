@@ -92,7 +92,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 
 // sharedIndexInformer is one reflector, queue and store for any number of handlers.
 //
-// Lock order: life, then pipeline.delivery, then those of the processor and of its listeners.
+// Lock order: pipeline.delivery, then life, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
 	resource         string // what logs and errors call it
 	store            *keyedStore
