@@ -10,144 +10,157 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The border: every name of client-go that this package offers without an engine of its own. A type here is
-// client-go's type, not one like it, so values cross between the two packages in both directions; a function here
-// is a call to its namesake. This file holds what surrounds an informer, clientgo_store.go what surrounds a store
-// or a queue, clientgo_listwatch.go what surrounds the API server. Whatever is missing from the three has an
-// engine in this package, and surface_test.go holds the sum of both against client-go.
+// The border: every name of client-go that this package offers without an engine of its own. A type
+// here is client-go's type, not one like it, so values cross between the two packages in both
+// directions; a function here is a call to its namesake. This file holds what surrounds an
+// informer, clientgo_store.go what surrounds a store or a queue, clientgo_listwatch.go what
+// surrounds the API server. Whatever is missing from the three has an engine in this package, and
+// surface_test.go holds the sum of both against client-go.
 
-// Handlers: what a user is told about objects. The objects are the cached ones, shared with every other reader,
-// and must not be changed. Callbacks of one handler never run concurrently, and events of one key arrive in the
-// order in which the cache went through them.
+// Handlers: what a user receives about objects. The objects are the cached ones, shared with every
+// other reader, and must not be changed. Callbacks of one handler never run concurrently, and
+// events of one key arrive in the order in which the cache went through them.
 type (
-	// ResourceEventHandler receives additions, updates and deletions. OnAdd learns whether the object belongs to
-	// the initial list of this handler; OnDelete may receive a DeletedFinalStateUnknown value in the object's place.
+	// ResourceEventHandler receives additions, updates and deletions. OnAdd learns whether the
+	// object belongs to the initial list of this handler; OnDelete may receive a
+	// DeletedFinalStateUnknown value in the object's place.
 	ResourceEventHandler = clientgo.ResourceEventHandler
 
-	// ResourceEventHandlerFuncs makes a ResourceEventHandler of up to three functions; a nil one ignores its events.
+	// ResourceEventHandlerFuncs makes a ResourceEventHandler of up to three functions; a nil one
+	// ignores its events.
 	ResourceEventHandlerFuncs = clientgo.ResourceEventHandlerFuncs
 
-	// ResourceEventHandlerDetailedFuncs is ResourceEventHandlerFuncs with the initial-list flag handed to AddFunc.
+	// ResourceEventHandlerDetailedFuncs is ResourceEventHandlerFuncs with the initial-list flag
+	// handed to AddFunc.
 	ResourceEventHandlerDetailedFuncs = clientgo.ResourceEventHandlerDetailedFuncs
 
-	// FilteringResourceEventHandler passes on what FilterFunc accepts. An update by which an object starts to be
-	// accepted is passed on as an addition, one by which it stops as a deletion. Deletions reach FilterFunc as
-	// they came, a DeletedFinalStateUnknown included.
+	// FilteringResourceEventHandler passes on what FilterFunc accepts. An update by which an object
+	// starts to be accepted is passed on as an addition, one by which it stops as a deletion.
+	// Deletions reach FilterFunc as they came, a DeletedFinalStateUnknown included.
 	FilteringResourceEventHandler = clientgo.FilteringResourceEventHandler
 
-	// DeletedFinalStateUnknown stands for an object whose deletion was noticed by its absence from a list instead
-	// of by an event. Key is always set; Obj is the last state that was known and may be old or nil. Handlers
-	// receive it by value.
+	// DeletedFinalStateUnknown stands for an object whose deletion was noticed by its absence from
+	// a list instead of by an event. Key is always set; Obj is the last state that was known and
+	// may be old or nil. Handlers receive it by value.
 	DeletedFinalStateUnknown = clientgo.DeletedFinalStateUnknown
 
-	// HandlerOptions are the options of one handler registration. The zero value takes the informer's resync
-	// period and the global logger.
+	// HandlerOptions are the options of one handler registration. The zero value takes the
+	// informer's resync period and the global logger.
 	HandlerOptions = clientgo.HandlerOptions
 
-	// ResourceEventHandlerRegistration is the receipt for a registered handler. It removes the handler again and
-	// reports when the informer has synced and all initial additions have returned from this handler.
+	// ResourceEventHandlerRegistration is the receipt for a registered handler. It removes the
+	// handler again and reports when the informer has synced and all initial additions have
+	// returned from this handler.
 	ResourceEventHandlerRegistration = clientgo.ResourceEventHandlerRegistration
 )
 
-// ShutDownEventHandler removes a handler from its informer and returns after its last callback has. It may be
-// called again, and from several goroutines, but never from within the handler's own callbacks: it would wait for
-// itself. The error tells that the informer refused the handle or that the handle cannot be waited for.
+// ShutDownEventHandler removes a handler from its informer and returns after its last callback has.
+// It may be called again, and from several goroutines, but never from within the handler's own
+// callbacks: it would wait for itself. The error says that the informer refused the handle or that
+// the handle cannot be waited for.
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
 	return clientgo.ShutDownEventHandler(informer, handle)
 }
 
-// Informers: a local copy of a collection on the server, kept current, with handlers that hear of each change.
+// Informers: a local copy of a collection on the server, kept current, with handlers that are
+// called for each change.
 type (
-	// SharedInformer keeps a Store equal, eventually, to a collection on the server, and tells any number of
-	// handlers. The Store is changed before a handler hears of the change. It runs once and is never restarted.
-	// Every method may be called concurrently.
+	// SharedInformer keeps a Store equal, eventually, to a collection on the server, and calls any
+	// number of handlers. The Store has a change before a handler is called for it. It runs once and
+	// is never restarted. Every method may be called concurrently.
 	SharedInformer = clientgo.SharedInformer
 
-	// SharedIndexInformer is a SharedInformer whose Store is an Indexer. Indexers may be added at any time before
-	// the informer is stopped.
+	// SharedIndexInformer is a SharedInformer whose Store is an Indexer. Indexers may be added at
+	// any time before the informer is stopped.
 	SharedIndexInformer = clientgo.SharedIndexInformer
 
-	// SharedIndexInformerOptions are the options of NewSharedIndexInformerWithOptions; the zero value works and
-	// means no resync, no index and no metrics.
+	// SharedIndexInformerOptions are the options of NewSharedIndexInformerWithOptions; the zero
+	// value works and means no resync, no index and no metrics.
 	SharedIndexInformerOptions = clientgo.SharedIndexInformerOptions
 
-	// InformerOptions are the settings of NewInformerWithOptions. ListerWatcher and ObjectType are required.
+	// InformerOptions are the settings of NewInformerWithOptions. ListerWatcher and ObjectType are
+	// required.
 	InformerOptions = clientgo.InformerOptions
 
-	// TransformFunc rewrites an object before anything else sees it, commonly to drop what nobody reads. It may
-	// change the object in place. It must give the same result when it is applied to its own result, and be quick:
-	// it runs once or more often for every event.
+	// TransformFunc rewrites an object before anything else sees it, commonly to drop what is not
+	// read. It may change the object in place. It must give the same result when it is applied to
+	// its own result, and be quick: it runs once or more often for every event.
 	TransformFunc = clientgo.TransformFunc
 
-	// MutationDetector finds objects that somebody changed while they were cached. Run checks until its channel is
-	// closed, and panics on a finding.
+	// MutationDetector finds objects that were changed while they were cached. Run checks until its
+	// channel is closed, and panics on a finding.
 	MutationDetector = clientgo.MutationDetector
 )
 
-// NewCacheMutationDetector returns a detector that names itself in its findings. It watches only if the
-// environment variable KUBE_CACHE_MUTATION_DETECTOR was true when the process started, and otherwise costs nothing.
+// NewCacheMutationDetector returns a detector that names itself in its findings. It watches only if
+// the environment variable KUBE_CACHE_MUTATION_DETECTOR was true when the process started, and
+// otherwise costs nothing.
 func NewCacheMutationDetector(name string) MutationDetector {
 	return clientgo.NewCacheMutationDetector(name)
 }
 
-// The controller: what runs a reflector, a queue and a function that processes what the queue gives out.
+// The controller: what runs a reflector, a queue and a function that processes what the queue gives
+// out.
 type (
-	// Controller moves events from a ListerWatcher through a queue to a processing function until its context ends.
-	// It runs once, and blocks while it does.
+	// Controller moves events from a ListerWatcher through a queue to a processing function until
+	// its context ends. It runs once, and blocks while it does.
 	Controller = clientgo.Controller
 
-	// Config holds the parts and settings of a Controller. Queue, ListerWatcher and Process are required.
+	// Config holds the parts and settings of a Controller. Queue, ListerWatcher and Process are
+	// required.
 	Config = clientgo.Config
 
-	// ProcessFunc processes one item of a queue, a Deltas for the queues of this package. The flag tells that the
-	// item belongs to the first list.
+	// ProcessFunc processes one item of a queue, a Deltas for the queues of this package. The flag
+	// says that the item belongs to the first list.
 	ProcessFunc = clientgo.ProcessFunc
 
-	// ProcessBatchFunc processes deltas of pairwise different objects together. If some of them fail it returns a
-	// *TransactionError that tells which succeeded.
+	// ProcessBatchFunc processes deltas of pairwise different objects together. If some of them
+	// fail it returns a *TransactionError that tells which succeeded.
 	ProcessBatchFunc = clientgo.ProcessBatchFunc
 
 	// ShouldResyncFunc is asked at each end of a resync period whether a resync is due.
 	ShouldResyncFunc = clientgo.ShouldResyncFunc
 )
 
-// Waiting for a cache to be filled. That a cache has synced says nothing of its handlers: each registration
-// reports for itself.
+// Waiting for a cache to be filled. That a cache has synced says nothing of its handlers: each
+// registration reports for itself.
 type (
-	// InformerSynced tells, by polling, whether something has synced; the method HasSynced of an informer or of a
-	// registration fits.
+	// InformerSynced reports, when it is polled, whether something has synced; the method HasSynced
+	// of an informer or of a registration fits.
 	InformerSynced = clientgo.InformerSynced
 
-	// DoneChecker is something that gets done once: its channel is closed then and stays so. Name may be costly to
-	// compute.
+	// DoneChecker is something that gets done once: its channel is closed then and stays so. Name
+	// may be costly to compute.
 	DoneChecker = clientgo.DoneChecker
 
-	// SyncResult is what a shared informer factory found while it waited for its informers: which of them had
-	// synced and, if not all had, why the wait ended.
+	// SyncResult is what a shared informer factory found while it waited for its informers: which
+	// of them had synced and, if not all had, why the wait ended.
 	SyncResult = clientgo.SyncResult
 )
 
-// IsDone tells, without blocking, whether the checker's activity is done.
+// IsDone reports, without blocking, whether the checker's activity is done.
 func IsDone(checker DoneChecker) bool {
 	return clientgo.IsDone(checker)
 }
 
-// WaitFor returns true once all checkers are done and false if ctx ends before. It does not poll. Unless what is
-// empty the wait and each arrival are logged to the logger of ctx, as coming from the caller.
+// WaitFor returns true once all checkers are done and false if ctx ends before. It does not poll.
+// Unless what is empty the wait and each arrival are logged to the logger of ctx, as coming from
+// the caller.
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
 	helper()
 	return clientgo.WaitFor(klog.NewContext(ctx, logger), what, checkers...)
 }
 
-// The typed views: handlers, informers and indexers that name the object's type, over the untyped ones.
+// The typed views: handlers, informers and indexers that name the object's type, over the untyped
+// ones.
 type (
-	// Object is what the typed views ask of an object: a name, a namespace and comparability, which tells a
-	// missing object (the zero value) from a present one.
+	// Object is what the typed views ask of an object: a name, a namespace and comparability, which
+	// tells a missing object (the zero value) from a present one.
 	Object = clientgo.Object
 
-	// DeletedObject is what a typed handler hears of a deletion. OptionalObj may be old, or the zero value if no
-	// state was known; the key and the name are always right.
+	// DeletedObject is what a typed handler gets for a deletion. OptionalObj may be old, or the
+	// zero value if no state was known; the key and the name are always right.
 	DeletedObject[T Object] = clientgo.DeletedObject[T]
 
 	// TypedResourceEventHandler is ResourceEventHandler for objects of type T.
@@ -156,17 +169,19 @@ type (
 	// TypedResourceEventHandlerFuncs is ResourceEventHandlerFuncs for objects of type T.
 	TypedResourceEventHandlerFuncs[T Object] = clientgo.TypedResourceEventHandlerFuncs[T]
 
-	// TypedResourceEventHandlerDetailedFuncs is ResourceEventHandlerDetailedFuncs for objects of type T.
+	// TypedResourceEventHandlerDetailedFuncs is ResourceEventHandlerDetailedFuncs for objects of
+	// type T.
 	TypedResourceEventHandlerDetailedFuncs[T Object] = clientgo.TypedResourceEventHandlerDetailedFuncs[T]
 
-	// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of type T. For a deletion
-	// FilterFunc receives OptionalObj, which may be the zero value.
+	// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of type T.
+	// For a deletion FilterFunc receives OptionalObj, which may be the zero value.
 	TypedFilteringResourceEventHandler[T Object] = clientgo.TypedFilteringResourceEventHandler[T]
 
 	// TypedSharedIndexInformer is a SharedIndexInformer with further methods that speak of T.
 	TypedSharedIndexInformer[T Object] = clientgo.TypedSharedIndexInformer[T]
 
-	// TypedIndexer is an Indexer with further methods that speak of T. They panic on an object of another type.
+	// TypedIndexer is an Indexer with further methods that speak of T. They panic on an object of
+	// another type.
 	TypedIndexer[T any] = clientgo.TypedIndexer[T]
 
 	// TypedIndexFunc is IndexFunc for objects of type T.
@@ -176,14 +191,14 @@ type (
 	TypedIndexers[T any] = clientgo.TypedIndexers[T]
 )
 
-// NewTypedSharedIndexInformer returns a view of informer for objects of type T; everything it does is done by
-// informer. T must be the type that informer holds.
+// NewTypedSharedIndexInformer returns a view of informer for objects of type T; everything it does
+// is done by informer. T must be the type that informer holds.
 func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
 	return clientgo.NewTypedSharedIndexInformer[T](informer)
 }
 
-// TypedIndexerFuncToIndexerFunc returns indexer as an IndexFunc, for places that take untyped ones such as
-// SharedIndexInformerOptions.Indexers.
+// TypedIndexerFuncToIndexerFunc returns indexer as an IndexFunc, for places that take untyped ones
+// such as SharedIndexInformerOptions.Indexers.
 func TypedIndexerFuncToIndexerFunc[T any](indexer TypedIndexFunc[T]) IndexFunc {
 	return clientgo.TypedIndexerFuncToIndexerFunc(indexer)
 }
@@ -193,28 +208,31 @@ func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
 	return clientgo.TypedIndexersToIndexers(indexers)
 }
 
-// Identity: names under which informers publish metrics. The registry of names belongs to client-go and is one for
-// the process, whichever of the two packages an informer comes from.
+// Identity: names under which informers publish metrics. The registry of names belongs to client-go
+// and is one for the process, whichever of the two packages an informer comes from.
 type (
 	// InformerName is a name that the process holds until Release.
 	InformerName = clientgo.InformerName
 
-	// InformerNameAndResource is one resource under an InformerName. Only the first one for a resource is
-	// Reserved, and only while its name is held; only a reserved one publishes metrics. Reserved is one atomic load.
+	// InformerNameAndResource is one resource under an InformerName. Only the first one for a
+	// resource is Reserved, and only while its name is held; only a reserved one publishes metrics.
+	// Reserved is one atomic load.
 	InformerNameAndResource = clientgo.InformerNameAndResource
 )
 
-// NewInformerName takes a name for the process; the error tells that it is taken. Release gives it back.
+// NewInformerName takes a name for the process; the error says that it is taken. Release gives it
+// back.
 func NewInformerName(name string) (*InformerName, error) {
 	return clientgo.NewInformerName(name)
 }
 
-// ResetInformerNamesForTesting forgets all informer names of the process, client-go's included. For tests only.
+// ResetInformerNamesForTesting forgets all informer names of the process, client-go's included. For
+// tests only.
 func ResetInformerNamesForTesting() {
 	clientgo.ResetInformerNamesForTesting()
 }
 
-// Metrics: what a monitoring library implements to hear of informers.
+// Metrics: what a monitoring library implements to receive figures of informers.
 type (
 	// GaugeMetric is a number that goes up and down.
 	GaugeMetric = clientgo.GaugeMetric
@@ -228,16 +246,17 @@ type (
 	// HistogramMetric takes single observations and sorts them into buckets.
 	HistogramMetric = clientgo.HistogramMetric
 
-	// InformerMetricsProvider makes the metrics of an informer: queued items, seconds of processing, and the
-	// store's resource version. A metric should publish only while its identifier is Reserved.
+	// InformerMetricsProvider makes the metrics of an informer: queued items, seconds of
+	// processing, and the store's resource version. A metric should publish only while its
+	// identifier is Reserved.
 	InformerMetricsProvider = clientgo.InformerMetricsProvider
 
 	// MetricsProvider makes the metrics of a reflector, by the reflector's name.
 	MetricsProvider = clientgo.MetricsProvider
 )
 
-// SetReflectorMetricsProvider hands the provider to client-go; the first call wins. client-go v0.37 keeps it and
-// never asks it for a metric.
+// SetReflectorMetricsProvider hands the provider to client-go; the first call wins. client-go v0.37
+// keeps it and never asks it for a metric.
 func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
 	clientgo.SetReflectorMetricsProvider(metricsProvider)
 }

@@ -13,29 +13,34 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// List and watch: the two requests by which a collection is followed. The forms with a context are the ones to
-// implement and to call; the others are there for older code.
+// List and watch: the two requests by which a collection is followed. The forms with a context are
+// the ones to implement and to call; the others are there for older code.
 type (
-	// Lister lists a collection. The result is an API list with a resource version from which a watch can go on.
+	// Lister lists a collection. The result is an API list with a resource version from which a
+	// watch can go on.
 	Lister = clientgo.Lister
 
 	// ListerWithContext is Lister with a context that cancels the request.
 	ListerWithContext = clientgo.ListerWithContext
 
-	// Watcher starts a watch. If it fails it has cleaned up after itself, and its result need not be stopped.
+	// Watcher starts a watch. If it fails it has cleaned up after itself, and its result need not
+	// be stopped.
 	Watcher = clientgo.Watcher
 
 	// WatcherWithContext is Watcher with a context that cancels the request and the watch.
 	WatcherWithContext = clientgo.WatcherWithContext
 
-	// ListerWatcher is a Lister and a Watcher of the same collection. It should be a ListerWatcherWithContext too.
+	// ListerWatcher is a Lister and a Watcher of the same collection. It should be a
+	// ListerWatcherWithContext too.
 	ListerWatcher = clientgo.ListerWatcher
 
-	// ListerWatcherWithContext is a ListerWithContext and a WatcherWithContext of the same collection.
+	// ListerWatcherWithContext is a ListerWithContext and a WatcherWithContext of the same
+	// collection.
 	ListerWatcherWithContext = clientgo.ListerWatcherWithContext
 
-	// ListWatch makes a ListerWatcher and a ListerWatcherWithContext of functions: one to list and one to watch,
-	// each with or without a context. Nothing in client-go v0.37 reads DisableChunking.
+	// ListWatch makes a ListerWatcher and a ListerWatcherWithContext of functions: one to list and
+	// one to watch, each with or without a context. Nothing in client-go v0.37 reads
+	// DisableChunking.
 	ListWatch = clientgo.ListWatch
 
 	// ListFunc lists a collection.
@@ -62,45 +67,48 @@ type (
 	Getter = clientgo.Getter
 )
 
-// NewListWatchFromClient returns a ListWatch over the objects of a resource that fieldSelector accepts, in one
-// namespace or, if namespace is empty, in all.
+// NewListWatchFromClient returns a ListWatch over the objects of a resource that fieldSelector
+// accepts, in one namespace or, if namespace is empty, in all.
 func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSelector fields.Selector) *ListWatch {
 	return clientgo.NewListWatchFromClient(c, resource, namespace, fieldSelector)
 }
 
-// NewFilteredListWatchFromClient is NewListWatchFromClient with a function that may change the options of every
-// request, to set any selector.
+// NewFilteredListWatchFromClient is NewListWatchFromClient with a function that may change the
+// options of every request, to set any selector.
 func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
 	return clientgo.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier)
 }
 
-// ToListerWithContext returns l itself if it takes a context, else a wrapper that ignores the context.
+// ToListerWithContext returns l itself if it takes a context, else a wrapper that ignores the
+// context.
 func ToListerWithContext(l Lister) ListerWithContext {
 	return clientgo.ToListerWithContext(l)
 }
 
-// ToWatcherWithContext returns w itself if it takes a context, else a wrapper that ignores the context.
+// ToWatcherWithContext returns w itself if it takes a context, else a wrapper that ignores the
+// context.
 func ToWatcherWithContext(w Watcher) WatcherWithContext {
 	return clientgo.ToWatcherWithContext(w)
 }
 
-// ToListerWatcherWithContext returns lw itself if it takes a context for both requests, else a wrapper that ignores
-// it where lw does not. The wrapper does not tell what lw can stream: ask lw.
+// ToListerWatcherWithContext returns lw itself if it takes a context for both requests, else a
+// wrapper that ignores it where lw does not. The wrapper does not say what lw can stream: ask lw.
 func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 	return clientgo.ToListerWatcherWithContext(lw)
 }
 
-// ToListWatcherWithWatchListSemantics returns lw together with what client says of itself, once and for all, about
-// streaming the initial list over a watch; reflectors list instead if it cannot.
+// ToListWatcherWithWatchListSemantics returns lw together with what client says of itself, once and
+// for all, about streaming the initial list over a watch; reflectors list instead if it cannot.
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
 	return clientgo.ToListWatcherWithWatchListSemantics(lw, client)
 }
 
-// The reflector: what lists, watches and puts what it hears into a store.
+// The reflector: what lists, watches and puts what it receives into a store.
 type (
-	// Reflector keeps a ReflectorStore equal, eventually, to a collection on the server. The informers of this
-	// package run an engine of their own; a Reflector that they hand to a watch-error handler tells its name, its
-	// type and its last resource version, and is not to be run.
+	// Reflector keeps a ReflectorStore equal, eventually, to a collection on the server. The
+	// informers of this package run an engine of their own; a Reflector that they hand to a
+	// watch-error handler tells its name, its type and its last resource version, and is not to be
+	// run.
 	Reflector = clientgo.Reflector
 
 	// ReflectorOptions are the options of NewReflectorWithOptions; the zero value works.
@@ -109,43 +117,46 @@ type (
 	// ReflectorStore is what a reflector writes to. Replace takes over the slice it is given.
 	ReflectorStore = clientgo.ReflectorStore
 
-	// ReflectorBookmarkStore is the optional interface of a ReflectorStore that wants to hear of bookmarks.
+	// ReflectorBookmarkStore is the optional interface of a ReflectorStore that takes bookmarks.
 	ReflectorBookmarkStore = clientgo.ReflectorBookmarkStore
 
-	// ResourceVersionUpdater is the optional interface of a ReflectorStore that wants to hear of each new resource
-	// version.
+	// ResourceVersionUpdater is the optional interface of a ReflectorStore that takes each new
+	// resource version.
 	ResourceVersionUpdater = clientgo.ResourceVersionUpdater
 
-	// TransformingStore is the optional interface of a ReflectorStore with a transform. The reflector applies it to
-	// what it collects before it writes to the store, so an object may pass it twice.
+	// TransformingStore is the optional interface of a ReflectorStore with a transform. The
+	// reflector applies it to what it collects before it writes to the store, so an object may pass
+	// it twice.
 	TransformingStore = clientgo.TransformingStore
 )
 
-// Errors of list and watch, and who hears of them.
+// Errors of list and watch, and what is called with them.
 type (
-	// WatchErrorHandler hears of an error that ended a round of list and watch. It must return quickly; the next
-	// round comes after a backoff.
+	// WatchErrorHandler is called with an error that ended a round of list and watch. It must
+	// return quickly; the next round comes after a backoff.
 	WatchErrorHandler = clientgo.WatchErrorHandler
 
-	// WatchErrorHandlerWithContext is WatchErrorHandler with the context of the run, which carries its logger.
+	// WatchErrorHandlerWithContext is WatchErrorHandler with the context of the run, which carries
+	// its logger.
 	WatchErrorHandlerWithContext = clientgo.WatchErrorHandlerWithContext
 
-	// VeryShortWatchError tells that a watch was closed within one second and without an event.
+	// VeryShortWatchError says that a watch was closed within one second and without an event.
 	VeryShortWatchError = clientgo.VeryShortWatchError
 
-	// RetryWithDeadline decides whether to try again: After is told of each error, ShouldRetry asked thereafter.
-	// It is not safe for concurrent use.
+	// RetryWithDeadline decides whether to try again: After is called with each error, ShouldRetry
+	// asked thereafter. It is not safe for concurrent use.
 	RetryWithDeadline = clientgo.RetryWithDeadline
 )
 
-// DefaultWatchErrorHandler logs err at a level that fits its kind; an informer without a handler uses it.
+// DefaultWatchErrorHandler logs err at a level that fits its kind; an informer without a handler
+// uses it.
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	clientgo.DefaultWatchErrorHandler(ctx, r, err)
 }
 
-// NewRetryWithDeadline returns a RetryWithDeadline that says yes for maxRetryDuration after the first error that
-// isRetryable accepts. The span starts anew after minResetPeriod without such an error. It says no always if
-// maxRetryDuration is zero or less.
+// NewRetryWithDeadline returns a RetryWithDeadline that says yes for maxRetryDuration after the
+// first error that isRetryable accepts. The span starts anew after minResetPeriod without such an
+// error. It says no always if maxRetryDuration is zero or less.
 func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
 	return clientgo.NewRetryWithDeadline(maxRetryDuration, minResetPeriod, isRetryable, clock)
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Keys: the string under which a store keeps an object, "namespace/name", or "name" for an object without a
-// namespace.
+// Keys: the string under which a store keeps an object, "namespace/name", or "name" for an object
+// without a namespace.
 type (
 	// KeyFunc computes an object's key. The same object must always give the same key.
 	KeyFunc = clientgo.KeyFunc
@@ -31,19 +31,20 @@ type (
 	ObjectName = clientgo.ObjectName
 )
 
-// MetaNamespaceKeyFunc is the KeyFunc of everything here that does not take another. The error tells that obj has
-// no object metadata.
+// MetaNamespaceKeyFunc is the KeyFunc of everything here that does not take another. The error says
+// that obj has no object metadata.
 func MetaNamespaceKeyFunc(obj interface{}) (string, error) {
 	return clientgo.MetaNamespaceKeyFunc(obj)
 }
 
-// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also takes a DeletedFinalStateUnknown, whose
-// key it returns. Made for OnDelete.
+// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also takes a
+// DeletedFinalStateUnknown, whose key it returns. Made for OnDelete.
 func DeletionHandlingMetaNamespaceKeyFunc(obj interface{}) (string, error) {
 	return clientgo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 }
 
-// SplitMetaNamespaceKey takes a key of MetaNamespaceKeyFunc apart. The error tells that it has more than two parts.
+// SplitMetaNamespaceKey takes a key of MetaNamespaceKeyFunc apart. The error says that it has more
+// than two parts.
 func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 	return clientgo.SplitMetaNamespaceKey(key)
 }
@@ -68,20 +69,22 @@ func MetaObjectToName(obj metav1.Object) ObjectName {
 	return clientgo.MetaObjectToName(obj)
 }
 
-// DeletionHandlingObjectToName is ObjectToName that also takes a DeletedFinalStateUnknown, whose key it parses.
+// DeletionHandlingObjectToName is ObjectToName that also takes a DeletedFinalStateUnknown, whose
+// key it parses.
 func DeletionHandlingObjectToName(obj interface{}) (ObjectName, error) {
 	return clientgo.DeletionHandlingObjectToName(obj)
 }
 
-// NamespacedNameAsObjectName returns nn as an ObjectName; ObjectName.AsNamespacedName is the way back.
+// NamespacedNameAsObjectName returns nn as an ObjectName; ObjectName.AsNamespacedName is the way
+// back.
 func NamespacedNameAsObjectName(nn types.NamespacedName) ObjectName {
 	return clientgo.NamespacedNameAsObjectName(nn)
 }
 
 // Stores: objects by key. What a store returns is what was put in, shared and not to be changed.
 type (
-	// Store holds objects under the keys that it computes from them. Every method may be called concurrently, and
-	// each answers from one state. Replace takes over the slice it is given.
+	// Store holds objects under the keys that it computes from them. Every method may be called
+	// concurrently, and each answers from one state. Replace takes over the slice it is given.
 	Store = clientgo.Store
 
 	// Indexer is a Store that also finds objects by the values of named indices.
@@ -99,8 +102,8 @@ type (
 	// KeyListerGetter lists keys and looks them up; queues know the consumer's objects by it.
 	KeyListerGetter = clientgo.KeyListerGetter
 
-	// UndeltaStore is a Store that calls PushFunc with its whole content after every change. Concurrent changes
-	// may push the same content twice.
+	// UndeltaStore is a Store that calls PushFunc with its whole content after every change.
+	// Concurrent changes may push the same content twice.
 	UndeltaStore = clientgo.UndeltaStore
 
 	// FakeCustomStore is a Store made of functions, for tests; a nil function does nothing.
@@ -112,14 +115,15 @@ type (
 	// Transaction is one write, of an object.
 	Transaction = clientgo.Transaction
 
-	// TransactionType tells what a Transaction does with its object.
+	// TransactionType says what a Transaction does with its object.
 	TransactionType = clientgo.TransactionType
 
-	// TransactionError tells, by position, which writes of a transaction succeeded, and why the others did not.
+	// TransactionError says, by position, which writes of a transaction succeeded, and why the
+	// others did not.
 	TransactionError = clientgo.TransactionError
 
-	// TransactionStore is the optional interface of a Store that takes transactions. A nil result means that all
-	// writes succeeded.
+	// TransactionStore is the optional interface of a Store that takes transactions. A nil result
+	// means that all writes succeeded.
 	TransactionStore = clientgo.TransactionStore
 
 	// ThreadSafeStoreTransaction is one write, of an object under a key.
@@ -141,33 +145,34 @@ const (
 
 // Indices: a name, and a function that gives each object any number of values.
 type (
-	// IndexFunc computes the values under which an index lists an object. The same object must always give the
-	// same values.
+	// IndexFunc computes the values under which an index lists an object. The same object must
+	// always give the same values.
 	IndexFunc = clientgo.IndexFunc
 
 	// Indexers maps the name of an index to the function that defines it.
 	Indexers = clientgo.Indexers
 )
 
-// NamespaceIndex is the name under which informers are commonly given MetaNamespaceIndexFunc; listers look for it.
+// NamespaceIndex is the name under which informers are commonly given MetaNamespaceIndexFunc;
+// listers look for it.
 const NamespaceIndex = clientgo.NamespaceIndex
 
-// MetaNamespaceIndexFunc indexes objects by their namespace, "" for those without one. The error tells that obj has
-// no object metadata.
+// MetaNamespaceIndexFunc indexes objects by their namespace, "" for those without one. The error
+// says that obj has no object metadata.
 func MetaNamespaceIndexFunc(obj interface{}) ([]string, error) {
 	return clientgo.MetaNamespaceIndexFunc(obj)
 }
 
-// IndexFuncToKeyFuncAdapter returns a KeyFunc that takes the one value of indexFunc for the key, and fails on an
-// object that has none or several. It serves only if no two objects share a value.
+// IndexFuncToKeyFuncAdapter returns a KeyFunc that takes the one value of indexFunc for the key,
+// and fails on an object that has none or several. It serves only if no two objects share a value.
 func IndexFuncToKeyFuncAdapter(indexFunc IndexFunc) KeyFunc {
 	return clientgo.IndexFuncToKeyFuncAdapter(indexFunc)
 }
 
-// Queues: what stands between a reflector and whoever processes its events.
+// Queues: what stands between a reflector and what processes its events.
 type (
-	// Queue is a ReflectorStore that gives out, by Pop, what was put in. Any number of goroutines may put in; one
-	// should pop. Pop blocks until there is something or the queue is closed.
+	// Queue is a ReflectorStore that gives out, by Pop, what was put in. Any number of goroutines
+	// may put in; one should pop. Pop blocks until there is something or the queue is closed.
 	Queue = clientgo.Queue
 
 	// QueueWithBatch is a Queue that may give out several items with one call.
@@ -179,8 +184,9 @@ type (
 	// DeltaFIFOOptions are the options of NewDeltaFIFOWithOptions; the zero value works.
 	DeltaFIFOOptions = clientgo.DeltaFIFOOptions
 
-	// RealFIFOOptions are the options of NewRealFIFOWithOptions. KnownObjects is required without AtomicEvents and
-	// refused with it; UnlockWhileProcessing and EmitDeltaTypeBookmark require AtomicEvents.
+	// RealFIFOOptions are the options of NewRealFIFOWithOptions. KnownObjects is required without
+	// AtomicEvents and refused with it; UnlockWhileProcessing and EmitDeltaTypeBookmark require
+	// AtomicEvents.
 	RealFIFOOptions = clientgo.RealFIFOOptions
 )
 
@@ -192,16 +198,18 @@ type (
 	// Deltas are changes of one object, the oldest first and at least one.
 	Deltas = clientgo.Deltas
 
-	// DeltaType tells what a Delta is about, and so what its Object is.
+	// DeltaType says what a Delta is about, and so what its Object is.
 	DeltaType = clientgo.DeltaType
 
-	// ReplacedAllInfo is the Object of a ReplacedAll delta: the whole new content, after the transform.
+	// ReplacedAllInfo is the Object of a ReplacedAll delta: the whole new content, after the
+	// transform.
 	ReplacedAllInfo = clientgo.ReplacedAllInfo
 
 	// SyncAllInfo is the Object of a SyncAll delta.
 	SyncAllInfo = clientgo.SyncAllInfo
 
-	// BookmarkInfo is the Object of a Bookmark delta: a resource version that was reached without a change.
+	// BookmarkInfo is the Object of a Bookmark delta: a resource version that was reached without a
+	// change.
 	BookmarkInfo = clientgo.BookmarkInfo
 )
 
@@ -226,12 +234,14 @@ const (
 	Bookmark = clientgo.Bookmark
 )
 
-// Errors of the queues. They are client-go's own values, so errors.Is finds them whichever package they come from.
+// Errors of the queues. They are client-go's own values, so errors.Is finds them whichever package
+// they come from.
 var (
 	// ErrFIFOClosed is returned by Pop of a closed queue.
 	ErrFIFOClosed = clientgo.ErrFIFOClosed
 
-	// ErrZeroLengthDeltasObject is wrapped in the KeyError for a Deltas without a Delta, which has no key.
+	// ErrZeroLengthDeltasObject is wrapped in the KeyError for a Deltas without a Delta, which has
+	// no key.
 	ErrZeroLengthDeltasObject = clientgo.ErrZeroLengthDeltasObject
 )
 
@@ -240,8 +250,8 @@ type (
 	// AppendFunc receives each object that a lister selected.
 	AppendFunc = clientgo.AppendFunc
 
-	// GenericLister lists an Indexer's objects as runtime.Object, in all namespaces or in one. Get of an unknown
-	// name fails with a NotFound API error.
+	// GenericLister lists an Indexer's objects as runtime.Object, in all namespaces or in one. Get
+	// of an unknown name fails with a NotFound API error.
 	GenericLister = clientgo.GenericLister
 
 	// GenericNamespaceLister is a GenericLister for one namespace.
@@ -253,8 +263,8 @@ func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
 	return clientgo.ListAll(store, selector, appendFn)
 }
 
-// ListAllByNamespace is ListAll for one namespace, or for all if namespace is empty. It uses the index
-// NamespaceIndex; without that it looks at every object.
+// ListAllByNamespace is ListAll for one namespace, or for all if namespace is empty. It uses the
+// index NamespaceIndex; without that it looks at every object.
 func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
 	return clientgo.ListAllByNamespace(indexer, namespace, selector, appendFn)
 }
@@ -264,8 +274,8 @@ func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLis
 	return clientgo.NewGenericLister(indexer, resource)
 }
 
-// Stores that forget. Entries expire as they are read, which takes a write lock, so these are slower than a plain
-// store.
+// Stores that forget. Entries expire as they are read, which takes a write lock, so these are
+// slower than a plain store.
 type (
 	// ExpirationCache is a Store whose entries expire by an ExpirationPolicy.
 	ExpirationCache = clientgo.ExpirationCache
@@ -293,46 +303,48 @@ func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store {
 	return clientgo.NewTTLStore(keyFunc, ttl)
 }
 
-// NewFakeExpirationStore returns an ExpirationCache on a clock of the test's choice. It sends each key it deletes to
-// deletedKeys, blocking until somebody receives it; with a nil channel it deletes nothing.
+// NewFakeExpirationStore returns an ExpirationCache on a clock of the test's choice. It sends each
+// key it deletes to deletedKeys, blocking until it is received; with a nil channel it deletes
+// nothing.
 func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirationPolicy ExpirationPolicy, cacheClock clock.Clock) Store {
 	return clientgo.NewFakeExpirationStore(keyFunc, deletedKeys, expirationPolicy, cacheClock)
 }
 
 // The mutation cache: a controller's own writes, laid over a store that has not seen them yet.
 type (
-	// MutationCache reads a Store as if the writes given to Mutation had arrived, while they are the newer ones.
-	// Every method may be called concurrently. Only client-go can implement it.
+	// MutationCache reads a Store as if the writes given to Mutation had arrived, while they are
+	// the newer ones. Every method may be called concurrently. Only client-go can implement it.
 	MutationCache = clientgo.MutationCache
 
-	// MutationCacheOptions are the options of NewIntegerResourceVersionMutationCacheWithOptions; the zero value
-	// works.
+	// MutationCacheOptions are the options of NewIntegerResourceVersionMutationCacheWithOptions;
+	// the zero value works.
 	MutationCacheOptions = clientgo.MutationCacheOptions
 
-	// ResourceVersionComparator tells which of two states of an object is the newer one.
+	// ResourceVersionComparator says which of two states of an object is the newer one.
 	ResourceVersionComparator = clientgo.ResourceVersionComparator
 )
 
-// NewIntegerResourceVersionMutationCache returns a MutationCache of up to 100 objects, each kept for ttl. It
-// compares resource versions as integers. With includeAdds it also shows objects that backingCache does not hold,
-// which may have been deleted meanwhile. ByIndex needs indexer, which may be nil.
+// NewIntegerResourceVersionMutationCache returns a MutationCache of up to 100 objects, each kept
+// for ttl. It compares resource versions as integers. With includeAdds it also shows objects that
+// backingCache does not hold, which may have been deleted meanwhile. ByIndex needs indexer, which
+// may be nil.
 func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
 	return clientgo.NewIntegerResourceVersionMutationCache(logger, backingCache, indexer, ttl, includeAdds)
 }
 
-// NewIntegerResourceVersionMutationCacheWithOptions is NewIntegerResourceVersionMutationCache with the rest, and
-// the number of objects, in options.
+// NewIntegerResourceVersionMutationCacheWithOptions is NewIntegerResourceVersionMutationCache with
+// the rest, and the number of objects, in options.
 func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
 	return clientgo.NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, options)
 }
 
 // The heap: a queue that gives out the least object first.
 type (
-	// Heap holds each object once, by key, and gives out the least by its LessFunc. Pop blocks while the heap is
-	// empty and open. Every method may be called concurrently.
+	// Heap holds each object once, by key, and gives out the least by its LessFunc. Pop blocks
+	// while the heap is empty and open. Every method may be called concurrently.
 	Heap = clientgo.Heap
 
-	// LessFunc tells whether its first object comes before its second.
+	// LessFunc reports whether its first object comes before its second.
 	LessFunc = clientgo.LessFunc
 )
 

@@ -32,13 +32,16 @@ type controller struct {
 	queue controllerQueue
 	sink  reflector.Sink // what fills queue
 
-	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when there is no more.
+	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when
+	// there is no more.
 	take func() error
 
-	calls    string                  // which functions of the user's are called in the goroutines of Run
+	// which functions of the user's are called in the goroutines of Run
+	calls    string
 	identity InformerNameAndResource // may be zero
-	options  reflector.Options       // what client-go has no name for, or no way to set for an informer
-	unfit    error                   // why it cannot run, nil if it can
+	// what client-go has no name for, or no way to set for an informer
+	options  reflector.Options
+	unfit    error // why it cannot run, nil if it can
 	report   *reflector.Report
 	store    *keyedStore     // where take brings it, nil if that is the user's business
 	progress *store.Progress // of store, nil with it
@@ -56,14 +59,15 @@ type controllerQueue interface {
 	HasSyncedChecker() DoneChecker
 }
 
-// New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and hands what it pops to
-// config.ProcessBatch, or config.Process where the queue or the configuration knows no batches. The queue may be any
-// implementation. Both functions run in a goroutine of their own, one call at a time, never in that of the reflector; what
-// they fail or panic at is counted (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.HandleError and not
-// tried again. RetryProcess is for those who want that.
+// New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and
+// hands what it pops to config.ProcessBatch, or config.Process where the queue or the configuration
+// knows no batches. The queue may be any implementation. Both functions run in a goroutine of their
+// own, one call at a time, never in that of the reflector; what they fail or panic at is counted
+// (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.HandleError and not tried again.
+// RetryProcess tries again.
 //
-// Run returns when its context ends, the queue is closed and the last call has returned; at once, with an error in the log,
-// if config.ListerWatcher is nil.
+// Run returns when its context ends, the queue is closed and the last call has returned; at once,
+// with an error in the log, if config.ListerWatcher is nil.
 func New(config *Config) Controller {
 	c := newController(*config, &processFailures{}, nil)
 	c.calls = "the process function, or a function of the queue's or the store's"
@@ -106,15 +110,15 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 	c.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext runs until ctx ends, or until what came before the error policy stopped the reflector is processed. It must be
-// called once.
+// RunWithContext runs until ctx ends, or until what came before the error policy stopped the
+// reflector is processed. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	defer c.report.End()
 	c.run(ctx)
 }
 
-// run is RunWithContext for who says himself, afterwards, that the controller has ended.
+// run is RunWithContext without the note that the controller has ended, which the caller makes.
 func (c *controller) run(ctx context.Context) {
 	if c.refused(ctx) {
 		return
@@ -152,7 +156,7 @@ func (c *controller) run(ctx context.Context) {
 	closer.Wait()
 }
 
-// nameSlowStop logs what has Run wait, if it takes long until all is done.
+// nameSlowStop logs what Run waits for, if it takes long until all is done.
 func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	patience := time.NewTimer(fanout.StopPatience)
 	defer patience.Stop()
@@ -163,7 +167,7 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// errNoListerWatcher tells why a controller without a source does not run.
+// errNoListerWatcher says why a controller without a source does not run.
 var errNoListerWatcher = errors.New("the ListerWatcher is nil: nothing can be listed or watched")
 
 // refused reports whether the controller cannot run, and if so logs why.
@@ -207,7 +211,8 @@ func (c *controller) start(ctx context.Context) *reflector.Reflector {
 	return r
 }
 
-// watchErrorHandlerOf returns the configured handler, nil for the default one. The one without a context goes first.
+// watchErrorHandlerOf returns the configured handler, nil for the default one. The one without a
+// context goes first.
 func watchErrorHandlerOf(config *Config) WatchErrorHandlerWithContext {
 	if config.WatchErrorHandler == nil {
 		return config.WatchErrorHandlerWithContext
@@ -215,8 +220,8 @@ func watchErrorHandlerOf(config *Config) WatchErrorHandlerWithContext {
 	return func(_ context.Context, r *Reflector, err error) { config.WatchErrorHandler(r, err) }
 }
 
-// processLoop runs until the queue is closed or ctx ends. A panic of a process function leaves it; what was popped then is
-// lost, and RunWithContext enters the loop again after a second.
+// processLoop runs until the queue is closed or ctx ends. A panic of a process function leaves it;
+// what was popped then is lost, and RunWithContext enters the loop again after a second.
 func (c *controller) processLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.take()
@@ -229,13 +234,14 @@ func (c *controller) processLoop(ctx context.Context) {
 	}
 }
 
-// HasSynced tells whether the first list was popped completely.
+// HasSynced reports whether the first list was popped completely.
 func (c *controller) HasSynced() bool { return c.queue.HasSynced() }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
 func (c *controller) HasSyncedChecker() DoneChecker { return c.queue.HasSyncedChecker() }
 
-// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
+// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the
+// first.
 func (c *controller) LastSyncResourceVersion() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

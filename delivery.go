@@ -34,8 +34,8 @@ type Delivery struct {
 	// 1024.
 	Max int
 
-	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when the
-	// handler was removed because too much waited for it, with an error that names it and wraps
+	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when
+	// the handler was removed because too much waited for it, with an error that names it and wraps
 	// ErrDisconnected. The handler's last call may still be running then. OnDisconnect may add
 	// handlers, this one too.
 	OnDisconnect func(err error)
@@ -49,33 +49,34 @@ type Delivery struct {
 type Overflow uint8
 
 const (
-	// OverflowLossless keeps everything that the handler has not been called for in memory, without a
-	// bound. Nothing else waits. It is the default, and what client-go does.
+	// OverflowLossless keeps everything that the handler has not been called for in memory, without
+	// a bound. Nothing else waits. It is the default, and what client-go does.
 	OverflowLossless Overflow = iota
 
 	// OverflowBlock stops the informer from reading its watch while Delivery.Max notifications wait
-	// or are on their way. The store and all other handlers of the informer stand still, too, and the
-	// server sees a client that does not read. Lists are delivered as a whole, resyncs go on, and the
-	// informer can be stopped. The wait ends when a call of the handler returns, when it is removed,
-	// and when the informer ends. The handler must not wait in a call for the informer to go on.
+	// or are on their way. The store and all other handlers of the informer stand still, too, and
+	// the server sees a client that does not read. Lists are delivered as a whole, resyncs go on,
+	// and the informer can be stopped. The wait ends when a call of the handler returns, when it is
+	// removed, and when the informer ends. The handler must not wait in a call for the informer to
+	// go on.
 	OverflowBlock
 
 	// OverflowCoalesce merges what waits by object: memory grows with the objects that change, not
-	// with their changes. Nothing else waits. The handler sees each object's last state, and never an
-	// Update without an Add before, or anything but an Add after a Delete:
+	// with their changes. Nothing else waits. The handler sees each object's last state, and never
+	// an Update without an Add before, or anything but an Add after a Delete:
 	//
-	//   - Add and Update become an Add, of the initial list if the first was; Update and Update become
-	//     one, from the first old to the last new state; Update and Delete become a Delete; Add and
-	//     Delete become nothing, which counts as delivered for HasSynced;
-	//   - Delete and Add stay apart, and an Update to an object with another UID becomes a Delete, with
-	//     a DeletedFinalStateUnknown, and an Add. An empty UID equals all;
+	//   - Add and Update become an Add, of the initial list if the first was; Update and Update
+	//     become one, from the first old to the last new state; Update and Delete become a Delete;
+	//     Add and Delete become nothing, which counts as delivered for HasSynced;
+	//   - Delete and Add stay apart, and an Update to an object with another UID becomes a Delete,
+	//     with a DeletedFinalStateUnknown, and an Add. An empty UID equals all;
 	//   - a resync becomes part of whatever waits for the object;
 	//   - the call that is running stays as it is.
 	OverflowCoalesce
 
 	// OverflowDisconnect removes the handler as soon as more than Delivery.Max notifications wait.
-	// Its ShutdownChan is closed when the running call has returned, Delivery.OnDisconnect is called,
-	// and HasSynced keeps its last value.
+	// Its ShutdownChan is closed when the running call has returned, Delivery.OnDisconnect is
+	// called, and HasSynced keeps its last value.
 	OverflowDisconnect
 )
 
@@ -93,8 +94,8 @@ func (o Overflow) String() string {
 // them get slower.
 const maxParallel = 1024
 
-// defaultMax bounds OverflowBlock and OverflowDisconnect if the user names no number: about a second
-// of a busy watch, and 100 KB.
+// defaultMax bounds OverflowBlock and OverflowDisconnect if the user names no number: about a
+// second of a busy watch, and 100 KB.
 const defaultMax = 1024
 
 // ErrDisconnected is what OnDisconnect gets, wrapped in an error that says how far the handler was
@@ -103,12 +104,13 @@ var ErrDisconnected = fanout.ErrDisconnected
 
 var errBadDelivery = errors.New("invalid Delivery")
 
-// Deliver returns the handler with a wish how it is served, which goes before the informer's
-// WithDelivery. The shared informers of this package honour it when the outermost wrapper of what is
-// added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no sense,
-// and for a wrapper of Deliver's inside another one, or inside a FilteringResourceEventHandler:
-// Deliver the filter. Informers of NewInformer*, which call their one handler themselves, do not run
-// with a wish. Those of other packages just call the handler.
+// Deliver returns the handler with a request for how it is served, which goes before the informer's
+// WithDelivery. The shared informers of this package honour it when the outermost wrapper of what
+// is added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no
+// sense, and for a wrapper of Deliver's inside another one, or inside a
+// FilteringResourceEventHandler: Deliver the filter. Informers of NewInformer*, which call their
+// one handler themselves, do not run with such a handler. Those of other packages just call the
+// handler.
 func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
 	return deliveredHandler{handler, delivery}
 }
@@ -119,16 +121,16 @@ type deliveredHandler struct {
 }
 
 // WithDelivery sets how handlers are served that are added without Deliver, for instance by a
-// framework. A handler with Deliver is served as that says, and takes nothing from here. Each handler
-// keeps its own name: with a Delivery that has a Name, and with one that Deliver would be refused
-// for, the informer does not run, and handlers without Deliver are refused. The default is the zero
-// Delivery.
+// framework. A handler with Deliver is served as that says, and takes nothing from here. Each
+// handler keeps its own name: with a Delivery that has a Name, and with one that Deliver would be
+// refused for, the informer does not run, and handlers without Deliver are refused. The default is
+// the zero Delivery.
 func WithDelivery(delivery Delivery) Option {
 	return func(c *informerConfig) { c.delivery = delivery }
 }
 
-// unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served: as standard
-// says, if it has no such wrapper.
+// unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served: as
+// standard says, if it has no such wrapper.
 func unwrapDelivery(handler ResourceEventHandler, standard Delivery) (ResourceEventHandler, fanout.Options, error) {
 	var bad faults
 	delivery, name := standard, nameForHandler(handler)
@@ -215,7 +217,8 @@ func wrapsDelivery(handler ResourceEventHandler) bool {
 	}
 }
 
-// warnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant: so it is called.
+// warnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant:
+// so it is called.
 func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
 	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
@@ -225,9 +228,10 @@ func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
 	}
 }
 
-// DeliverTyped is Deliver for a typed handler. What it returns goes to AddEventHandler or AddEventHandlerWithOptions, also
-// of a typed informer. client-go's AddTypedEventHandler takes only typed handlers and hides them inside of a wrapper of its
-// own, so that no wish can come with them.
+// DeliverTyped is Deliver for a typed handler. What it returns goes to AddEventHandler or
+// AddEventHandlerWithOptions, also of a typed informer. client-go's AddTypedEventHandler takes only
+// typed handlers and hides them inside of a wrapper of its own, so that no Delivery can come with
+// them.
 //
 // A call panics for an object that is no T, as one of AddTypedEventHandler does.
 func DeliverTyped[T Object](handler TypedResourceEventHandler[T], delivery Delivery) ResourceEventHandler {
@@ -260,9 +264,10 @@ func (h typedHandler[T]) OnDelete(obj any) {
 
 var errNilHandler = errors.New("event handler is nil")
 
-// nameForHandler returns a name that a reader of a log can find in the code: for functions, also those in the adapters of
-// client-go, the file and line where they are, or for values of methods the methods; for any other handler its type.
-// Filters, typed adapters and the wrapper of Deliver do not count.
+// nameForHandler returns a name that a reader of a log can find in the code: for functions, also
+// those in the adapters of client-go, the file and line where they are, or for values of methods
+// the methods; for any other handler its type. Filters, typed adapters and the wrapper of Deliver
+// do not count.
 func nameForHandler(handler ResourceEventHandler) string {
 	if h, ok := handler.(deliveredHandler); ok && h.delivery.Name != "" {
 		return h.delivery.Name
@@ -277,13 +282,15 @@ func nameForHandler(handler ResourceEventHandler) string {
 	return nameOfType(v.Type())
 }
 
-// adapters are the packages of the adapters of functions and the wrappers of handlers that are looked into.
+// adapters are the packages of the adapters of functions and the wrappers of handlers that are
+// looked into.
 var adapters = map[string]bool{
 	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath(): true,
 	reflect.TypeFor[deliveredHandler]().PkgPath():                   true,
 }
 
-// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters, deliveredHandler.
+// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters,
+// deliveredHandler.
 var wrappedIn = []string{"Handler", "handler", "ResourceEventHandler"}
 
 // insideOf returns the handler that is inside of wrappers. It is not valid for a nil interface.
@@ -305,8 +312,8 @@ func isAdapter(v reflect.Value) bool {
 	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
 }
 
-// placesOf returns where the functions of a handler are, one place for each file and for each receiver; none for a handler
-// that is of another kind.
+// placesOf returns where the functions of a handler are, one place for each file and for each
+// receiver; none for a handler that is of another kind.
 func placesOf(v reflect.Value) (places []string) {
 	var functions []reflect.Value
 	switch {
@@ -333,8 +340,9 @@ func placesOf(v reflect.Value) (places []string) {
 	return places
 }
 
-// placeOf returns the file and line of a function, and the file, each with the path of the package; for the value of a
-// method the full names of the method and of its receiver. They are empty for nil.
+// placeOf returns the file and line of a function, and the file, each with the path of the package;
+// for the value of a method the full names of the method and of its receiver. They are empty for
+// nil.
 func placeOf(f reflect.Value) (place, scope string) {
 	if f.Kind() != reflect.Func || f.IsNil() {
 		return "", ""

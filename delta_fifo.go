@@ -10,13 +10,16 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// DeltaFIFO is a Queue that collects per object what happened to it since it was last popped: Pop hands out the Deltas of
-// one object, oldest first, and objects come in the order in which their first waiting Delta arrived.
+// DeltaFIFO is a Queue that collects per object what happened to it since it was last popped: Pop
+// hands out the Deltas of one object, oldest first, and objects come in the order in which their
+// first waiting Delta arrived.
 //
-// A Replace adds a Deleted delta with a DeletedFinalStateUnknown for every object that the list lacks, whether it is among
-// the known objects or only in the queue. Two deletions in a row become one.
+// A Replace adds a Deleted delta with a DeletedFinalStateUnknown for every object that the list
+// lacks, whether it is among the known objects or only in the queue. Two deletions in a row become
+// one.
 //
-// All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a constructor.
+// All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a
+// constructor.
 type DeltaFIFO struct {
 	queue        *queue.Queue
 	byKey        *queue.ByKey // the queue's order; guarded by its lock
@@ -36,8 +39,8 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 	return NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects})
 }
 
-// NewDeltaFIFOWithOptions returns an empty DeltaFIFO. All options may be zero: the key is then namespace/name, and without
-// KnownObjects deletions are only noticed for objects in the queue.
+// NewDeltaFIFOWithOptions returns an empty DeltaFIFO. All options may be zero: the key is then
+// namespace/name, and without KnownObjects deletions are only noticed for objects in the queue.
 func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	f := &DeltaFIFO{byKey: queue.NewByKey(), replacedType: Sync}
 	if opts.EmitDeltaTypeReplaced {
@@ -62,8 +65,9 @@ func firstOf(names ...string) string {
 	return ""
 }
 
-// KeyOf returns the key of an object, of Deltas (of their newest object) or of a DeletedFinalStateUnknown. Its error is that
-// of the key function, or a KeyError for Deltas without any.
+// KeyOf returns the key of an object, of Deltas (of their newest object) or of a
+// DeletedFinalStateUnknown. Its error is that of the key function, or a KeyError for Deltas without
+// any.
 func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
 	return f.queue.Reader.Keys.Read(obj, false)
 }
@@ -71,14 +75,16 @@ func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
 // Transformer returns the function that every object passes on its way in, or nil.
 func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
-// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
+// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued
+// then.
 func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
 func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
-// Delete queues a Deleted delta, unless neither the queue nor the known objects have the object. Errors as for Add, and only
-// of what would be queued. An object without a key is no write that HasSynced counts.
+// Delete queues a Deleted delta, unless neither the queue nor the known objects have the object.
+// Errors as for Add, and only of what would be queued. An object without a key is no write that
+// HasSynced counts.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
 	if _, err := f.queue.Reader.Keys.KeyOf(obj, false); err != nil {
 		return err
@@ -86,7 +92,7 @@ func (f *DeltaFIFO) Delete(obj interface{}) error {
 	return f.queue.Put(Deleted, obj)
 }
 
-// admitsLocked keeps out deletions of what nobody knows. A failing lookup counts as known.
+// admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 	if typ != Deleted || f.byKey.Waiting(key) != nil {
 		return true
@@ -98,16 +104,17 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 	return known || err != nil
 }
 
-// Pop waits for an object and calls process with its Deltas while the queue is locked: process must not call the queue. It
-// returns the Deltas, which belong to the caller, and what process returned, or ErrFIFOClosed when the queue is closed and
-// empty. What fails in process is not queued again.
+// Pop waits for an object and calls process with its Deltas while the queue is locked: process must
+// not call the queue. It returns the Deltas, which belong to the caller, and what process returned,
+// or ErrFIFOClosed when the queue is closed and empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas("DeltaFIFO Pop Process", process)
 }
 
-// SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more, those between the oldest
-// and the newest ones are dropped, beginning with the second. A deletion among them, and the creation after it, then look
-// like an update. 0 or less is no bound, as in the beginning. QueueStats.Compacted counts what was dropped.
+// SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more,
+// those between the oldest and the newest ones are dropped, beginning with the second. A deletion
+// among them, and the creation after it, then look like an update. 0 or less is no bound, as in the
+// beginning. QueueStats.Compacted counts what was dropped.
 func (f *DeltaFIFO) SetMaxHistory(n int) {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
@@ -117,9 +124,9 @@ func (f *DeltaFIFO) SetMaxHistory(n int) {
 	f.byKey.MaxHistory = max(n, 0)
 }
 
-// Replace queues a delta for each object of the list, then a deletion for each other object that is queued or known. An
-// object without a key or that cannot be transformed fails the call and nothing is queued. The queue keeps no
-// resourceVersion.
+// Replace queues a delta for each object of the list, then a deletion for each other object that is
+// queued or known. An object without a key or that cannot be transformed fails the call and nothing
+// is queued. The queue keeps no resourceVersion.
 func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
 	listed, err := f.queue.NewReplacement(list)
 	if err != nil {
@@ -159,7 +166,8 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 	return deletions
 }
 
-// Resync queues a Sync delta for each known object that nothing is queued for. It does nothing without known objects.
+// Resync queues a Sync delta for each known object that nothing is queued for. It does nothing
+// without known objects.
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
@@ -177,25 +185,28 @@ func (f *DeltaFIFO) Resync() error {
 	return nil
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
-// taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
-// last resourceVersion. 0 or less is no bound, as in the beginning.
+// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
+// its watch until some are taken. How far the server waits for that is the server's business; a
+// watch that it ends meanwhile goes on later from the last resourceVersion. 0 or less is no bound,
+// as in the beginning.
 //
-// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
-// taken in beyond it. What is being processed does not count.
+// The limit holds up our reflectors only. What others put, lists, resyncs and the bookmarks of a
+// full queue are taken in beyond it. What is being processed does not count.
 func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a DeltaFIFO.
 func (f *DeltaFIFO) core() *queue.Queue { return f.queue }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
-// waits for a process function that runs under the lock, and for no other.
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once. It waits for a process function that runs under the lock, and for no
+// other.
 func (f *DeltaFIFO) Close() { f.queue.Close() }
 
 // IsClosed reports whether Close was called.
 func (f *DeltaFIFO) IsClosed() bool { return f.queue.IsClosed() }
 
-// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
 func (f *DeltaFIFO) HasSynced() bool { return f.queue.HasSynced() }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.

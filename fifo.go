@@ -8,8 +8,8 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place and is popped once, in its
-// newest state; one that is deleted before is not popped at all.
+// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place and
+// is popped once, in its newest state; one that is deleted before is not popped at all.
 //
 // All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
 type FIFO struct {
@@ -24,7 +24,7 @@ var (
 	_ DoneChecker = (*FIFO)(nil)
 )
 
-// NewFIFO returns an empty FIFO that tells objects apart by KeyFunc.
+// NewFIFO returns an empty FIFO that distinguishes objects by KeyFunc.
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
 	f.core.Init("FIFO")
@@ -32,7 +32,8 @@ func NewFIFO(keyFunc KeyFunc) *FIFO {
 	return f
 }
 
-// Add puts obj in the queue, or its newer state in the place where it waits already. Error: KeyError.
+// Add puts obj in the queue, or its newer state in the place where it waits already. Error:
+// KeyError.
 func (f *FIFO) Add(obj interface{}) error {
 	key, err := f.keys.KeyOf(obj, false)
 	if err != nil {
@@ -69,8 +70,9 @@ func (f *FIFO) Delete(obj interface{}) error {
 	return nil
 }
 
-// Pop waits for an object and calls process with it while the queue is locked: process must not call the queue. It returns
-// the object and what process returned, or ErrFIFOClosed when the queue is closed and empty.
+// Pop waits for an object and calls process with it while the queue is locked: process must not
+// call the queue. It returns the object and what process returned, or ErrFIFOClosed when the queue
+// is closed and empty.
 func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	f.core.Mu.Lock()
 	defer f.core.Mu.Unlock()
@@ -90,8 +92,9 @@ func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	}
 }
 
-// Replace makes list the content of the queue; objects that wait already keep their order. An object without a key fails
-// the call (KeyError) and leaves the queue as it was. The queue keeps no resourceVersion.
+// Replace makes list the content of the queue; objects that wait already keep their order. An
+// object without a key fails the call (KeyError) and leaves the queue as it was. The queue keeps no
+// resourceVersion.
 func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 	keys, err := f.replacedKeys(list)
 	if err != nil {
@@ -133,13 +136,15 @@ func (f *FIFO) replacedKeys(list []any) (keys []string, err error) {
 // Resync does nothing: every object in the queue is in line already.
 func (f *FIFO) Resync() error { return nil }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once.
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once.
 func (f *FIFO) Close() { f.core.Close() }
 
 // IsClosed reports whether Close was called.
 func (f *FIFO) IsClosed() bool { return f.core.IsClosed() }
 
-// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
 func (f *FIFO) HasSynced() bool { return f.core.HasSynced() }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.

@@ -27,9 +27,9 @@ func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEv
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions adds a handler, which is called for everything from here on, one call at
-// a time, in order; first, if the informer runs, with an Add for each object in the store. The same
-// handler may be added more than once and is then called more than once. It fails on a stopped
+// AddEventHandlerWithOptions adds a handler, which is called for everything from here on, one call
+// at a time, in order; first, if the informer runs, with an Add for each object in the store. The
+// same handler may be added more than once and is then called more than once. It fails on a stopped
 // informer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
 	if handler == nil {
@@ -54,7 +54,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	return &registration{listener}, nil
 }
 
-// newListenerLocked translates what the user wants of a handler. A handler that is refused has changed nothing.
+// newListenerLocked translates what the user says of a handler. A handler that is refused has
+// changed nothing.
 func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, options HandlerOptions) (*fanout.Listener, error) {
 	handler, served, err := unwrapDelivery(handler, s.config.delivery)
 	if err != nil {
@@ -67,8 +68,9 @@ func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, op
 	return s.processor.NewListener(handler, served), nil
 }
 
-// resyncPeriodLocked fits a requested period into what the informer can do. Before the start the informer checks as often
-// as the most impatient handler wants; afterwards a handler cannot be more impatient than that.
+// resyncPeriodLocked fits a requested period into what the informer can do. Before the start the
+// informer checks as often as the most impatient handler wants; afterwards a handler cannot be more
+// impatient than that.
 func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested time.Duration) time.Duration {
 	if requested <= 0 {
 		return requested
@@ -90,9 +92,9 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 	return requested
 }
 
-// RemoveEventHandler has the handler called no more, apart from a call that is running; client-go's ShutDownEventHandler
-// waits for that one. Removing twice, or with a handle of another informer, does nothing. It may be called from within the
-// handler. A handle of another type is an error.
+// RemoveEventHandler stops calling the handler, apart from a call that is running; client-go's
+// ShutDownEventHandler waits for that one. Removing twice, or with a handle of another informer,
+// does nothing. It may be called from within the handler. A handle of another type is an error.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
 	own, ok := handle.(*registration)
 	if !ok {

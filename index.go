@@ -18,17 +18,18 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Indices is a parameter type of NewThreadSafeStore, there so that client-go's calls compile. A store keeps its indices
-// to itself: what is given is left untouched, and nothing can be read from it.
+// Indices is a parameter type of NewThreadSafeStore, there so that client-go's calls compile. A
+// store keeps its indices to itself: what is given is left untouched, and nothing can be read from
+// it.
 type Indices map[string]index
 
-// index is what nobody can put into an Indices.
+// index is a type without values, so that an Indices stays empty.
 type index struct{}
 
-// IndexFailure tells that an index function returned an error or panicked for an object. The object is stored all the
-// same, and is in that index under no value; Status.Degraded says how many there are. Without OnIndexFailure the failures of
-// an index in one write are reported together to k8s.io/apimachinery/pkg/util/runtime.HandleError, by the key of the first,
-// not by content.
+// IndexFailure says that an index function returned an error or panicked for an object. The object
+// is stored all the same, and is in that index under no value; Status.Degraded says how many there
+// are. Without OnIndexFailure the failures of an index in one write are reported together to
+// k8s.io/apimachinery/pkg/util/runtime.HandleError, by the key of the first, not by content.
 type IndexFailure struct {
 	Index  string      // the name of the index
 	Key    string      // the key of the object
@@ -36,7 +37,8 @@ type IndexFailure struct {
 	Err    error       // what the function returned, or an error that says it panicked
 }
 
-// reportIndexFailures reports those of each index together: apimachinery's handler takes a millisecond for each report.
+// reportIndexFailures reports those of each index together: apimachinery's handler takes a
+// millisecond for each report.
 func reportIndexFailures(failures []table.IndexFailure) {
 	var first []*table.IndexFailure // of each index
 	count := map[string]int{}
@@ -68,8 +70,8 @@ func (m *threadSafeMap) degradedIndexes() (reasons []string) {
 	return reasons
 }
 
-// singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not allocate, and nil for every other
-// function.
+// singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not
+// allocate, and nil for every other function.
 func singleValued(f table.IndexFunc) func(obj any) (value string, err error) {
 	switch reflect.ValueOf(f).Pointer() {
 	case reflect.ValueOf(MetaNamespaceIndexFunc).Pointer(), reflect.ValueOf(clientgo.MetaNamespaceIndexFunc).Pointer():

@@ -15,10 +15,11 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while the Controller runs, and
-// calls options.Handler for each change after the store has it, and before the store has a later one of the same object. The
-// handler runs in the controller's goroutine: while it is busy, changes wait in the queue. A panic of the handler is
-// reported, and unless utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is an
+// NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while
+// the Controller runs, and calls options.Handler for each change after the store has it, and before
+// the store has a later one of the same object. The handler runs in the controller's goroutine:
+// while it is busy, changes wait in the queue. A panic of the handler is reported, and unless
+// utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is an
 // Indexer as well.
 //
 // A handler that is to be shared, added or removed later needs NewSharedIndexInformer.

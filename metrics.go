@@ -19,12 +19,14 @@ var sharedMetrics struct {
 	provider InformerMetricsProvider
 }
 
-// SetInformerMetricsProvider sets the provider of the metrics of every queue and store made afterwards that is not given
-// one of its own. The first call in the process wins; later ones, and nil, do nothing. It may be called from any goroutine.
+// SetInformerMetricsProvider sets the provider of the metrics of every queue and store made
+// afterwards that is not given one of its own. The first call in the process wins; later ones, and
+// nil, do nothing. It may be called from any goroutine.
 //
-// The call is forwarded to client-go, so that informers of both libraries report to the same provider. A program that sets
-// its provider on client-go alone, as importing k8s.io/component-base/metrics/prometheus/clientgo does, need not call it:
-// what has no provider here reports to that one. The log says once if an informer has a name for metrics and there is no
+// The call is forwarded to client-go, so that informers of both libraries report to the same
+// provider. A program that sets its provider on client-go alone, as importing
+// k8s.io/component-base/metrics/prometheus/clientgo does, need not call it: what has no provider
+// here reports to that one. The log says once if an informer has a name for metrics and there is no
 // provider anywhere.
 func SetInformerMetricsProvider(provider InformerMetricsProvider) {
 	if provider == nil {
@@ -38,7 +40,8 @@ func SetInformerMetricsProvider(provider InformerMetricsProvider) {
 	}
 }
 
-// metricsProvider returns the given provider, or the one that was set here, or nil when there is neither.
+// metricsProvider returns the given provider, or the one that was set here, or nil when there is
+// neither.
 func metricsProvider(own InformerMetricsProvider) InformerMetricsProvider {
 	if own != nil {
 		return own
@@ -48,7 +51,8 @@ func metricsProvider(own InformerMetricsProvider) InformerMetricsProvider {
 	return sharedMetrics.provider
 }
 
-// queueMetrics are published for informers with a reserved identity only. Those that nobody asked for are nil.
+// queueMetrics are published for informers with a reserved identity only. Those without a provider
+// are nil.
 type queueMetrics struct {
 	depth   GaugeMetric     // items waiting
 	latency HistogramMetric // seconds spent processing one pop
@@ -66,7 +70,8 @@ func newQueueMetrics(id InformerNameAndResource, own InformerMetricsProvider) qu
 	return queueMetrics{}
 }
 
-// newVersionMetric returns the gauge that follows a store's resourceVersion; nil if nobody asked for it.
+// newVersionMetric returns the gauge that follows a store's resourceVersion; nil without a
+// provider.
 func newVersionMetric(id InformerNameAndResource, own InformerMetricsProvider) GaugeMetric {
 	if id.Reserved() {
 		if provider := metricsProvider(own); provider != nil {
@@ -90,7 +95,8 @@ func versionPublisher(gauge GaugeMetric) func(version string) {
 // versionDigits is how many trailing digits of a resourceVersion a float64 gauge holds exactly.
 const versionDigits = 15
 
-// publishVersion sets the gauge to rv, cut to its last 15 digits. An empty rv is 0; one that is no number is left out.
+// publishVersion sets the gauge to rv, cut to its last 15 digits. An empty rv is 0; one that is no
+// number is left out.
 func publishVersion(gauge GaugeMetric, rv string) {
 	if len(rv) > versionDigits {
 		rv = rv[len(rv)-versionDigits:]
@@ -105,12 +111,14 @@ func publishVersion(gauge GaugeMetric, rv string) {
 }
 
 // client-go has no getter for the metrics provider that was set there, and the one that
-// k8s.io/component-base/metrics/prometheus/clientgo sets when it is imported is of an unexported type. But a queue and a
-// store of client-go that are made with an identity and no provider keep its metrics in a field. This file takes them from
-// there. It is the only code that reads what client-go does not export.
+// k8s.io/component-base/metrics/prometheus/clientgo sets when it is imported is of an unexported
+// type. But a queue and a store of client-go that are made with an identity and no provider keep
+// its metrics in a field. This file takes them from there. It is the only code that reads what
+// client-go does not export.
 
-// clientGoQueueMetrics returns the metrics that client-go's provider makes for a queue with this identity, which must be
-// reserved. ok is false if there is no provider, or it cannot be told: then the log says so once.
+// clientGoQueueMetrics returns the metrics that client-go's provider makes for a queue with this
+// identity, which must be reserved. ok is false if there is no provider, or it cannot be found out:
+// then the log says so once.
 func clientGoQueueMetrics(id InformerNameAndResource) (metrics queueMetrics, ok bool) {
 	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id})
 	depth, hasDepth := clientGoMetric[GaugeMetric](id, queue, "metrics", "numberOfQueuedItem")
@@ -139,15 +147,17 @@ func clientGoMetric[M any](id InformerNameAndResource, owner any, path ...string
 	return metric, ok
 }
 
-// clientGoNoMetric returns the type that takes the place of metrics that nobody asked for, in client-go; nil if not known.
+// clientGoNoMetric returns the type that takes the place of metrics without a provider, in
+// client-go; nil if not known.
 var clientGoNoMetric = sync.OnceValue(func() reflect.Type {
 	nobodys, _ := hiddenField[GaugeMetric](clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true}),
 		"metrics", "numberOfQueuedItem")
 	return reflect.TypeOf(nobodys)
 })
 
-// hiddenField returns the field of type M that is found from a pointer by the names of fields, exported or not, each of a
-// struct or a pointer to one. ok is false if there is no such field, it is of another type, or it is nil.
+// hiddenField returns the field of type M that is found from a pointer by the names of fields,
+// exported or not, each of a struct or a pointer to one. ok is false if there is no such field, it
+// is of another type, or it is nil.
 func hiddenField[M any](owner any, path ...string) (field M, ok bool) {
 	v := reflect.ValueOf(owner)
 	for _, name := range path {
@@ -168,7 +178,8 @@ func hiddenField[M any](owner any, path ...string) (field M, ok bool) {
 // warned has the warnings that warnOnce has given.
 var warned sync.Map
 
-// warnOnce logs a warning about the metrics of an informer, once in the process: the other informers have them no more.
+// warnOnce logs a warning about the metrics of an informer, once in the process: the other
+// informers have them no more.
 func warnOnce(warning string, id InformerNameAndResource) {
 	if _, given := warned.LoadOrStore(warning, true); !given {
 		klog.Background().Info(warning, "informer", id.Name(), "resource", id.GroupVersionResource())

@@ -20,48 +20,54 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// ErrorPolicy decides what an informer does about an error of a list or watch after which it would wait: attempts is how
-// many errors there were since the last success, this one included; those of requests that fail one right after the other are
-// one. It is called by the goroutine that lists and watches, before the watch-error handler, and must not wait. See
-// WithErrorPolicy.
+// ErrorPolicy decides what an informer does about an error of a list or watch after which it would
+// wait: attempts is how many errors there were since the last success, this one included; those of
+// requests that fail one right after the other are one. It is called by the goroutine that lists
+// and watches, before the watch-error handler, and must not wait. See WithErrorPolicy.
 type ErrorPolicy func(ctx context.Context, err error, attempts int) ErrorDecision
 
-// ErrorDecision is what an ErrorPolicy wants. The zero value: try again after the informer's backoff, as without a policy.
+// ErrorDecision is what an ErrorPolicy wants. The zero value: try again after the informer's
+// backoff, as without a policy.
 type ErrorDecision struct {
-	// Stop ends the informer if it has not got its first list yet, as a program does that would rather fail at its start
-	// than wait. An informer that has it goes on, with its backoff, or after After: it is in use, and what is wrong now may
-	// be right again in seconds.
+	// Stop ends the informer if it has not got its first list yet, as a program does that would
+	// rather fail at its start than wait. An informer that has it goes on, with its backoff, or
+	// after After: it is in use, and what is wrong now may be right again in seconds.
 	//
-	// An informer that was stopped never starts again. Its Run returns, as if its context had ended, and the error is the
-	// LastError of its Status. What WaitForSync and WaitForVersion still wait for fails with it. That it has stopped is
-	// reported to k8s.io/apimachinery/pkg/util/runtime.HandleError, and to the handler of WithStopHandler.
+	// An informer that was stopped never starts again. Its Run returns, as if its context had
+	// ended, and the error is the LastError of its Status. What WaitForSync and WaitForVersion
+	// still wait for fails with it. That it has stopped is reported to
+	// k8s.io/apimachinery/pkg/util/runtime.HandleError, and to the handler of WithStopHandler.
 	Stop bool
-	// StopEvenIfSynced ends the informer at any time, as Stop does before the first list. Who reads the store of one that
-	// had synced goes on reading its last state, which is never brought up to date: the program has to end, or to put another
-	// informer in its place. See WithStopHandler.
+	// StopEvenIfSynced ends the informer at any time, as Stop does before the first list. Who reads
+	// the store of one that had synced goes on reading its last state, which is never brought up to
+	// date: the program has to end, or to put another informer in its place. See WithStopHandler.
 	StopEvenIfSynced bool
-	// After, if positive, is how long to wait before the next attempt instead of the informer's backoff.
+	// After, if positive, is how long to wait before the next attempt instead of the informer's
+	// backoff.
 	After time.Duration
-	// Expected says that the error is a state to wait through, and nothing for the log but once, at info, until requests
-	// succeed or fail otherwise. Only a watch-error handler that was set hears of it each time.
+	// Expected says that the error is a state to wait through, and nothing for the log but once, at
+	// info, until requests succeed or fail otherwise. Only a watch-error handler that was set is
+	// called each time.
 	Expected bool
 }
 
 // stops reports whether an informer that has, or has not, got its first list is to end.
 func (d ErrorDecision) stops(synced bool) bool { return d.StopEvenIfSynced || d.Stop && !synced }
 
-// StopOnForbidden is an ErrorPolicy that stops the informer when the server says 403 before the first list is there: for
-// programs that should rather fail at their start than wait for a permission. A 403 that comes later, as while somebody
-// rewrites the rules, is waited through, with the backoff. Who waits in WaitForSync is told at once; a framework that waits in
-// its own way, as controller-runtime does for two minutes, is to be ended by the handler of WithStopHandler.
+// StopOnForbidden is an ErrorPolicy that stops the informer when the server says 403 before the
+// first list is there: for programs that should rather fail at their start than wait for a
+// permission. A 403 that comes later, as while the rules are rewritten, is waited through, with the
+// backoff. WaitForSync returns at once; a framework that waits in its own way, as
+// controller-runtime does for two minutes, is to be ended by the handler of WithStopHandler.
 func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
 	return ErrorDecision{Stop: apierrors.IsForbidden(err)}
 }
 
 // WaitForResource returns an ErrorPolicy for a resource that may not be installed yet, as that of a
-// CustomResourceDefinition: as long as the server does not know it, the informer asks again every period, without the
-// backoff that would let it notice late, and without more than one line in the log. The resource gone is like the resource not
-// there yet: what is cached stays until it is back. For other errors the backoff applies. A period of 0 means 5 s.
+// CustomResourceDefinition: as long as the server does not know it, the informer asks again every
+// period, without the backoff that would let it notice late, and without more than one line in the
+// log. The resource gone is like the resource not there yet: what is cached stays until it is back.
+// For other errors the backoff applies. A period of 0 means 5 s.
 func WaitForResource(period time.Duration) ErrorPolicy {
 	const cheap = 5 * time.Second // one cheap request: a 404 is answered without touching storage
 	if period <= 0 {
@@ -86,11 +92,12 @@ func decisionsBy(policy ErrorPolicy) func(ctx context.Context, err error, attemp
 	}
 }
 
-// Option sets a property of an informer that no parameter of client-go's constructors is for. Of several that set the same
-// property the last one counts. See InformerFunc.
+// Option sets a property of an informer that no parameter of client-go's constructors is for. Of
+// several that set the same property the last one counts. See InformerFunc.
 type Option func(*informerConfig)
 
-// informerConfig is all that a shared informer can be told at its construction. Its zero value is client-go's behaviour.
+// informerConfig is all that can be set when a shared informer is made. Its zero value is
+// client-go's behaviour.
 type informerConfig struct {
 	SharedIndexInformerOptions
 	queue     queueConfig
@@ -100,8 +107,8 @@ type informerConfig struct {
 	bad       faults   // of the options themselves
 }
 
-// WithIdentifier names the informer for its metrics, which go to the given provider, or if that is nil to that of the
-// process, see SetInformerMetricsProvider.
+// WithIdentifier names the informer for its metrics, which go to the given provider, or if that is
+// nil to that of the process, see SetInformerMetricsProvider.
 func WithIdentifier(identifier InformerNameAndResource, metrics InformerMetricsProvider) Option {
 	return func(c *informerConfig) {
 		c.Identifier, c.InformerMetricsProvider = identifier, metrics
@@ -113,7 +120,7 @@ func WithObjectDescription(description string) Option {
 	return func(c *informerConfig) { c.ObjectDescription = description }
 }
 
-// errBadOptions tells why an informer does not run.
+// errBadOptions says why an informer does not run.
 var errBadOptions = errors.New("invalid options")
 
 // check returns what is wrong with the options as they are in the end, nil if they can be had.
@@ -126,7 +133,7 @@ func (c *informerConfig) check() error {
 	return bad.as(errBadOptions)
 }
 
-// faults says what is wrong with what a user gave, each with the mend.
+// faults are what is wrong with what a user gave, each with its remedy.
 type faults []string
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
@@ -146,8 +153,8 @@ func (f faults) as(what error) error {
 	return fmt.Errorf("%w: %s", what, strings.Join(f, "; "))
 }
 
-// queueConfig is what a shared informer can be told about the way from its reflector to its store. Its zero value is
-// client-go's behaviour.
+// queueConfig is what can be set about the way from an informer's reflector to its store. Its zero
+// value is client-go's behaviour.
 type queueConfig struct {
 	coalesced      bool
 	limit          int
@@ -159,33 +166,38 @@ func (c *queueConfig) check(bad *faults) {
 	refuseNegative(bad, "WithQueueLimit", c.limit, "no bound")
 }
 
-// WithProcessErrorHandler sets what hears of batches that the informer could not bring into its store. Without it they are
-// reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Either way they are counted; see QueueStatsOf.
+// WithProcessErrorHandler sets what is called when a batch could not be brought into the store.
+// Without it they are reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Either way they
+// are counted; see QueueStatsOf.
 func WithProcessErrorHandler(handler ProcessErrorHandler) Option {
 	return func(c *informerConfig) { c.queue.onProcessError = handler }
 }
 
-// WithCachedOnTransformError has a list succeed although the transform function fails for some of its objects: those keep
-// their cached version, or stay out if there is none, until a later version passes. Each is reported, and counted in
-// QueueStats.Untransformed. Without this option such a list fails as a whole, and is tried again after a backoff.
+// WithCachedOnTransformError makes a list succeed although the transform function fails for some of
+// its objects: those keep their cached version, or stay out if there is none, until a later version
+// passes. Each is reported, and counted in QueueStats.Untransformed. Without this option such a
+// list fails as a whole, and is tried again after a backoff.
 func WithCachedOnTransformError() Option {
 	return func(c *informerConfig) { c.queue.keepCached = true }
 }
 
-// WithQueueLimit bounds what waits between the watch and the store at n changes, or objects WithCoalescedQueue: then the
-// watch is read no further until some are in the store. See RealFIFO.SetLimit for what that means; QueueStatsOf tells depth
-// and pauses. n of 0 is no bound, client-go's behaviour.
+// WithQueueLimit bounds what waits between the watch and the store at n changes, or objects
+// WithCoalescedQueue: then the watch is read no further until some are in the store. See
+// RealFIFO.SetLimit for what that means; QueueStatsOf returns depth and pauses. n of 0 is no bound,
+// client-go's behaviour.
 func WithQueueLimit(n int) Option {
 	return func(c *informerConfig) { c.queue.limit = n }
 }
 
-// WithCoalescedQueue has changes of one object that wait together reach the store, and handlers, as one. Nothing waits as
-// long as the store keeps up; then it is like the default, where each event is one notification. (For handlers that do not
-// keep up there is Deliver: OverflowCoalesce does this for one handler, OverflowBlock holds up the watch before the queue.)
+// WithCoalescedQueue merges changes of one object that wait together: they reach the store, and
+// handlers, as one. Nothing waits as long as the store keeps up; then it is like the default, where
+// each event is one notification. (For handlers that do not keep up there is Deliver:
+// OverflowCoalesce does this for one handler, OverflowBlock holds up the watch before the queue.)
 //
-// While they do not, handlers hear of one update of an object from the state they know to its newest, so of at least one
-// notification for each object that changed and at most one for each event. A deletion is never merged with what came
-// before or after it. Objects come in the order in which their first waiting change arrived, all before the next list.
+// While they do not, handlers get one update of an object from the state they know to its newest,
+// so at least one notification for each object that changed and at most one for each event. A
+// deletion is never merged with what came before or after it. Objects come in the order in which
+// their first waiting change arrived, all before the next list.
 //
 // Every batch wakes the consumer up, where the default may bring it to the store at once.
 func WithCoalescedQueue() Option {
@@ -196,13 +208,14 @@ func WithCoalescedQueue() Option {
 type ListMode string
 
 const (
-	// ListModeAuto: by watch-list if the feature gate WatchListClient is on and the client does not deny it, else by LIST.
-	// Watch-lists that do not come to their end mark, three in a row or one that is silent, lead to LIST for 10 minutes.
+	// ListModeAuto: by watch-list if the feature gate WatchListClient is on and the client does not
+	// deny it, else by LIST. Watch-lists that do not come to their end mark, three in a row or one
+	// that is silent, lead to LIST for 10 minutes.
 	ListModeAuto ListMode = ""
 	// ListModeList: by LIST.
 	ListModeList ListMode = "list"
-	// ListModeWatchList: by watch-list, whatever the gate and the client say. Where it does not come to its end mark, or
-	// fails, LIST is used, but only for that round.
+	// ListModeWatchList: by watch-list, whatever the gate and the client say. Where it does not
+	// come to its end mark, or fails, LIST is used, but only for that round.
 	ListModeWatchList ListMode = "watch-list"
 )
 
@@ -238,7 +251,8 @@ func checkPairs(o *reflector.Options, bad *faults) {
 	}
 }
 
-// checkBackoff notes what has delays of no length, or negative ones: requests would follow each other at once.
+// checkBackoff notes what has delays of no length, or negative ones: requests would follow each
+// other at once.
 func checkBackoff(name string, b wait.Backoff, bad *faults) {
 	if b.Duration <= 0 {
 		bad.add("%s: Duration is %v: the first delay must be positive", name, b.Duration)
@@ -248,16 +262,19 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 	}
 }
 
-// WithErrorPolicy has the informer ask policy what to do about each error of a list or watch after which it would wait. The
-// default is to try again with backoff, for ever. See ErrorDecision, StopOnForbidden and WaitForResource.
+// WithErrorPolicy makes the informer ask policy what to do about each error of a list or watch
+// after which it would wait. The default is to try again with backoff, for ever. See ErrorDecision,
+// StopOnForbidden and WaitForResource.
 func WithErrorPolicy(policy ErrorPolicy) Option {
 	return func(c *informerConfig) { c.reflector.Decide = decisionsBy(policy) }
 }
 
-// WithStopHandler has handle called if the informer stops for good by itself, because its error policy wants that, or because
-// it cannot run as it was made, with an error that names its objects and wraps the reason: that is the moment to end the
-// program, as by cancelling the context of its manager. It is called by one of the goroutines of Run, after the Status tells
-// that the informer has stopped and before Run returns: it must not wait for that. The end of Run's context is no such stop.
+// WithStopHandler sets what is called if the informer stops for good by itself, because its error
+// policy wants that, or because it cannot run as it was made, with an error that names its objects
+// and wraps the reason: that is the moment to end the program, as by cancelling the context of its
+// manager. It is called by one of the goroutines of Run, after the Status says that the informer
+// has stopped and before Run returns: it must not wait for that. The end of Run's context is no
+// such stop.
 func WithStopHandler(handle func(ctx context.Context, err error)) Option {
 	return func(c *informerConfig) { c.reflector.OnStop = handle }
 }
@@ -267,22 +284,25 @@ func WithListMode(mode ListMode) Option {
 	return func(c *informerConfig) { c.reflector.Mode = reflector.Mode(mode) }
 }
 
-// WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it up and uses LIST. The
-// default, also for 0, is 2 minutes. Together with ListModeList it is refused.
+// WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it
+// up and uses LIST. The default, also for 0, is 2 minutes. Together with ListModeList it is
+// refused.
 func WithStreamSilence(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.StreamSilence = limit }
 }
 
-// WithIdleTimeout has the informer open its watch anew, from where it is, when neither an event nor a bookmark came for at
-// least limit and at most one and a half times that: a connection that a middlebox has dropped looks like a quiet one. It
-// begins to look after the first bookmark, because servers that send bookmarks send one each minute: limit should be
-// several minutes. Time in which the informer itself was held up does not count. The default, 0, is never.
+// WithIdleTimeout makes the informer open its watch anew, from where it is, when neither an event
+// nor a bookmark came for at least limit and at most one and a half times that: a connection that a
+// middlebox has dropped looks like a quiet one. It begins to look after the first bookmark, because
+// servers that send bookmarks send one each minute: limit should be several minutes. Time in which
+// the informer itself was held up does not count. The default, 0, is never.
 func WithIdleTimeout(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.IdleTimeout = limit }
 }
 
-// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew. The default, also for the
-// zero value, grows from 0.8 s to 30 s, and is jittered up to the double. A longer Retry-After of the server goes first, up to 5 minutes.
+// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew.
+// The default, also for the zero value, grows from 0.8 s to 30 s, and is jittered up to the double.
+// A longer Retry-After of the server goes first, up to 5 minutes.
 func WithBackoff(backoff wait.Backoff) Option {
 	return func(c *informerConfig) {
 		if c.reflector.Backoff = &backoff; backoff == (wait.Backoff{}) {
@@ -291,32 +311,35 @@ func WithBackoff(backoff wait.Backoff) Option {
 	}
 }
 
-// WithPageSize has the informer list in pages of that many objects, which keeps the peak of its memory low but takes lists
-// from the server's cache to its storage, which is much dearer for the server. The default, 0, asks for pages only where
-// the server ignores that or has no cache. Together with ListModeWatchList it is refused.
+// WithPageSize makes the informer list in pages of that many objects, which keeps the peak of its
+// memory low but takes lists from the server's cache to its storage, which costs the server much
+// more. The default, 0, asks for pages only where the server ignores that or has no cache. Together
+// with ListModeWatchList it is refused.
 func WithPageSize(objects int64) Option {
 	return func(c *informerConfig) { c.reflector.PageSize = objects }
 }
 
-// WithExpectedNamespace says that the informer's ListerWatcher asks for the objects of one namespace, which the informer has
-// no other way to know. Objects of another one that come all the same, in a list or a watch, are reported and left out, as
-// those of another type are, and show in the Status. It changes no request. The default, "", is any namespace.
+// WithExpectedNamespace says that the informer's ListerWatcher asks for the objects of one
+// namespace, which the informer has no other way to know. Objects of another one that come all the
+// same, in a list or a watch, are reported and left out, as those of another type are, and show in
+// the Status. It changes no request. The default, "", is any namespace.
 func WithExpectedNamespace(namespace string) Option {
 	return func(c *informerConfig) { c.reflector.Namespace = namespace }
 }
 
-// WithStartJitter has the informer wait for a random part of span before its first request, so that the informers of a
-// fleet that starts do not all list at once. The default, 0, is no wait.
+// WithStartJitter makes the informer wait for a random part of span before its first request, so
+// that the informers of a fleet that starts do not all list at once. The default, 0, is no wait.
 func WithStartJitter(span time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.StartJitter = span }
 }
 
-// ListSlots caps how many informers take over the whole state at the same time: of those with the same ListSlots at most
-// that many list or stream, which bounds the peak of the memory. The others wait for their turn.
+// ListSlots caps how many informers take over the whole state at the same time: of those with the
+// same ListSlots at most that many list or stream, which bounds the peak of the memory. The others
+// wait for their turn.
 type ListSlots struct{ free chan struct{} }
 
-// NewListSlots returns slots for n informers at the same time; 0 stands for 1. With a negative n the informers that get it do
-// not run.
+// NewListSlots returns slots for n informers at the same time; 0 stands for 1. With a negative n
+// the informers that get it do not run.
 func NewListSlots(n int) *ListSlots {
 	if n < 0 {
 		return &ListSlots{}
@@ -328,7 +351,8 @@ func NewListSlots(n int) *ListSlots {
 	return s
 }
 
-// turns returns what reflectors wait for: nil without slots, and a channel that has no room for slots that cannot be had.
+// turns returns what reflectors wait for: nil without slots, and a channel without room for invalid
+// slots.
 func (s *ListSlots) turns() chan struct{} {
 	switch {
 	case s == nil:
@@ -340,28 +364,31 @@ func (s *ListSlots) turns() chan struct{} {
 	}
 }
 
-// WithListSlots has the informer wait for one of the slots before it lists, or streams the whole state. A program that
-// gives the same to all its informers has a cap for the process. The default, nil, is no cap.
+// WithListSlots makes the informer wait for one of the slots before it lists, or streams the whole
+// state. A program that gives the same to all its informers has a cap for the process. The default,
+// nil, is no cap.
 func WithListSlots(slots *ListSlots) Option {
 	return func(c *informerConfig) { c.reflector.Turns = slots.turns() }
 }
 
-// ReuseMode is when an informer that takes over the whole state again keeps the objects that it has in place of identical
-// ones that it receives. These are garbage at once then, so that a relist does not double the memory; but each takes a deep
-// comparison, of 5 to 20 µs for a pod, a tenth to a third of what it costs to decode it.
+// ReuseMode is when an informer that takes over the whole state again keeps the objects that it has
+// in place of identical ones that it receives. These are garbage at once then, so that a relist
+// does not double the memory; but each takes a deep comparison, of 5 to 20 µs for a pod, a tenth to
+// a third of what it costs to decode it.
 //
-// An object that says of itself, by UID and resourceVersion, that it is unchanged is still compared: a server that was
-// upgraded may send other content under the same version. Handlers hear the same either way, but for an update that says
-// nothing new the old and the new object are one. Two ways to write one resource.Quantity, as "100m" and "+100m", count as
-// identical.
+// An object that says of itself, by UID and resourceVersion, that it is unchanged is still
+// compared: a server that was upgraded may send other content under the same version. Handlers are
+// called the same either way, but for an update that says nothing new the old and the new object
+// are one. Two ways to write one resource.Quantity, as "100m" and "+100m", count as identical.
 //
-// Comparing reads the cached objects, in a goroutine of the informer. Programs that write to cached objects, which nobody
-// may, get away with it less often.
+// Comparing reads the cached objects, in a goroutine of the informer. Programs that write to cached
+// objects, which is forbidden, get away with it less often.
 type ReuseMode string
 
 const (
-	// ReuseAuto: if the Go runtime has a memory limit (GOMEMLIMIT) of which more than half is in use when a relist begins,
-	// for without one the garbage collector lets the heap grow to the double anyhow.
+	// ReuseAuto: if the Go runtime has a memory limit (GOMEMLIMIT) of which more than half is in
+	// use when a relist begins, for without one the garbage collector lets the heap grow to the
+	// double anyhow.
 	ReuseAuto ReuseMode = ""
 	// ReuseAlways: in every relist.
 	ReuseAlways ReuseMode = "always"
@@ -369,7 +396,8 @@ const (
 	ReuseNever ReuseMode = "never"
 )
 
-// WithReuse sets when a relist keeps cached objects in place of identical ones. The default is ReuseAuto.
+// WithReuse sets when a relist keeps cached objects in place of identical ones. The default is
+// ReuseAuto.
 func WithReuse(mode ReuseMode) Option {
 	return func(c *informerConfig) { c.reuse = mode }
 }

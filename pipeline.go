@@ -15,25 +15,29 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// pipeline is the way of a change through an informer: from the reflector, whose sink it is, through the queue into the store
-// and on to the handlers.
+// pipeline is the way of a change through an informer: from the reflector, whose sink it is,
+// through the queue into the store and on to the handlers.
 //
 //	reflector ──▶ put ──▶ reader ──▶ queue ──▶ handle ──▶ applier ──▶ deliver
 //	          ──▶ stage ──────────────▲
 //
-// An idle queue hands a batch straight on to handle, in the reflector's goroutine; otherwise the controller's takes it.
+// An idle queue hands a batch straight on to handle, in the reflector's goroutine; otherwise the
+// controller's takes it.
 type pipeline struct {
 	contents *store.Contents // of the store
 	applier  *store.Applier
 	failures *processFailures
-	deliver  func([]event.Change)                             // tells the handlers; the changes are the pipeline's again afterwards
-	handlers func(inFlight func() int) (int, <-chan struct{}) // the room that handlers have; nil: always enough
+	// tells the handlers; the changes are the pipeline's again afterwards
+	deliver func([]event.Change)
+	// the room that handlers have; nil: always enough
+	handlers func(inFlight func() int) (int, <-chan struct{})
 	reuse    ReuseMode
 	queue    *queue.Queue // nil until it is opened
 	pending  func() int   // queue.pending
 
-	// delivery is held while a batch goes into the store and on to the handlers, so that a handler that joins sees each
-	// change either in its initial list or as a notification, never in both and never in neither.
+	// delivery is held while a batch goes into the store and on to the handlers, so that a handler
+	// that joins sees each change either in its initial list or as a notification, never in both
+	// and never in neither.
 	delivery sync.Mutex
 }
 
@@ -77,9 +81,10 @@ func (p *pipeline) handle(batch []event.Record, isInInitialList bool) error {
 	return nil
 }
 
-// handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch needs to wake nobody up. It
-// refuses where it would have to wait: for a handler that joins, for another writer of the store, or for slow index
-// functions. A panic is reported like one of the controller's goroutine.
+// handleNow is handle in the reflector's goroutine, while the controller's is idle: the batch need
+// not wake another goroutine. It refuses where it would have to wait: for a handler that joins, for
+// another writer of the store, or for slow index functions. A panic is reported like one of the
+// controller's goroutine.
 func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done bool) {
 	if !p.contents.Pace.AllowsReader(len(batch)) || !p.delivery.TryLock() {
 		return false
@@ -91,7 +96,8 @@ func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done b
 	return done
 }
 
-// handleLocked returns false, and has done nothing, if it may not wait for other writers and would have to.
+// handleLocked returns false, and has done nothing, if it may not wait for other writers and would
+// have to.
 func (p *pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
 	defer p.reportPanic(batch)
 	defer p.applier.Done()
@@ -123,7 +129,8 @@ type queueOptions struct {
 	queueConfig
 }
 
-// open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a whole state as one.
+// open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a
+// whole state as one.
 func (p *pipeline) open(o queueOptions) {
 	kind, order := "RealFIFO", queue.Order(&queue.Arrivals{})
 	if o.coalesced {
@@ -140,7 +147,7 @@ func (p *pipeline) open(o queueOptions) {
 	p.pending = p.queue.Pending
 }
 
-// distribute tells the handlers, and the detector of mutations, what the store has come to.
+// distribute hands what has changed in the store to the handlers and to the detector of mutations.
 func (s *sharedIndexInformer) distribute(changes []event.Change) {
 	s.watchForMutations(changes)
 	s.processor.Distribute(changes)

@@ -13,11 +13,13 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// ProcessErrorHandler hears of an item or a batch that could not be processed and is not tried again. It is called in the
-// goroutine that processed, which goes on when it returns; it must be safe for use by several goroutines.
+// ProcessErrorHandler is called with the error of an item or a batch that could not be processed
+// and is not tried again. It is called in the goroutine that processed, which goes on when it
+// returns; it must be safe for use by several goroutines.
 type ProcessErrorHandler func(ctx context.Context, err error)
 
-// processFailures sees to it that no error of a process function is lost: each is counted and goes to the hook.
+// processFailures makes sure that no error of a process function is lost: each is counted and goes
+// to the hook.
 type processFailures struct {
 	hook ProcessErrorHandler // nil: utilruntime.HandleErrorWithContext
 
@@ -45,7 +47,8 @@ func (f *processFailures) note(err error) {
 	f.mu.last = err
 }
 
-// panicking is deferred around a process function. It reports a panic, with what was processed, and lets it go on.
+// panicking is deferred around a process function. It reports a panic, with what was processed, and
+// lets it go on.
 func (f *processFailures) panicking(processed any) {
 	if p := recover(); p != nil {
 		f.reportPanic(event.Name(processed), p)

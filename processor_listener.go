@@ -33,7 +33,7 @@ func (r *registration) Statistics() HandlerStatistics { return statisticsOf(r.li
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
-// NeverSyncs returns a channel that is closed when the registration can no longer become synced.
+// neverSyncs returns a channel that is closed when the registration can no longer become synced.
 func (r *registration) neverSyncs() <-chan struct{} { return r.listener.NeverSyncs() }
 
 // whyUnsynced says what keeps the registration from being synced.

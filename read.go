@@ -15,13 +15,15 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Snapshot is a store as it was at one moment: every call answers from the same state, whatever is written meanwhile. It
-// may be used by any number of goroutines. The objects are shared with the store: never change one.
+// Snapshot is a store as it was at one moment: every call answers from the same state, whatever is
+// written meanwhile. It may be used by any number of goroutines. The objects are shared with the
+// store: never change one.
 //
-// Taking one costs about a microsecond, whatever the size of the store. While it is open, the objects that it sees and the
-// store has replaced or deleted since are kept in memory, and nothing more. Close lets go of them; one that is forgotten is
-// closed when the garbage collector finds it, and counted in SnapshotStats. After Close, reads find nothing, and those
-// that return an error return ErrSnapshotClosed.
+// Taking one costs about a microsecond, whatever the size of the store. While it is open, the
+// objects that it sees and the store has replaced or deleted since are kept in memory, and nothing
+// more. Close lets go of them; one that is forgotten is closed when the garbage collector finds it,
+// and counted in SnapshotStats. After Close, reads find nothing, and those that return an error
+// return ErrSnapshotClosed.
 type Snapshot interface {
 	// ResourceVersion returns the resourceVersion of the state.
 	ResourceVersion() string
@@ -31,7 +33,8 @@ type Snapshot interface {
 	Get(key string) (obj interface{}, exists bool)
 	// List returns all objects in no particular order, in a slice of the caller's own.
 	List() []interface{}
-	// ByIndex returns the objects whose values in the index contain value, in a slice of the caller's own.
+	// ByIndex returns the objects whose values in the index contain value, in a slice of the
+	// caller's own.
 	ByIndex(index, value string) ([]interface{}, error)
 	// All yields every key and object, without copying. The body of the loop may do anything.
 	All() iter.Seq2[string, interface{}]
@@ -41,24 +44,26 @@ type Snapshot interface {
 	Close()
 }
 
-// SnapshotStats tells about the snapshots of a store.
+// SnapshotStats describes the snapshots of a store.
 type SnapshotStats struct {
-	Open      int       // snapshots that are not closed, and loops over All or ByIndexSeq in progress
+	// snapshots that are not closed, and loops over All or ByIndexSeq in progress
+	Open      int
 	Oldest    time.Time // when the oldest of them was taken; zero if there is none
 	Forgotten uint64    // how many were closed by the garbage collector
 	Kept      int       // superseded objects that are kept for them
 }
 
 var (
-	// ErrForeignStore tells that a store is none of this package, so that it has no snapshots.
+	// ErrForeignStore says that a store is none of this package, so that it has no snapshots.
 	ErrForeignStore = errors.New("not a store of this package")
-	// ErrSnapshotClosed tells that a snapshot was read after its Close.
+	// ErrSnapshotClosed says that a snapshot was read after its Close.
 	ErrSnapshotClosed = table.ErrClosed
 )
 
-// SnapshotOf returns the present state of a store, or of the store of an informer, however these are handed out: as a typed
-// indexer, a typed informer, an informer of controller-runtime's cache (see StatusOf). The caller closes it. The error is
-// ErrForeignStore for a store, or an informer, of another package.
+// SnapshotOf returns the present state of a store, or of the store of an informer, however these
+// are handed out: as a typed indexer, a typed informer, an informer of controller-runtime's cache
+// (see StatusOf). The caller closes it. The error is ErrForeignStore for a store, or an informer,
+// of another package.
 func SnapshotOf(storeOrInformer any) (Snapshot, error) {
 	own := storeBehind(storeOrInformer)
 	if own == nil {
@@ -67,8 +72,8 @@ func SnapshotOf(storeOrInformer any) (Snapshot, error) {
 	return storeSnapshot{own.objects.table.Snapshot()}, nil
 }
 
-// SnapshotStatsOf tells about the snapshots of what SnapshotOf takes. ok is false for a store, or an informer, of another
-// package.
+// SnapshotStatsOf describes the snapshots of what SnapshotOf takes. ok is false for a store, or an
+// informer, of another package.
 func SnapshotStatsOf(storeOrInformer any) (stats SnapshotStats, ok bool) {
 	own := storeBehind(storeOrInformer)
 	if own == nil {
@@ -102,10 +107,11 @@ func (s storeSnapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], 
 	return members, indexError(index, err)
 }
 
-// All yields every key and object of a store, in no particular order. With a store of this package that is the state at
-// the beginning of the loop, without copying; the body may do anything, also write to the store. A store of another package
-// is asked for its keys and then for each object, so that what changes meanwhile may or may not be seen. The loop holds the
-// state as an open Snapshot does: who pulls with iter.Pull calls its stop function.
+// All yields every key and object of a store, in no particular order. With a store of this package
+// that is the state at the beginning of the loop, without copying; the body may do anything, also
+// write to the store. A store of another package is asked for its keys and then for each object, so
+// that what changes meanwhile may or may not be seen. The loop holds the state as an open Snapshot
+// does: a caller of iter.Pull must call its stop function.
 func All(s Store) iter.Seq2[string, interface{}] {
 	if own := storeOf(s); own != nil {
 		return own.objects.table.All()
@@ -134,7 +140,8 @@ func yieldKeys(s Store, keys []string, yield func(string, any) bool) {
 	}
 }
 
-// Len returns the number of objects in a store, at once with a store of this package and by its list of keys with others.
+// Len returns the number of objects in a store, at once with a store of this package and by its
+// list of keys with others.
 func Len(s Store) int {
 	if own := storeOf(s); own != nil {
 		return own.objects.table.Len()
@@ -142,8 +149,8 @@ func Len(s Store) int {
 	return len(s.ListKeys())
 }
 
-// Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if the store is of this
-// package.
+// Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if
+// the store is of this package.
 func Count(s Indexer, index, value string) (int, error) {
 	if own := storeOf(s); own != nil {
 		n, err := own.objects.table.Count(index, value)
@@ -161,10 +168,11 @@ func ListInto(s Store, dst []interface{}) []interface{} {
 	return append(dst, s.List()...)
 }
 
-// TypedAll is All for objects of type T, the type that is stored: a pointer, as in TypedAll[*corev1.Pod]. An object of another
-// type is left out. The types of the API themselves are not comparable, so that a forgotten asterisk does not compile;
-// where T is another type, and pointers to it are stored, that is reported to
-// k8s.io/apimachinery/pkg/util/runtime.HandleError, once a loop.
+// TypedAll is All for objects of type T, the type that is stored: a pointer, as in
+// TypedAll[*corev1.Pod]. An object of another type is left out. The types of the API themselves are
+// not comparable, so that a forgotten asterisk does not compile; where T is another type, and
+// pointers to it are stored, that is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError,
+// once a loop.
 func TypedAll[T comparable](s Store) iter.Seq2[string, T] { return typed[T](All(s)) }
 
 // TypedByIndexSeq is ByIndexSeq for objects of type T, as TypedAll has them.
@@ -176,8 +184,8 @@ func TypedByIndexSeq[T comparable](s Indexer, index, value string) (iter.Seq2[st
 	return typed[T](members), nil
 }
 
-// TypedGet returns the object of type T under key, T being as for TypedAll. ok is false if there is none, or it is of another
-// type.
+// TypedGet returns the object of type T under key, T being as for TypedAll. ok is false if there is
+// none, or it is of another type.
 func TypedGet[T comparable](s KeyGetter, key string) (obj T, ok bool) {
 	stored, exists, err := s.GetByKey(key)
 	if err != nil || !exists {
@@ -205,7 +213,8 @@ func typed[T any](objects iter.Seq2[string, any]) iter.Seq2[string, T] {
 	}
 }
 
-// reportPointer reports a typed read of T where obj, a pointer to one, was found. It returns false if obj is none.
+// reportPointer reports a typed read of T where obj, a pointer to one, was found. It returns false
+// if obj is none.
 func reportPointer[T any](obj any) bool {
 	_, ok := obj.(*T)
 	if ok {

@@ -10,12 +10,15 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in which they were put.
+// RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in
+// which they were put.
 //
-// With AtomicEvents a Replace is one ReplacedAll delta and a Resync one SyncAll delta, to be resolved against the store by
-// whoever pops them. Without, they become one delta an object, as in a DeltaFIFO, against KnownObjects.
+// With AtomicEvents a Replace is one ReplacedAll delta and a Resync one SyncAll delta, to be
+// resolved against the store by what pops them. Without, they become one delta an object, as in a
+// DeltaFIFO, against KnownObjects.
 //
-// All methods are safe for use by any number of goroutines. A RealFIFO must be made by a constructor.
+// All methods are safe for use by any number of goroutines. A RealFIFO must be made by a
+// constructor.
 type RealFIFO struct {
 	queue    *queue.Queue
 	arrivals *queue.Arrivals // the queue's order; guarded by its lock
@@ -36,8 +39,9 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 	return NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects, Transformer: transformer})
 }
 
-// NewRealFIFOWithOptions returns an empty RealFIFO. It panics for options that contradict each other: AtomicEvents goes
-// without KnownObjects, which are needed otherwise; UnlockWhileProcessing and EmitDeltaTypeBookmark need AtomicEvents.
+// NewRealFIFOWithOptions returns an empty RealFIFO. It panics for options that contradict each
+// other: AtomicEvents goes without KnownObjects, which are needed otherwise; UnlockWhileProcessing
+// and EmitDeltaTypeBookmark need AtomicEvents.
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)
@@ -73,7 +77,8 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 // Transformer returns the function that every object passes on its way in, or nil.
 func (f *RealFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
-// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued then.
+// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued
+// then.
 func (f *RealFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
@@ -85,8 +90,9 @@ func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, o
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
 func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.queue.Bookmark(resourceVersion) }
 
-// Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a Replaced delta for each
-// object. An object without a key or that cannot be transformed fails the call and nothing is queued.
+// Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a
+// Replaced delta for each object. An object without a key or that cannot be transformed fails the
+// call and nothing is queued.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
 	if f.atomic {
 		return f.queue.ReplaceAll(newItems, resourceVersion)
@@ -102,7 +108,8 @@ func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error
 	return nil
 }
 
-// expandLocked turns a replacement into single records: deletions of what is queued or known and not listed, then the list.
+// expandLocked turns a replacement into single records: deletions of what is queued or known and
+// not listed, then the list.
 func (f *RealFIFO) expandLocked(listed *queue.List) (records []event.Record) {
 	keys := listed.Names()
 	queued, order := f.lastQueuedLocked()
@@ -135,7 +142,8 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*event.Record, order []st
 	return last, order
 }
 
-// Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that nothing is queued for.
+// Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that
+// nothing is queued for.
 func (f *RealFIFO) Resync() error {
 	if f.atomic {
 		return f.queue.SyncAll()
@@ -154,16 +162,19 @@ func (f *RealFIFO) Resync() error {
 	return nil
 }
 
-// Pop waits for a change and calls process with Deltas of just that one. It returns them and what process returned, or
-// ErrFIFOClosed when the queue is closed and empty. The queue is locked meanwhile unless UnlockWhileProcessing is set; then
-// calls from several goroutines process one after the other, and process must not call Pop or PopBatch. What fails in process is not queued again.
+// Pop waits for a change and calls process with Deltas of just that one. It returns them and what
+// process returned, or ErrFIFOClosed when the queue is closed and empty. The queue is locked
+// meanwhile unless UnlockWhileProcessing is set; then calls from several goroutines process one
+// after the other, and process must not call Pop or PopBatch. What fails in process is not queued
+// again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas("RealFIFO Pop Process", process)
 }
 
-// PopBatch waits for changes and calls processBatch with the first ones of the queue, each about another object: 1000 at
-// most, and never beyond the end of the initial list. A change that is alone in its batch, as ReplacedAll, SyncAll and
-// Bookmark always are, goes to processSingle instead. Locking and errors are as for Pop.
+// PopBatch waits for changes and calls processBatch with the first ones of the queue, each about
+// another object: 1000 at most, and never beyond the end of the initial list. A change that is
+// alone in its batch, as ReplacedAll, SyncAll and Bookmark always are, goes to processSingle
+// instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, func(batch []event.Record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
@@ -177,25 +188,28 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	})
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from its watch until some are
-// taken. How far the server waits for that is the server's business; a watch that it ends meanwhile goes on later from the
-// last resourceVersion. 0 or less is no bound, as in the beginning.
+// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
+// its watch until some are taken. How far the server waits for that is the server's business; a
+// watch that it ends meanwhile goes on later from the last resourceVersion. 0 or less is no bound,
+// as in the beginning.
 //
-// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the bookmarks of a full queue are
-// taken in beyond it. What is being processed does not count.
+// The limit holds up our reflectors only. What others put, lists, resyncs and the bookmarks of a
+// full queue are taken in beyond it. What is being processed does not count.
 func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.
 func (f *RealFIFO) core() *queue.Queue { return f.queue }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once. It
-// waits for a process function that runs under the lock, and for no other.
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once. It waits for a process function that runs under the lock, and for no
+// other.
 func (f *RealFIFO) Close() { f.queue.Close() }
 
 // IsClosed reports whether Close was called.
 func (f *RealFIFO) IsClosed() bool { return f.queue.IsClosed() }
 
-// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
 func (f *RealFIFO) HasSynced() bool { return f.queue.HasSynced() }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.

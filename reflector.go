@@ -22,16 +22,19 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// RunReflector keeps store equal, eventually, to the collection behind lw until ctx ends. It runs this package's own
-// reflector, the one of the informers, on any store; NewReflector gives client-go's.
+// RunReflector keeps store equal, eventually, to the collection behind lw until ctx ends. It runs
+// this package's own reflector, the one of the informers, on any store; NewReflector gives
+// client-go's.
 //
-// ExpectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The zero value of
-// options works. The store's methods are called by one goroutine at a time, in the order of the server's events; a
-// store that implements ReflectorBookmarkStore or ResourceVersionUpdater is called for these too.
+// ExpectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The
+// zero value of options works. The store's methods are called by one goroutine at a time, in the
+// order of the server's events; a store that implements ReflectorBookmarkStore or
+// ResourceVersionUpdater is called for these too.
 //
-// Errors of requests are handed to DefaultWatchErrorHandler, which logs them, and retried with backoff. RunReflector
-// returns at once when ctx ends, even if lw ignores its context, with the cause of the end (context.Cause, never nil).
-// Before anything else it returns an error if lw or store is nil, or a backoff has no delays.
+// Errors of requests are handed to DefaultWatchErrorHandler, which logs them, and retried with
+// backoff. RunReflector returns at once when ctx ends, even if lw ignores its context, with the
+// cause of the end (context.Cause, never nil). Before anything else it returns an error if lw or
+// store is nil, or a backoff has no delays.
 func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) error {
 	if event.IsNil(lw) {
 		return errors.New("RunReflector needs a ListerWatcher")
@@ -67,8 +70,9 @@ func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, optio
 	}
 }
 
-// sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by their types themselves: a
-// user's type that embeds one has these methods too, and may override those that they would pass by.
+// sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by
+// their types themselves: a user's type that embeds one has these methods too, and may override
+// those that they would pass by.
 func sinkOf(store ReflectorStore) reflector.Sink {
 	switch own := store.(type) {
 	case *RealFIFO:
@@ -96,9 +100,9 @@ func (s queueSink) Resync() error { return s.store.Resync() }
 
 func (s queueSink) Room() (int, <-chan struct{}) { return s.queue.Room() }
 
-// NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector runs ours.
-// Its name is the file:line of the nearest caller outside of this package and of client-go's. See
-// NewReflectorWithOptions.
+// NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's;
+// RunReflector runs ours. Its name is the file:line of the nearest caller outside of this package
+// and of client-go's. See NewReflectorWithOptions.
 func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
 	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod})
 }
@@ -108,10 +112,11 @@ func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store Re
 	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
 }
 
-// NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this package's; RunReflector
-// runs ours. It is here for code that holds a *Reflector. Only objects of the type of ExpectedType reach the store; an
-// unstructured example with apiVersion and kind narrows that to this kind, nil admits everything. An empty
-// options.Name becomes the file:line of the nearest caller outside of this package and of client-go's.
+// NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this
+// package's; RunReflector runs ours. It is here for code that holds a *Reflector. Only objects of
+// the type of ExpectedType reach the store; an unstructured example with apiVersion and kind
+// narrows that to this kind, nil admits everything. An empty options.Name becomes the file:line of
+// the nearest caller outside of this package and of client-go's.
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.Name == "" {
 		options.Name = reflector.CallsiteName()
@@ -119,15 +124,15 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 	return clientgo.NewReflectorWithOptions(lw, expectedType, store, options)
 }
 
-// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package that is indexed by namespace, and a Reflector
-// as from NewReflector that fills it once it runs.
+// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package that is indexed by
+// namespace, and a Reflector as from NewReflector that fills it once it runs.
 func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
 	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
 	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
 }
 
-// errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and the error not expected,
-// DefaultWatchErrorHandler.
+// errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and
+// the error not expected, DefaultWatchErrorHandler.
 func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflector.Failure) {
 	id := &standIn{}
 	return func(ctx context.Context, f reflector.Failure) {
@@ -140,7 +145,8 @@ func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflec
 	}
 }
 
-// standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first asked for.
+// standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first
+// asked for.
 type standIn struct {
 	mu struct {
 		sync.Mutex
@@ -149,9 +155,9 @@ type standIn struct {
 	}
 }
 
-// at returns a client-go Reflector that does not run, always the same one, with the name, the type description and the
-// settings of a reflector that is at version. Writing to its fields or running it has no effect on that. It is always called
-// for the same reflector.
+// at returns a client-go Reflector that does not run, always the same one, with the name, the type
+// description and the settings of a reflector that is at version. Writing to its fields or running
+// it has no effect on that. It is always called for the same reflector.
 func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,10 +184,12 @@ func newStandIn(o *reflector.Options, source *standInSource) *Reflector {
 // errStandIn ends the round by which a stand-in learns its version.
 var errStandIn = errors.New("this reflector is a stand-in and does not run")
 
-// standInSource is the ListerWatcher of a stand-in: an empty collection at a version, which cannot be watched.
+// standInSource is the ListerWatcher of a stand-in: an empty collection at a version, which cannot
+// be watched.
 type standInSource struct{ version string }
 
-// stamp makes r tell version as its last one, by a round of client-go's loop over the empty collection.
+// stamp makes r report version as its last one, by a round of client-go's loop over the empty
+// collection.
 func (s *standInSource) stamp(r *Reflector, version string) error {
 	if s.version == version {
 		return nil

@@ -21,12 +21,14 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers have the given options. It
-// fits wherever a constructor is asked for: controller-runtime's cache.Options.NewInformer, the InformerFor of generated
-// factories. Without options it is NewSharedIndexInformer.
+// InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers
+// have the given options. It fits wherever a constructor is asked for: controller-runtime's
+// cache.Options.NewInformer, the InformerFor of generated factories. Without options it is
+// NewSharedIndexInformer.
 //
-// An option that asks for what there is not, or two that exclude each other, is no panic: such an informer does not run.
-// Its Run logs the error and returns; StatusOf and WaitForSync give it from the beginning.
+// An option that asks for what there is not, or two that exclude each other, is no panic: such an
+// informer does not run. Its Run logs the error and returns; StatusOf and WaitForSync give it from
+// the beginning.
 func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 		config := informerConfig{}
@@ -42,12 +44,14 @@ func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtim
 	}
 }
 
-// NewSharedInformer returns a SharedInformer for the objects of lw; see NewSharedIndexInformerWithOptions.
+// NewSharedInformer returns a SharedInformer for the objects of lw; see
+// NewSharedIndexInformerWithOptions.
 func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
 	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
 }
 
-// NewSharedIndexInformer returns a SharedIndexInformer for the objects of lw; see NewSharedIndexInformerWithOptions.
+// NewSharedIndexInformer returns a SharedIndexInformer for the objects of lw; see
+// NewSharedIndexInformerWithOptions.
 func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
 		ResyncPeriod: defaultEventHandlerResyncPeriod,
@@ -55,12 +59,13 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 	})
 }
 
-// NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run. exampleObject names the type of
-// the objects, nil for any: others that come, in a list or a watch, are reported and left out. Indexers are copied. Without
-// a ListerWatcher, or with an index function that is nil, Run logs that and returns.
+// NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run.
+// exampleObject names the type of the objects, nil for any: others that come, in a list or a watch,
+// are reported and left out. Indexers are copied. Without a ListerWatcher, or with an index
+// function that is nil, Run logs that and returns.
 //
-// options.ResyncPeriod is the default for handlers that do not name one, and how often the informer checks which handlers
-// are due; 0 means never.
+// options.ResyncPeriod is the default for handlers that do not name one, and how often the informer
+// checks which handlers are due; 0 means never.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	return newSharedIndexInformer(lw, exampleObject, informerConfig{SharedIndexInformerOptions: options})
 }
@@ -109,7 +114,8 @@ type sharedIndexInformer struct {
 	failures         *processFailures
 	report           *reflector.Report
 
-	// life is the informer's way from new over started to stopped, and what may only be set before the start.
+	// life is the informer's way from new over started to stopped, and what may only be set before
+	// the start.
 	life struct {
 		sync.Mutex
 		phase             phase
@@ -139,9 +145,10 @@ func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no handler is running any
-// more: what the handlers had still to hear is dropped. It works once; a second call only logs. An informer with options
-// that cannot be had, or without a ListerWatcher, logs an error and is stopped at once.
+// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no
+// handler is running any more: calls that handlers have still to get are dropped. It works once; a
+// second call only logs. An informer with invalid options, or without a ListerWatcher, logs an
+// error and is stopped at once.
 func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	controller := s.start(ctx)
@@ -187,7 +194,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	})
 	queue := s.pipeline.queue
 	queue.Through = s.processor.MadeRoom
-	if !s.config.queue.coalesced { // there, a batch that is held up would keep others from joining it
+	// there, a batch that is held up would keep others from joining it
+	if !s.config.queue.coalesced {
 		queue.Direct = s.pipeline.handleNow
 	}
 	c := newController(Config{
@@ -206,7 +214,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	return c
 }
 
-// announceSynced makes it known that the first list is in the store and distributed.
+// announceSynced announces that the first list is in the store and distributed.
 func (s *sharedIndexInformer) announceSynced() {
 	s.announced.Do(func() {
 		close(s.synced)
@@ -214,7 +222,8 @@ func (s *sharedIndexInformer) announceSynced() {
 	})
 }
 
-// ended makes it known that nothing more comes into the store; before that, that the first list is there, if it is.
+// ended announces that nothing more comes into the store; before that, that the first list is
+// there, if it is.
 func (s *sharedIndexInformer) ended(c *controller) {
 	if c.HasSynced() {
 		s.announceSynced()
@@ -225,21 +234,23 @@ func (s *sharedIndexInformer) ended(c *controller) {
 	s.life.phase = phaseStopped
 }
 
-// HasStarted tells whether Run was called.
+// HasStarted reports whether Run was called.
 func (s *sharedIndexInformer) HasStarted() bool {
 	s.life.Lock()
 	defer s.life.Unlock()
 	return s.life.phase != phaseNew
 }
 
-// IsStopped tells whether the informer has stopped following the server. Handlers may still be finishing.
+// IsStopped reports whether the informer has stopped following the server. Handlers may still be
+// finishing.
 func (s *sharedIndexInformer) IsStopped() bool {
 	s.life.Lock()
 	defer s.life.Unlock()
 	return s.life.phase == phaseStopped
 }
 
-// HasSynced tells whether the first list is in the store. Handlers may not have heard of it yet: ask their registration.
+// HasSynced reports whether the first list is in the store. Handlers may not have been called for
+// it yet: ask their registration.
 func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecker()) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
@@ -257,7 +268,8 @@ func (c informerSynced) Name() string { return "SharedIndexInformer " + c.resour
 
 func (c informerSynced) Done() <-chan struct{} { return c.synced }
 
-// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the first.
+// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the
+// first.
 func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -273,11 +285,15 @@ func (s *sharedIndexInformer) GetStore() Store { return s.store }
 // GetIndexer returns the informer's store, for reading only.
 func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
 
-// AddIndexers adds indices, before or after the start. It fails on a stopped informer and for a name that exists.
+// AddIndexers adds indices, before or after the start. It fails on a stopped informer and for a
+// name that exists.
 //
-// The watch goes on meanwhile; what it brings reaches store and handlers when the indices are complete.
+// The watch goes on meanwhile; what it brings reaches store and handlers when the indices are
+// complete.
 func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
-	if s.IsStopped() { // asked without the lock held on: index functions of a full store take their time, and may ask, too
+	// asked without the lock held on: index functions of a full store take their time, and may ask,
+	// too
+	if s.IsStopped() {
 		return fmt.Errorf("indexers were not added to the shared informer because %w", errAlreadyStopped)
 	}
 	return s.store.AddIndexers(indexers)
@@ -304,20 +320,21 @@ func (v controllerView) LastSyncResourceVersion() string {
 	return v.informer.LastSyncResourceVersion()
 }
 
-// SetWatchErrorHandler sets what is called with errors of list and watch, before the start only. The last call counts.
+// SetWatchErrorHandler sets what is called with errors of list and watch, before the start only.
+// The last call counts.
 func (s *sharedIndexInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext sets what is called with errors of list and watch, before the start only. The last call
-// counts.
+// SetWatchErrorHandlerWithContext sets what is called with errors of list and watch, before the
+// start only. The last call counts.
 func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
 	return s.beforeStart(func() { s.life.watchErrorHandler = handler })
 }
 
-// SetTransform sets what every object passes before it is stored, before the start only. The last call counts. The
-// function owns the object it is given, must be idempotent, and gets no tombstones. A nil result without an error, of whatever
-// type, counts as an error.
+// SetTransform sets what every object passes before it is stored, before the start only. The last
+// call counts. The function owns the object it is given, must be idempotent, and gets no
+// tombstones. A nil result without an error, of whatever type, counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })
 }

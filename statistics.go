@@ -11,7 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// MeasuredRegistration is what the registration handles of our informers are beside a ResourceEventHandlerRegistration:
+// MeasuredRegistration is what the registration handles of our informers are beside a
+// ResourceEventHandlerRegistration:
 //
 //	if measured, ok := registration.(cache.MeasuredRegistration); ok {
 //		statistics := measured.Statistics()
@@ -19,43 +20,49 @@ import (
 type MeasuredRegistration interface {
 	ResourceEventHandlerRegistration
 
-	// Statistics returns what the handler is doing and has done. It may be called at any time, also from the handler and
-	// after its removal, costs about as much as a call of the handler, and waits for nobody.
+	// Statistics returns what the handler is doing and has done. It may be called at any time, also
+	// from the handler and after its removal, costs about as much as a call of the handler, and
+	// never waits.
 	Statistics() HandlerStatistics
 }
 
-// HandlerStatistics is what is known of one handler. Calls that a panic or runtime.Goexit has ended count like others.
+// HandlerStatistics is what is known of one handler. Calls that a panic or runtime.Goexit has ended
+// count like others.
 type HandlerStatistics struct {
 	// Name is Delivery.Name, or the name that the handler's code gives.
 	Name string
 
-	// State is what the handler is doing, and Calling for how long the running call has lasted, 0 if there is none. Where
-	// calls take microseconds it is the time since one of the last few.
+	// State is what the handler is doing, and Calling for how long the running call has lasted, 0
+	// if there is none. Where calls take microseconds it is the time since one of the last few.
 	State   HandlerState
 	Calling time.Duration
 
-	// SyncError says why the registration will never count as synced: a call of the handler's initial list did not return, or
-	// the handler was removed before it had heard all of that list. Else it is nil.
+	// SyncError says why the registration will never count as synced: a call of the handler's
+	// initial list did not return, or the handler was removed before it had been called for all of
+	// that list. Else it is nil.
 	SyncError error
 
-	// Pending is how many calls are outstanding, the running one included, and Oldest how long ago the change was
-	// distributed that the running one is about. Up to 31 calls that have just returned, and resyncs that are not for the
-	// handler, may be included. With Delivery.Parallel the goroutine counts that is behind most.
+	// Pending is how many calls are outstanding, the running one included, and Oldest how long ago
+	// the change was distributed that the running one is about. Up to 31 calls that have just
+	// returned, and resyncs that are not for the handler, may be included. With Delivery.Parallel
+	// the goroutine counts that is behind most.
 	Pending int
 	Oldest  time.Duration
 
 	// Delivered is how many calls have returned.
 	Delivered uint64
 
-	// Coalesced is how many changes will not be delivered because others say what they said: with OverflowCoalesce only.
+	// Coalesced is how many changes will not be delivered because others say what they said: with
+	// OverflowCoalesce only.
 	Coalesced uint64
 
-	// Busy is how long all calls that have returned took together, and Longest the longest of them. Quick calls are timed
-	// in groups of up to 32 that follow each other, and Longest is then the time of the longest group.
+	// Busy is how long all calls that have returned took together, and Longest the longest of them.
+	// Quick calls are timed in groups of up to 32 that follow each other, and Longest is then the
+	// time of the longest group.
 	Busy, Longest time.Duration
 
-	// Histogram counts the calls that have returned by the time they took: element i those of up to CallTimeBounds()[i],
-	// the last one all others.
+	// Histogram counts the calls that have returned by the time they took: element i those of up to
+	// CallTimeBounds()[i], the last one all others.
 	Histogram [7]uint64
 }
 
@@ -63,11 +70,12 @@ type HandlerStatistics struct {
 type HandlerState uint8
 
 const (
-	// HandlerIdle has heard of everything there is.
+	// HandlerIdle has been called for everything there is.
 	HandlerIdle HandlerState = iota
 	// HandlerRunning is being called, or is about to be.
 	HandlerRunning
-	// HandlerStuck has not returned from a call for a second; HandlerStatistics.Calling says for how long.
+	// HandlerStuck has not returned from a call for a second; HandlerStatistics.Calling says for
+	// how long.
 	HandlerStuck
 	// HandlerDisconnected was removed because it was too slow for its Delivery.
 	HandlerDisconnected
@@ -84,8 +92,8 @@ func (s HandlerState) String() string {
 	return "unknown"
 }
 
-// CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, but for the last one, which has
-// none: powers of ten from 100 microseconds to 10 seconds.
+// CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, but for
+// the last one, which has none: powers of ten from 100 microseconds to 10 seconds.
 func CallTimeBounds() []time.Duration {
 	return append([]time.Duration(nil), fanout.CallTimeBounds[:]...)
 }
@@ -124,32 +132,36 @@ func stateOf(known *fanout.Figures) HandlerState {
 
 // QueueStats is how a queue, and the controller that empties it, are doing. See QueueStatsOf.
 type QueueStats struct {
-	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being processed is not counted.
+	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being
+	// processed is not counted.
 	Depth int
-	// Limit is the bound of Depth, 0 for none. Pauses counts how often it held up the reading of the watch, Paused is for
-	// how long in all, a pause that lasts included.
+	// Limit is the bound of Depth, 0 for none. Pauses counts how often it held up the reading of
+	// the watch, Paused is for how long in all, a pause that lasts included.
 	Limit  int
 	Pauses uint64
 	Paused time.Duration
 	// Compacted counts the deltas that DeltaFIFO.SetMaxHistory has dropped.
 	Compacted uint64
 
-	// Untransformed is the number of objects whose newest version the transform function refused, so that an older one, or
-	// none, is cached. Anything but 0 means that the cache does not show what the server has.
+	// Untransformed is the number of objects whose newest version the transform function refused,
+	// so that an older one, or none, is cached. Anything but 0 means that the cache does not show
+	// what the server has.
 	Untransformed int
-	// TransformErrors counts the calls of the transform function that failed or panicked, LastTransformError is the last.
+	// TransformErrors counts the calls of the transform function that failed or panicked,
+	// LastTransformError is the last.
 	TransformErrors    uint64
 	LastTransformError error
 
-	// ProcessErrors counts the items and batches that the process function failed or panicked on, LastProcessError is the
-	// last. They are 0 and nil for a queue on its own.
+	// ProcessErrors counts the items and batches that the process function failed or panicked on,
+	// LastProcessError is the last. They are 0 and nil for a queue on its own.
 	ProcessErrors    uint64
 	LastProcessError error
 }
 
-// QueueStatsOf returns the statistics of a RealFIFO, a DeltaFIFO, a Controller of New or NewInformer*, or a shared informer
-// of this package, however it is handed out (see StatusOf), at any time and from any goroutine. It reports false for anything
-// else, for a controller whose Queue is foreign, and for an informer that was not started.
+// QueueStatsOf returns the statistics of a RealFIFO, a DeltaFIFO, a Controller of New or
+// NewInformer*, or a shared informer of this package, however it is handed out (see StatusOf), at
+// any time and from any goroutine. It reports false for anything else, for a controller whose Queue
+// is foreign, and for an informer that was not started.
 func QueueStatsOf(queueOrController any) (QueueStats, bool) {
 	counted := unwrapped(queueOrController)
 	if own := recordsOf(counted); own != nil {
@@ -161,7 +173,8 @@ func QueueStatsOf(queueOrController any) (QueueStats, bool) {
 	return QueueStats{}, false
 }
 
-// recordsOf returns what a queue of ours, or a type that embeds one, is made of, and nil for others.
+// recordsOf returns what a queue of ours, or a type that embeds one, is made of, and nil for
+// others.
 func recordsOf(what any) *queue.Queue {
 	switch own := what.(type) {
 	case *queue.Queue:
@@ -202,7 +215,8 @@ func (s *sharedIndexInformer) started() *controller {
 	return s.life.controller
 }
 
-// transformer returns what transforms on the way into the controller's queue, nil for a foreign queue.
+// transformer returns what transforms on the way into the controller's queue, nil for a foreign
+// queue.
 func (c *controller) transformer() *event.Transformer {
 	if own := recordsOf(c.queue); own != nil {
 		return &own.Reader.Transform

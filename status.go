@@ -15,47 +15,55 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Status is what an informer is doing and how well it goes, at the moment of the call that returned it. It is a copy.
+// Status is what an informer is doing and how well it goes, at the moment of the call that returned
+// it. It is a copy.
 type Status struct {
-	// Phase is what the informer's reflector does, PhaseSince when it began to, and PhaseAge how long that was ago. Zero and 0
-	// for PhaseNew.
+	// Phase is what the informer's reflector does, PhaseSince when it began to, and PhaseAge how
+	// long that was ago. Zero and 0 for PhaseNew.
 	Phase      Phase
 	PhaseSince time.Time
 	PhaseAge   time.Duration
-	// Mode is how the state is, or was last, taken over: by LIST or by a watch-list stream. ListModeAuto before the first
-	// request.
+	// Mode is how the state is, or was last, taken over: by LIST or by a watch-list stream.
+	// ListModeAuto before the first request.
 	Mode ListMode
-	// ResourceVersion is where the next watch would start; the store may still be busy with it. "" before the first list.
+	// ResourceVersion is where the next watch would start; the store may still be busy with it. ""
+	// before the first list.
 	ResourceVersion string
-	// Synced tells whether the first list is in the store.
+	// Synced reports whether the first list is in the store.
 	Synced bool
-	// LastError is the last error of a request or a watch, nil if there was none. It stays when requests succeed again:
-	// Attempts tells. Errors that are part of a working connection, as the end of a watch, do not count. It is the error
-	// as it was, but for parts that hold an object or are larger than 4 KiB: errors.Is and errors.As find the others.
+	// LastError is the last error of a request or a watch, nil if there was none. It stays when
+	// requests succeed again: Attempts says whether they do. Errors that are part of a working
+	// connection, as the end of a watch, do not count. It is the error as it was, but for parts
+	// that hold an object or are larger than 4 KiB: errors.Is and errors.As find the others.
 	LastError error
 	// LastErrorAt is when LastError came; zero if there was none.
 	LastErrorAt time.Time
-	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last established. Requests that fail
-	// one right after the other, as a watch-list and the list that replaces it, count once.
+	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last
+	// established. Requests that fail one right after the other, as a watch-list and the list that
+	// replaces it, count once.
 	Attempts int
-	// Reconnects counts how often the server was in reach again after it had been out of reach: there was no answer, or one
-	// that says that it serves nobody now (5xx, 429).
+	// Reconnects counts how often the server was in reach again after it had been out of reach:
+	// there was no answer, or one that says that it serves no requests now (5xx, 429).
 	Reconnects int64
-	// LastOutageAt is when the server was last found out of reach, and LastOutage how long that lasted, or lasts so far; then
-	// Degraded says so. Zero and 0 if it never was.
+	// LastOutageAt is when the server was last found out of reach, and LastOutage how long that
+	// lasted, or lasts so far; then Degraded says so. Zero and 0 if it never was.
 	LastOutageAt time.Time
 	LastOutage   time.Duration
-	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was ago. Zero and 0 before
-	// the first. Servers send a bookmark each minute or so, even if nothing changes.
+	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was
+	// ago. Zero and 0 before the first. Servers send a bookmark each minute or so, even if nothing
+	// changes.
 	LastEvent    time.Time
 	LastEventAge time.Duration
-	// Objects counts the objects in the store; 0 for a Controller of New, whose store is not known here.
+	// Objects counts the objects in the store; 0 for a Controller of New, whose store is not known
+	// here.
 	Objects int
-	// Lists counts the LIST requests so far, each page one; Watches the watch requests, watch-lists included.
+	// Lists counts the LIST requests so far, each page one; Watches the watch requests, watch-lists
+	// included.
 	Lists, Watches int64
-	// Dropped counts the list items and watch events so far that were left out, because they were no objects, or none of
-	// the informer's type, or namespace (see WithExpectedNamespace). Each of them was reported to
-	// k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a list together.
+	// Dropped counts the list items and watch events so far that were left out, because they were
+	// no objects, or none of the informer's type, or namespace (see WithExpectedNamespace). Each of
+	// them was reported to k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a
+	// list together.
 	Dropped int64
 	// Degraded says in words what is not as it should be; empty if all is well.
 	Degraded []string
@@ -79,13 +87,15 @@ const (
 	PhaseStopped Phase = "stopped"
 )
 
-// ErrNotSupported tells that an informer is not one of this package, so that what was asked of it is not known.
+// ErrNotSupported says that an informer is not one of this package, so that what was asked of it is
+// not known.
 var ErrNotSupported = errors.New("not supported: not an informer of this package")
 
-// StatusOf returns the status of an informer or controller of this package, however it is handed out: as a typed informer
-// of a generated factory, as an informer of controller-runtime's cache (but not of one for several namespaces, which has
-// several), or in a wrapper that passes GetController on. The error is ErrNotSupported for others. It may be called at any
-// time, and holds up nobody.
+// StatusOf returns the status of an informer or controller of this package, however it is handed
+// out: as a typed informer of a generated factory, as an informer of controller-runtime's cache
+// (but not of one for several namespaces, which has several), or in a wrapper that passes
+// GetController on. The error is ErrNotSupported for others. It may be called at any time, and
+// delays nothing.
 func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, error) {
 	own := inspect(informer)
 	if own == nil {
@@ -131,8 +141,9 @@ func inspect(informer any) *inspection {
 	}
 }
 
-// unwrapped returns the informer or controller of this package that is in wrappers which pass GetController on, as the typed
-// informers of client-go do. It returns nil, or the last that it could unwrap, if there is none.
+// unwrapped returns the informer or controller of this package that is in wrappers which pass
+// GetController on, as the typed informers of client-go do. It returns nil, or the last that it
+// could unwrap, if there is none.
 func unwrapped(informer any) any {
 	for range maxWrappers {
 		switch own := informer.(type) {

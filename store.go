@@ -18,20 +18,21 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock held, in the
-// goroutine of the writer.
+// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock
+// held, in the goroutine of the writer.
 func OnIndexFailure(hook func(IndexFailure)) StoreOption {
 	return func(s *keyedStore) { s.objects.onFailure = hook }
 }
 
-// WithIndexPanics makes a write panic when an index function fails for an object, as client-go does. The write is complete by
-// then, and no lock is held; the object is in the store and not in the index. A hook of OnIndexFailure is called before.
+// WithIndexPanics makes a write panic when an index function fails for an object, as client-go
+// does. The write is complete by then, and no lock is held; the object is in the store and not in
+// the index. A hook of OnIndexFailure is called before.
 func WithIndexPanics() StoreOption {
 	return func(s *keyedStore) { s.objects.panics = true }
 }
 
-// IndexFailures returns how often the function of each index of the store has failed since the store was made. ok is false
-// for stores of other packages.
+// IndexFailures returns how often the function of each index of the store has failed since the
+// store was made. ok is false for stores of other packages.
 func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
 	own := storeOf(s)
 	if own == nil {
@@ -40,7 +41,8 @@ func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
 	return own.objects.table.IndexFailures(), true
 }
 
-// keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and TransactionStore.
+// keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and
+// TransactionStore.
 type keyedStore struct {
 	objects     threadSafeMap
 	keyFunc     KeyFunc
@@ -53,33 +55,35 @@ var (
 	_ TransactionStore = (*keyedStore)(nil)
 )
 
-// StoreOption sets one property of a store at its construction. It is not interchangeable with client-go's type of this
-// name, whose parameter is unexported there.
+// StoreOption sets one property of a store at its construction. It is not interchangeable with
+// client-go's type of this name, whose parameter is unexported there.
 type StoreOption = func(*keyedStore)
 
-// WithTransformer makes every object pass through transformer on its way in (Add, Update, Replace). The key is computed
-// before. A call whose object cannot be transformed returns the error and changes nothing; a transformer that returns nil,
-// of whatever type, cannot transform.
+// WithTransformer makes every object pass through transformer on its way in (Add, Update, Replace).
+// The key is computed before. A call whose object cannot be transformed returns the error and
+// changes nothing; a transformer that returns nil, of whatever type, cannot transform.
 func WithTransformer(transformer TransformFunc) StoreOption {
 	return func(s *keyedStore) { s.transformer = transformer }
 }
 
-// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider means that
-// of the process, see SetInformerMetricsProvider.
+// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A
+// nil provider means that of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
 	return func(s *keyedStore) {
 		WithThreadSafeStoreMetrics(identifier, metrics)(&s.objects)
 	}
 }
 
-// NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by KeyFunc. Objects are
-// shared with the callers: what was put in must not be changed afterwards. With a KeyFunc of nil all that asks for an
-// object's key fails with a KeyError. An option of nil is a mistake that panics.
+// NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by
+// KeyFunc. Objects are shared with the callers: what was put in must not be changed afterwards.
+// With a KeyFunc of nil all that asks for an object's key fails with a KeyError. An option of nil
+// is a mistake that panics.
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
 	return newStore(keyFunc, nil, opts...)
 }
 
-// NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an index function fails.
+// NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an
+// index function fails.
 func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
 	return newStore(keyFunc, indexers, opts...)
 }
@@ -104,14 +108,14 @@ func refuseNilOption(isNil bool, constructor string, i, n int) {
 	}
 }
 
-// NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful change, in the
-// goroutine of that change and with no lock held.
+// NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful
+// change, in the goroutine of that change and with no lock held.
 func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {
 	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
 }
 
-// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling: what has metadata is no
-// tombstone.
+// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling:
+// what has metadata is no tombstone.
 func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	at := reflect.ValueOf(f).Pointer()
 	for _, usual := range []KeyFunc{
@@ -125,10 +129,12 @@ func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	return false
 }
 
-// errNoKeyFunc is what every object gets instead of a key in a store that was made without a key function.
+// errNoKeyFunc is what every object gets instead of a key in a store that was made without a key
+// function.
 var errNoKeyFunc = errors.New("the store was made with a nil KeyFunc: give NewStore one, such as MetaNamespaceKeyFunc")
 
-// KeyOf is KeyOf with the store's function; the usual one is written out for what is nearly every object.
+// keyOf is KeyOf with the store's function; the usual one is written out for what is nearly every
+// object.
 func (s *keyedStore) keyOf(obj any) (string, error) {
 	if s.usualKey {
 		if o, ok := obj.(metav1.Object); ok && !event.IsNil(obj) {
@@ -165,7 +171,8 @@ func (s *keyedStore) Add(obj interface{}) error {
 	return nil
 }
 
-// Update stores obj, whether or not its key was there before. Errors: KeyError, or what the transformer returned.
+// Update stores obj, whether or not its key was there before. Errors: KeyError, or what the
+// transformer returned.
 func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
@@ -196,7 +203,8 @@ func (s *keyedStore) GetByKey(key string) (item interface{}, exists bool, err er
 // Bookmark sets the store's resourceVersion, unless it is older than the one held.
 func (s *keyedStore) Bookmark(rv string) { s.objects.Bookmark(rv) }
 
-// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the gate AtomicFIFO is off.
+// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the
+// gate AtomicFIFO is off.
 func (s *keyedStore) LastStoreSyncResourceVersion() string {
 	return s.objects.LastStoreSyncResourceVersion()
 }
@@ -204,13 +212,16 @@ func (s *keyedStore) LastStoreSyncResourceVersion() string {
 // Resync does nothing: there is nothing behind the store to catch up with.
 func (s *keyedStore) Resync() error { return nil }
 
-// List returns the stored objects in no particular order. The slice belongs to the caller and is never nil.
+// List returns the stored objects in no particular order. The slice belongs to the caller and is
+// never nil.
 func (s *keyedStore) List() []interface{} { return s.objects.List() }
 
-// ListKeys returns the keys of the stored objects in no particular order, in a slice of the caller's own.
+// ListKeys returns the keys of the stored objects in no particular order, in a slice of the
+// caller's own.
 func (s *keyedStore) ListKeys() []string { return s.objects.ListKeys() }
 
-// Index returns the stored objects that share a value of the index with obj, each once; see threadSafeMap.Index.
+// Index returns the stored objects that share a value of the index with obj, each once; see
+// threadSafeMap.Index.
 func (s *keyedStore) Index(indexName string, obj interface{}) ([]interface{}, error) {
 	return s.objects.Index(indexName, obj)
 }
@@ -238,8 +249,9 @@ func (s *keyedStore) AddIndexers(newIndexers Indexers) error {
 	return s.objects.AddIndexers(newIndexers)
 }
 
-// Replace makes list the whole content of the store, seen by readers all at once. Of objects with the same key the last
-// one counts. An object without a key, or that cannot be transformed, fails the call and leaves the store as it was.
+// Replace makes list the whole content of the store, seen by readers all at once. Of objects with
+// the same key the last one counts. An object without a key, or that cannot be transformed, fails
+// the call and leaves the store as it was.
 func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 	if !s.usualKey || s.transformer != nil {
 		keys, stored, err := s.admitAll(list)
@@ -253,7 +265,8 @@ func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 	return s.objects.contents.Fill(len(list), resourceVersion, fill)
 }
 
-// addBlocks adds objects with the usual key. There is no user's function in it that could write to the store.
+// addBlocks adds objects with the usual key. There is no user's function in it that could write to
+// the store.
 func (s *keyedStore) addBlocks(list []any, add func(key string, obj any)) error {
 	for block := range slices.Chunk(list, table.BlockLen) {
 		store.WarmBlock(block)
@@ -290,8 +303,9 @@ func zipped(keys []string, objects []any) iter.Seq2[string, any] {
 	}
 }
 
-// Transaction applies those of the transactions whose object has a key, seen by readers all at once, without the
-// transformer. It returns nil, or which ones were applied and a KeyError for each of the others.
+// Transaction applies those of the transactions whose object has a key, seen by readers all at
+// once, without the transformer. It returns nil, or which ones were applied and a KeyError for each
+// of the others.
 func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError {
 	keyed := make([]ThreadSafeStoreTransaction, 0, len(transactions))
 	applied := make([]int, 0, len(transactions))
@@ -312,7 +326,8 @@ func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError 
 	return &TransactionError{SuccessfulIndices: applied, TotalTransactions: len(transactions), Errors: failures}
 }
 
-// storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil if there is none.
+// storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil
+// if there is none.
 func storeOf(s Store) *keyedStore {
 	if own, ok := s.(*keyedStore); ok {
 		return own
@@ -330,8 +345,9 @@ func storeOf(s Store) *keyedStore {
 	return nil
 }
 
-// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not exported. Wrappers of other
-// packages are not looked into: they may show something else than what is inside.
+// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not
+// exported. Wrappers of other packages are not looked into: they may show something else than what
+// is inside.
 func insideTyped(s Store) (indexer Indexer, ok bool) {
 	v := reflect.ValueOf(s)
 	if v.Kind() == reflect.Pointer {

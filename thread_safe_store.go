@@ -32,8 +32,8 @@ func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
 	}
 }
 
-// threadSafeMap holds the objects and their indices in a table, whose readers never wait. It implements
-// ThreadSafeStoreWithTransaction.
+// threadSafeMap holds the objects and their indices in a table, whose readers never wait. It
+// implements ThreadSafeStoreWithTransaction.
 type threadSafeMap struct {
 	contents  store.Contents // what is written through
 	table     *table.Table   // of the contents: what is read
@@ -43,26 +43,29 @@ type threadSafeMap struct {
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
 
-// ThreadSafeStoreOption sets one property of a store at its construction. It is not interchangeable with client-go's
-// type of this name, whose parameter is unexported there.
+// ThreadSafeStoreOption sets one property of a store at its construction. It is not interchangeable
+// with client-go's type of this name, whose parameter is unexported there.
 type ThreadSafeStoreOption = func(*threadSafeMap)
 
-// WithThreadSafeStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A nil provider
-// means that of the process, see SetInformerMetricsProvider.
+// WithThreadSafeStoreMetrics publishes the store's resourceVersion for the identity, if that is
+// reserved. A nil provider means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
 		m.contents.OnVersion = versionPublisher(newVersionMetric(identifier, provider))
 	}
 }
 
-// NewThreadSafeStore returns an empty store with the given indexers, safe for use by any number of goroutines. The store
-// copies indexers; indices is ignored. Objects are shared with the callers: what was put in must not be changed afterwards.
+// NewThreadSafeStore returns an empty store with the given indexers, safe for use by any number of
+// goroutines. The store copies indexers; indices is ignored. Objects are shared with the callers:
+// what was put in must not be changed afterwards.
 //
-// No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a Transaction, a Replace
-// or an AddIndexers. A goroutine that has seen a state never sees an older one. A write waits for other writes only.
+// No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a
+// Transaction, a Replace or an AddIndexers. A goroutine that has seen a state never sees an older
+// one. A write waits for other writes only.
 //
-// An index function that fails, panics or is nil costs nothing but the object's place in that index; see IndexFailure. Writes
-// run never more than one index function at a time; Index runs them in the goroutine of its caller.
+// An index function that fails, panics or is nil costs nothing but the object's place in that
+// index; see IndexFailure. Writes run never more than one index function at a time; Index runs them
+// in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	m := &threadSafeMap{}
 	m.init(indexers)
@@ -94,8 +97,9 @@ func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
 	m.contents.Apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 }
 
-// Transaction applies all transactions in order; no reader sees only some of them. One of a type that is none of the
-// three changes nothing. The store's resourceVersion becomes the greatest of those given.
+// Transaction applies all transactions in order; no reader sees only some of them. One of a type
+// that is none of the three changes nothing. The store's resourceVersion becomes the greatest of
+// those given.
 func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) {
 	operations := make([]table.Op, 0, len(transactions))
 	for _, txn := range transactions {
@@ -114,7 +118,8 @@ func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) 
 	})
 }
 
-// versionAfter returns the store's resourceVersion after obj was seen: unchanged for an object without metadata.
+// versionAfter returns the store's resourceVersion after obj was seen: unchanged for an object
+// without metadata.
 func versionAfter(held string, obj any) string {
 	if seen, ok := event.VersionOf(obj); ok {
 		return event.LaterVersion(held, seen)
@@ -135,13 +140,16 @@ func (m *threadSafeMap) Bookmark(rv string) {
 // Get returns the object stored under key.
 func (m *threadSafeMap) Get(key string) (item interface{}, exists bool) { return m.table.Get(key) }
 
-// List returns the stored objects in no particular order. The slice belongs to the caller and is never nil.
+// List returns the stored objects in no particular order. The slice belongs to the caller and is
+// never nil.
 func (m *threadSafeMap) List() []interface{} { return m.table.ListInto(make([]any, 0, m.table.Len())) }
 
-// ListKeys returns the keys of the stored objects in no particular order, in a slice of the caller's own.
+// ListKeys returns the keys of the stored objects in no particular order, in a slice of the
+// caller's own.
 func (m *threadSafeMap) ListKeys() []string { return m.table.ListKeys() }
 
-// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the gate AtomicFIFO is off.
+// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the
+// gate AtomicFIFO is off.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	if !features.FeatureGates().Enabled(features.AtomicFIFO) {
 		return ""
@@ -152,8 +160,8 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 // Resync does nothing: there is nothing behind the store to catch up with.
 func (m *threadSafeMap) Resync() error { return nil }
 
-// Index returns the stored objects that share a value of the index with obj, each once. The index function runs in this
-// goroutine, beside those of a writer; that it fails or panics is the error.
+// Index returns the stored objects that share a value of the index with obj, each once. The index
+// function runs in this goroutine, beside those of a writer; that it fails or panics is the error.
 func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,8 +214,9 @@ func (m *threadSafeMap) GetIndexers() Indexers {
 	return indexers
 }
 
-// AddIndexers adds indices over what is stored and all that follows. All names must be new, else nothing is added. Reads go
-// on meanwhile, without the new indices until they are complete. A function that is nil is an error.
+// AddIndexers adds indices over what is stored and all that follows. All names must be new, else
+// nothing is added. Reads go on meanwhile, without the new indices until they are complete. A
+// function that is nil is an error.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	var bad faults
 	checkIndexers(newIndexers, &bad)

@@ -18,19 +18,23 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// errStoppedUnsynced tells that an informer stopped, or is one that cannot run, before its first list was in the store.
+// errStoppedUnsynced says that an informer stopped, or is one that cannot run, before its first
+// list was in the store.
 var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 
-// WaitForSync waits until the first list of each informer is in its store, and until the handler of each registration has
-// heard its initial list. It takes what has a HasSyncedChecker: informers and controllers, those of controller-runtime's
-// caches too, and the registrations of handlers. It does not poll.
+// WaitForSync waits until the first list of each informer is in its store, and until the handler of
+// each registration has returned from the calls of its initial list. It takes what has a
+// HasSyncedChecker: informers and controllers, those of controller-runtime's caches too, and the
+// registrations of handlers. It does not poll.
 //
-// It returns nil, or, when ctx ends, one of the informers has stopped without having synced or cannot run, or one of the
-// registrations can never count as synced, an error that joins the cause of that with, for each that has not synced, its name
-// and what is known of the reason: what the informer does and for how long, what is wrong with it, and its last error, as
-// 403, 401, a missing resource, a refused connection; what a handler does; the call in which it panicked. errors.Is,
-// errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers and registrations of other packages
-// only the names are known. That an informer has synced says nothing of its handlers.
+// It returns nil, or, when ctx ends, one of the informers has stopped without having synced or
+// cannot run, or one of the registrations can never count as synced, an error that joins the cause
+// of that with, for each that has not synced, its name and what is known of the reason: what the
+// informer does and for how long, what is wrong with it, and its last error, as 403, 401, a missing
+// resource, a refused connection; what a handler does; the call in which it panicked. errors.Is,
+// errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers and
+// registrations of other packages only the names are known. That an informer has synced says
+// nothing of its handlers.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ HasSyncedChecker() DoneChecker }) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
@@ -63,7 +67,8 @@ func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ Ha
 	return errors.Join(causes...)
 }
 
-// awaitSynced returns nil once an informer or registration has synced, else why it does not wait any longer.
+// awaitSynced returns nil once an informer or registration has synced, else why it does not wait
+// any longer.
 func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChecker }) error {
 	synced := what.HasSyncedChecker().Done()
 	hopeless, why := neverSyncs(what)
@@ -83,8 +88,8 @@ func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChe
 	}
 }
 
-// NeverSyncs returns a channel that is closed when it is of no use to wait any longer, and what that means. It is nil for
-// what is not of this package.
+// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what
+// that means. It is nil for what is not of this package.
 func neverSyncs(what any) (<-chan struct{}, error) {
 	if registration, ok := what.(*registration); ok {
 		return registration.neverSyncs(), errNeverSyncs
@@ -95,7 +100,8 @@ func neverSyncs(what any) (<-chan struct{}, error) {
 	return nil, nil
 }
 
-// whyUnsynced says what is known of what has not synced: for an informer what it does and for how long, and what is wrong.
+// whyUnsynced says what is known of what has not synced: for an informer what it does and for how
+// long, and what is wrong.
 func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 	if registration, ok := what.(*registration); ok {
 		return registration.whyUnsynced()
@@ -120,15 +126,16 @@ func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 	return errors.New(unsynced)
 }
 
-// The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most tests sync at once, and
-// client-go's value in the end.
+// The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most
+// tests sync at once, and client-go's value in the end.
 const (
 	firstSyncPoll = time.Millisecond
 	lastSyncPoll  = 100 * time.Millisecond
 )
 
-// WaitForCacheSync asks all of cacheSyncs, again and again, and returns true once all say yes in the same round, false if
-// stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor reacts at once, WaitForSync also says why.
+// WaitForCacheSync asks all of cacheSyncs, again and again, and returns true once all say yes in
+// the same round, false if stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor
+// reacts at once, WaitForSync also says why.
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	for pause := firstSyncPoll; !allSynced(cacheSyncs); pause = min(2*pause, lastSyncPoll) {
 		timer := time.NewTimer(pause)
@@ -151,13 +158,14 @@ func allSynced(cacheSyncs []InformerSynced) bool {
 	return true
 }
 
-// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the waiting controller.
+// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the
+// waiting controller.
 func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	return waitLogged(context.Background(), stopCh, cacheSyncs, "controller", controllerName)
 }
 
-// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and after that goes to the
-// logger of ctx.
+// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and
+// after that goes to the logger of ctx.
 func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
 	return waitLogged(ctx, ctx.Done(), cacheSyncs)
 }
@@ -174,21 +182,23 @@ func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []Inform
 	return true
 }
 
-// ErrNotComparable says that a resourceVersion is not a decimal number without leading zeros, so that nothing is older or
-// newer than it.
+// ErrNotComparable says that a resourceVersion is not a decimal number without leading zeros, so
+// that nothing is older or newer than it.
 var ErrNotComparable = store.ErrNotComparable
 
-// WaitForVersion waits until the store of an informer of this package shows the state at resourceVersion rv, or a newer
-// one: for a controller that wants to see its own write, with the version that the write returned.
+// WaitForVersion waits until the store of an informer of this package shows the state at
+// resourceVersion rv, or a newer one: for a controller that wants to see its own write, with the
+// version that the write returned.
 //
-// What counts is the version that the server vouches for and the store has applied: a list, a watch event, a bookmark. The
-// handlers may not have heard of it yet. rv must be of the same resource and cluster as the informer, else the answer
-// means nothing. If nothing changes in what the informer selects, the wait lasts until the server's next bookmark, which
-// may take a minute.
+// What counts is the version that the server vouches for and the store has applied: a list, a watch
+// event, a bookmark. The handlers may not have been called for it yet. rv must be of the same
+// resource and cluster as the informer, else the answer means nothing. If nothing changes in what
+// the informer selects, the wait lasts until the server's next bookmark, which may take a minute.
 //
-// Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions turn out to be;
-// ErrNotSupported for informers of other packages and for controllers with a queue and store of the user's; the cause of
-// the end of ctx, or of the informer, joined with the informer's last error, in a text that tells its status.
+// Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
+// turn out to be; ErrNotSupported for informers of other packages and for controllers with a queue
+// and store of the user's; the cause of the end of ctx, or of the informer, joined with the
+// informer's last error, in a text that has its status.
 func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() DoneChecker }, rv string) error {
 	own := inspect(informer)
 	if own == nil || own.progress == nil {
@@ -199,7 +209,8 @@ func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() 
 	}
 	defer own.progress.Await()()
 	for {
-		changed := own.progress.Next() // before the look, so that no change falls between look and wait
+		// before the look, so that no change falls between look and wait
+		changed := own.progress.Next()
 		if reached, err := own.reached(rv); reached || err != nil {
 			return err
 		}
