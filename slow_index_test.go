@@ -133,7 +133,7 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 			index.takes.Store(0)
 			stream.Modify(testkit.PodAt("x", "100"))
 			synctest.Wait()
-			assert.True(t, s.store.objects.contents.Pace.AllowsReader(1), "it is quick again")
+			assert.True(t, s.store.objects.contents.AllowsReader(1), "it is quick again")
 		})
 	}
 }
