@@ -18,6 +18,7 @@ var ErrDisconnected = errors.New("event handler disconnected")
 type Listener struct {
 	target
 	consumers    []*consumer // at least one
+	place        int         // among the processor's listeners, guarded by the feed's lock
 	resync       resyncSchedule
 	max          int
 	onDisconnect func(error)

@@ -173,7 +173,7 @@ func (u *unruly) settle() {
 	assert.Len(u, w.ready, w.first)
 	assert.Empty(u, w.idle)
 	working := 0
-	for listener := range p.guarded.listeners {
+	for _, listener := range p.guarded.listeners {
 		for _, c := range listener.consumers {
 			if c.mu.state == consumerAtWork {
 				working++

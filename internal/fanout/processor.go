@@ -40,8 +40,8 @@ type Processor struct {
 	blockers atomic.Int64 // listeners that block
 
 	guarded struct { // by the feed's lock
-		stopped     bool // stop was called
-		listeners   map[*Listener]struct{}
+		stopped     bool              // stop was called
+		listeners   []*Listener       // in no order, but each at its place
 		notLossless []*Listener       // those of listeners
 		round       event.ResyncRound // the last look at who is due for a resync
 		consumers   uint64            // how many there were so far
@@ -55,7 +55,6 @@ func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processo
 	p := &Processor{clock: c}
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
-	p.guarded.listeners = map[*Listener]struct{}{}
 	return p
 }
 
@@ -72,8 +71,8 @@ const StopPatience = 5 * time.Second
 // logs for which of them it waits for long.
 func (p *Processor) Stop() {
 	p.feed.mu.Lock()
-	for listener := range p.guarded.listeners {
-		p.removeLocked(listener)
+	for len(p.guarded.listeners) > 0 {
+		p.removeLocked(p.guarded.listeners[0])
 	}
 	p.guarded.stopped = true
 	p.feed.mu.Unlock()
@@ -114,7 +113,8 @@ func (p *Processor) Add(listener *Listener, known *event.Snapshot) {
 		listener.refuse()
 		return
 	}
-	p.guarded.listeners[listener] = struct{}{}
+	listener.place = len(p.guarded.listeners)
+	p.guarded.listeners = append(p.guarded.listeners, listener)
 	known.Keyed = listener.needsKeys()
 	if listener.overflow != Lossless {
 		p.guarded.notLossless = append(p.guarded.notLossless, listener)
@@ -148,10 +148,13 @@ func (p *Processor) Remove(listener *Listener) {
 }
 
 func (p *Processor) removeLocked(listener *Listener) {
-	if _, registered := p.guarded.listeners[listener]; !registered {
+	if !p.hasLocked(listener) {
 		return
 	}
-	delete(p.guarded.listeners, listener)
+	end := len(p.guarded.listeners) - 1
+	last := p.guarded.listeners[end]
+	p.guarded.listeners[listener.place], last.place = last, listener.place
+	p.guarded.listeners = slices.Delete(p.guarded.listeners, end, end+1)
 	p.guarded.notLossless = slices.DeleteFunc(p.guarded.notLossless, func(other *Listener) bool { return other == listener })
 	if listener.overflow == Block {
 		p.blockers.Add(-1)
@@ -176,8 +179,15 @@ func (p *Processor) Count() int {
 func (p *Processor) Has(listener *Listener) bool {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
-	_, registered := p.guarded.listeners[listener]
-	return registered
+	return p.hasLocked(listener)
+}
+
+// hasLocked reports whether a listener, which may be that of another processor, is registered.
+func (p *Processor) hasLocked(listener *Listener) bool {
+	if listener.feed != &p.feed || listener.place >= len(p.guarded.listeners) {
+		return false
+	}
+	return p.guarded.listeners[listener.place] == listener
 }
 
 // Distribute publishes the changes to the listeners, in order. It never waits for a handler. It
@@ -237,7 +247,7 @@ func (p *Processor) stampLocked(changes []event.Change, now int64) []event.Chang
 // keysNeededLocked reports whether a listener needs to know which object each call of a bulk record
 // is about.
 func (p *Processor) keysNeededLocked() bool {
-	for listener := range p.guarded.listeners {
+	for _, listener := range p.guarded.listeners {
 		if listener.needsKeys() {
 			return true
 		}
@@ -310,7 +320,7 @@ func (p *Processor) UpstreamSynced() {
 
 func (p *Processor) consumersLocked() iter.Seq[*consumer] {
 	return func(yield func(*consumer) bool) {
-		for listener := range p.guarded.listeners {
+		for _, listener := range p.guarded.listeners {
 			for _, c := range listener.consumers {
 				if !yield(c) {
 					return
@@ -330,7 +340,7 @@ func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 func (p *Processor) registered() []*Listener {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
-	return slices.Collect(maps.Keys(p.guarded.listeners))
+	return slices.Clone(p.guarded.listeners)
 }
 
 // ShouldResync decides which listeners take part in the resync that is due now, and reports whether
@@ -340,7 +350,7 @@ func (p *Processor) ShouldResync() (any bool) {
 	defer p.feed.mu.Unlock()
 	now := p.clock.Now()
 	round := make(event.ResyncRound)
-	for listener := range p.guarded.listeners {
+	for _, listener := range p.guarded.listeners {
 		if listener.resync.decide(now) {
 			any = true
 			continue
