@@ -51,6 +51,19 @@ func (m *Mutex) Unlock() {
 	}
 }
 
+// Await waits until ready reports true: what else the code waits for, by a channel or whatever.
+// Others ask it at each of their points, so it has none itself, and changes nothing.
+func Await(ready func() bool) {
+	Point()
+	for !ready() {
+		if r := active; r != nil {
+			r.await(ready)
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
 // Go starts a goroutine: one more thread, if it is called by a thread of a schedule. Before and
 // after the schedule f runs at once.
 func Go(f func()) {

@@ -56,6 +56,7 @@ type run struct {
 	threads  []*thread
 	current  *thread
 	runnable option // those that neither wait nor have ended
+	awaiting int    // those that wait in Await
 	living   int
 	step     int
 	// due are the switches that are yet to come. After the last one options are noted.
@@ -69,7 +70,8 @@ type run struct {
 type thread struct {
 	Thread
 	id    int
-	waits *Mutex // or nil
+	waits *Mutex      // or nil
+	ready func() bool // what it waits for in Await; or nil
 	ended bool
 	wake  chan struct{}
 }
@@ -134,6 +136,7 @@ func (r *run) point() {
 		r.fail(errEndless)
 		runtime.Goexit()
 	}
+	r.askAwaiting()
 	if len(r.due) == 0 {
 		r.options = append(r.options, r.runnable&^(1<<r.current.id))
 	} else if r.due[0].Step == r.step {
@@ -174,12 +177,41 @@ func (r *run) wait(m *Mutex) {
 	if r.failure != nil {
 		runtime.Goexit()
 	}
+	r.current.waits = m
+	r.pause()
+}
+
+// pause has another thread go on until the current one can.
+func (r *run) pause() {
 	me := r.current
-	me.waits = m
 	r.runnable &^= 1 << me.id
 	r.story.leaves(r, "waits")
 	r.next()
 	r.sleep(me)
+}
+
+// await has another thread go on until something may be true.
+func (r *run) await(ready func() bool) {
+	if r.failure != nil {
+		runtime.Goexit()
+	}
+	r.current.ready = ready
+	r.awaiting++
+	r.pause()
+}
+
+// askAwaiting has all go on, each when it is its turn, for whom what they wait for is true.
+func (r *run) askAwaiting() {
+	if r.awaiting == 0 {
+		return
+	}
+	for _, t := range r.threads {
+		if t.ready != nil && t.ready() {
+			t.ready = nil
+			r.awaiting--
+			r.runnable |= 1 << t.id
+		}
+	}
 }
 
 // unlocked has all who wait for a mutex try again, each when it is its turn.
@@ -207,6 +239,7 @@ func (r *run) end(t *thread) {
 // next chooses who goes on where the current thread cannot: the first one that can, unless the
 // schedule has another one.
 func (r *run) next() {
+	r.askAwaiting()
 	if r.step++; r.runnable == 0 {
 		r.fail(errDeadlock)
 	}

@@ -19,6 +19,8 @@ func (x *Bool) Load() bool { interleave.Point(); return x.v.Load() }
 
 func (x *Bool) Store(to bool) { interleave.Point(); x.v.Store(to) }
 
+func (x *Bool) Swap(to bool) bool { interleave.Point(); return x.v.Swap(to) }
+
 func (x *Bool) CompareAndSwap(from, to bool) bool {
 	interleave.Point()
 	return x.v.CompareAndSwap(from, to)

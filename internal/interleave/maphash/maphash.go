@@ -21,3 +21,6 @@ func Bytes(_ Seed, text []byte) uint64 {
 	}
 	return hash
 }
+
+// String returns the hash of a text.
+func String(seed Seed, text string) uint64 { return Bytes(seed, []byte(text)) }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sync stands for the standard library's in code that package interleave runs: its mutexes
-// have points.
+// have points, and so do its wait groups.
 package sync
 
 import (
@@ -18,3 +18,37 @@ type (
 	// put into it last.
 	Pool = sync.Pool
 )
+
+// WaitGroup is sync.WaitGroup with points.
+type WaitGroup struct {
+	running, waiting int
+}
+
+// Add adds to how many are running. It panics where the standard library's may: also for one that
+// is added to none while somebody waits.
+func (g *WaitGroup) Add(n int) {
+	interleave.Point()
+	if g.running == 0 && g.waiting > 0 || g.running+n < 0 {
+		panic("sync: WaitGroup misuse")
+	}
+	g.running += n
+}
+
+func (g *WaitGroup) Done() { g.Add(-1) }
+
+func (g *WaitGroup) Wait() {
+	g.waiting++
+	defer func() { g.waiting-- }()
+	interleave.Await(func() bool { return g.running == 0 })
+}
+
+func (g *WaitGroup) Go(f func()) {
+	g.Add(1)
+	interleave.Go(func() {
+		defer g.Done()
+		f()
+	})
+}
+
+// Running is how many have not ended.
+func (g *WaitGroup) Running() int { return g.running }

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay puts points into packages. What they import of sync, sync/atomic and hash/maphash
-// comes from internal/interleave instead, and so do goroutines and yields. All lines keep their
+// Package overlay puts points into packages. What they import of sync, sync/atomic, hash/maphash and
+// time comes from internal/interleave instead, and so do goroutines and yields. All lines keep their
 // numbers. Tests without the build tag "interleave" are left out.
 package overlay
 
@@ -29,6 +29,7 @@ var substitutes = map[string]string{
 	"sync":         interleave + "/sync",
 	"sync/atomic":  interleave + "/atomic",
 	"hash/maphash": interleave + "/maphash",
+	"time":         interleave + "/time",
 }
 
 // Write writes to a folder the overlay of packages, which are named by their folders below the

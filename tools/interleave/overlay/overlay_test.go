@@ -14,8 +14,8 @@ import (
 func TestWithPoints(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing": {
-			"package p\n\nimport \"time\"\n",
-			"package p\n\nimport \"time\"\n",
+			"package p\n\nimport \"fmt\"\n",
+			"package p\n\nimport \"fmt\"\n",
 		},
 		"imports": {
 			"package p\n\nimport (\n\t\"sync\"\n\tmine \"sync/atomic\"\n)\n",
