@@ -112,19 +112,19 @@ fuzz: ## every fuzz target for TIME (the first build of each module takes minute
 
 # Folders that begin with _ are none of the packages of ./...
 POINTS := $(BIN)/_interleave
-LOCKFREE := internal/table internal/eventlog
-BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(LOCKFREE)) && rc=0 && for p in $(LOCKFREE); do echo "$$p"; \
+SCHEDULED := internal/table internal/eventlog internal/fanout
+BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(SCHEDULED)) && rc=0 && for p in $(SCHEDULED); do echo "$$p"; \
 	$(GO) vet -overlay $(POINTS)/overlay.json -tags interleave ./$$p && \
 	$(GO) test -c -overlay $(POINTS)/overlay.json -tags interleave -o $(POINTS)/schedules.test ./$$p && \
 	(cd $$p && $(POINTS)/schedules.test -test.run '^TestSchedules$$' -test.timeout 3h -schedules.table $(1)) || rc=1; done; exit $$rc
 
-schedules: ## the lock-free parts by all schedules with one preemption, or two: less than a minute of processor time
+schedules: ## the lock-free parts and the delivery by all schedules with one preemption, or two: about a minute of processor time
 	@$(call BY_SCHEDULES)
 
 interleave: ## the same with one preemption more; ends with a table of configurations
 	@$(call BY_SCHEDULES,-schedules.all)
 
-mutants: ## show that schedules or tests of the lock-free parts notice each line of their protocols that is wrong
+mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong
 	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network

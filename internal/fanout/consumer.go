@@ -170,7 +170,7 @@ func (c *consumer) takeAt(now int64) (said remark) {
 	said = c.settleLocked(now)
 	r := &c.run
 	r.began = now
-	if c.mu.state == consumerClosed {
+	if c.target.closed.Load() { // before the consumer is: deliver would do nothing, again and again
 		r.next, r.end = 0, 0
 		return said
 	}

@@ -6,9 +6,10 @@
 //
 //	make interleave
 //
-// Code under test is what it is: it imports sync and sync/atomic. tools/interleave writes an
+// Code under test is what it is: it imports sync, sync/atomic and time. tools/interleave writes an
 // overlay for the compiler, in which it has them from the packages below this one, each operation
-// of which is a point: there a thread may be made to wait while others go on. Other tests than
+// of which is a point: there a thread may be made to wait while others go on. The clock stands
+// still. Other tests than
 // those with the build tag "interleave" are left out then, and with the tag the sizes at which a
 // structure changes its shape are small.
 //
@@ -32,7 +33,9 @@
 // schedule is the list of its switches, and Explore runs each list once, on a program that is made
 // anew. Errors in protocols need few preemptions: nearly all of them one or two.
 //
-// A goroutine that the program starts is one more thread.
+// A goroutine that the program starts is one more thread. One that waits for anything but a mutex or
+// a wait group, such as a channel, does so by Await. Who waits for what never comes is found when
+// nobody else is left.
 //
 // A schedule that fails is told: who ran from where to where. Replay runs it again.
 //
