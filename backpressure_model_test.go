@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -46,19 +47,19 @@ type blockers struct {
 	*testing.T
 	random   *rand.Rand
 	source   *testkit.Pods
-	informer *sharedIndexInformer
+	informer cache.SharedIndexInformer
 	stop     func()
 	handlers []*testkit.Mirror
-	handles  []ResourceEventHandlerRegistration
+	handles  []cache.ResourceEventHandlerRegistration
 }
 
 func (b *blockers) start() {
-	var options []Option
+	var options []cache.Option
 	if b.random.IntN(2) == 0 {
-		options = append(options, WithCoalescedQueue())
+		options = append(options, cache.WithCoalescedQueue())
 	}
 	if b.random.IntN(2) == 0 {
-		options = append(options, WithQueueLimit(1+b.random.IntN(2)))
+		options = append(options, cache.WithQueueLimit(1+b.random.IntN(2)))
 	}
 	slow := func(any) ([]string, error) { // not asleep: the bubble's clock waits for who waits for a lock
 		for range rand.IntN(4) {
@@ -66,7 +67,7 @@ func (b *blockers) start() {
 		}
 		return []string{"x"}, nil
 	}
-	b.informer = InformerFunc(options...)(b.source, &corev1.Pod{}, 0, Indexers{"slow": slow}).(*sharedIndexInformer)
+	b.informer = cache.InformerFunc(options...)(b.source, &corev1.Pod{}, 0, cache.Indexers{"slow": slow})
 	ctx, cancel := context.WithCancel(b.Context())
 	stopped := make(chan struct{})
 	go func() { b.informer.RunWithContext(ctx); close(stopped) }()
@@ -105,7 +106,7 @@ func (b *blockers) join() {
 			panic("the handler's")
 		}
 	}
-	handle, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: OverflowBlock, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
+	handle, err := b.informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
 	require.NoError(b, err)
 	if panics {
 		handler = nil
@@ -141,7 +142,7 @@ func versionsIn[T any](pods []T) map[string]string {
 // stopHeldBack stops the informer while a handler that does not return keeps the watch from being read.
 func (b *blockers) stopHeldBack() {
 	handler, release := stuck("late")
-	_, err := b.informer.AddEventHandler(Deliver(handler, Delivery{Overflow: OverflowBlock, Max: 1}))
+	_, err := b.informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {
 		b.source.Put(testkit.Pod("late", "1"))

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"fmt"
@@ -13,58 +13,61 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // misbehaviour is what a handler does in each call, given its own handle once that is known.
-type misbehaviour func(e *exact, self func() *registration)
+type misbehaviour func(e *exact, self func() ownRegistration)
 
 var misbehaviours = map[string]misbehaviour{
-	"panics":             func(*exact, func() *registration) { panic("cannot take it") },
-	"panics with nil":    func(*exact, func() *registration) { panic(nil) },
-	"ends its goroutine": func(*exact, func() *registration) { runtime.Goexit() },
-	"removes itself":     func(e *exact, self func() *registration) { _ = e.informer.RemoveEventHandler(self()) },
-	"adds another":       func(e *exact, _ func() *registration) { e.addNow(ResourceEventHandlerFuncs{}, Delivery{}) },
-	"waits for its removal": func(e *exact, self func() *registration) {
+	"panics":             func(*exact, func() ownRegistration) { panic("cannot take it") },
+	"panics with nil":    func(*exact, func() ownRegistration) { panic(nil) },
+	"ends its goroutine": func(*exact, func() ownRegistration) { runtime.Goexit() },
+	"removes itself":     func(e *exact, self func() ownRegistration) { _ = e.informer.RemoveEventHandler(self()) },
+	"adds another": func(e *exact, _ func() ownRegistration) {
+		e.addNow(cache.ResourceEventHandlerFuncs{}, cache.Delivery{})
+	},
+	"waits for its removal": func(e *exact, self func() ownRegistration) {
 		for e.informer.IsRegistered(self()) {
 			time.Sleep(time.Second)
 		}
 	},
-	"waits for the informer": func(e *exact, _ func() *registration) { time.Sleep(time.Hour) },
+	"waits for the informer": func(e *exact, _ func() ownRegistration) { time.Sleep(time.Hour) },
 	"reads the informer":     readEverything,
-	"removes itself and ends": func(e *exact, self func() *registration) {
+	"removes itself and ends": func(e *exact, self func() ownRegistration) {
 		_ = e.informer.RemoveEventHandler(self())
 		runtime.Goexit()
 	},
 }
 
-func readEverything(e *exact, self func() *registration) {
+func readEverything(e *exact, self func() ownRegistration) {
 	e.informer.GetStore().List()
 	e.informer.HasSynced()
 	e.informer.LastSyncResourceVersion()
 	e.informer.EventHandlerCount()
 	e.informer.IsRegistered(self())
-	_ = e.informer.AddIndexers(Indexers{fmt.Sprint(self().Statistics().Delivered): MetaNamespaceIndexFunc})
+	_ = e.informer.AddIndexers(cache.Indexers{fmt.Sprint(self().Statistics().Delivered): cache.MetaNamespaceIndexFunc})
 	self().HasSynced()
 }
 
 func TestBadHandlersHarmNobody(t *testing.T) {
 	testkit.QuietPanics(t)
 	for name, behave := range misbehaviours {
-		for _, delivery := range []Delivery{{}, {Parallel: 3}, {Overflow: OverflowBlock, Max: 2}, {Overflow: OverflowCoalesce}, {Overflow: OverflowDisconnect, Max: 2}} {
+		for _, delivery := range []cache.Delivery{{}, {Parallel: 3}, {Overflow: cache.OverflowBlock, Max: 2}, {Overflow: cache.OverflowCoalesce}, {Overflow: cache.OverflowDisconnect, Max: 2}} {
 			t.Run(fmt.Sprintf("%s, %d, %d", name, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				inExactBubble(t, func(e *exact) {
 					good := testkit.NewMirror()
-					e.addNow(good, Delivery{})
+					e.addNow(good, cache.Delivery{})
 					known := make(chan struct{})
-					var handle *registration
-					self := func() *registration { <-known; return handle }
+					var handle ownRegistration
+					self := func() ownRegistration { <-known; return handle }
 					handle = e.addNow(&testkit.Journal{On: func(string) { behave(e, self) }}, delivery)
 					close(known)
 					for _, name := range []string{"b", "c", "d"} {
 						e.change(name, 5)
 					}
-					if delivery.Overflow != OverflowBlock {
+					if delivery.Overflow != cache.OverflowBlock {
 						state, problems, _ := good.State()
 						assert.Equal(t, e.source.State(), state)
 						assert.Empty(t, problems)
@@ -84,7 +87,7 @@ func TestBadHandlersHarmNobody(t *testing.T) {
 }
 
 func TestPanickingHandlerHearsTheRest(t *testing.T) {
-	for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: OverflowBlock, Max: 100}, {Overflow: OverflowCoalesce}} {
+	for _, delivery := range []cache.Delivery{{}, {Parallel: 2}, {Overflow: cache.OverflowBlock, Max: 100}, {Overflow: cache.OverflowCoalesce}} {
 		t.Run(fmt.Sprint(delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 			panics := testkit.QuietPanics(t)
 			inExactBubble(t, func(e *exact) {

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -26,14 +27,14 @@ import (
 // whatever is on its way into it.
 type probe struct {
 	mu    sync.Mutex
-	store Store
+	store cache.Store
 	seen  []string // states, each as often as it was seen
 }
 
 func (p *probe) index(obj any) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, err := SnapshotOf(p.store)
+	s, err := cache.SnapshotOf(p.store)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func TestReadersSeeABatchWhole(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(events...)),
 			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) { return lists[n-1], nil }}
 		p := &probe{}
-		informer := InformerFunc(WithBackoff(*testkit.Second()))(server, &v1.Pod{}, 0, Indexers{"probe": p.index})
+		informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()))(server, &v1.Pod{}, 0, cache.Indexers{"probe": p.index})
 		p.store = informer.GetStore()
 		stop := running(t, informer)
 		time.Sleep(time.Minute)

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -82,7 +83,7 @@ func (h *remnantHandler) hear(kind string, obj any) {
 }
 
 func identityOf(obj any) (name, version string) {
-	if tombstone, isTombstone := obj.(DeletedFinalStateUnknown); isTombstone {
+	if tombstone, isTombstone := obj.(cache.DeletedFinalStateUnknown); isTombstone {
 		obj = tombstone.Obj
 	}
 	if b, isRemnant := obj.(remnant); isRemnant {
@@ -107,11 +108,11 @@ func listOfMany(version string) *testkit.Server {
 // TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first are told object by object,
 // in order with the single changes of the object, although the objects cannot tell the store's keys.
 func TestBulkRecordsKeepObjectsApart(t *testing.T) {
-	for what, transform := range map[string]TransformFunc{"stripped": strip, "renamed": rename} {
-		for name, delivery := range map[string]Delivery{
-			"coalesced": {Overflow: OverflowCoalesce},
+	for what, transform := range map[string]cache.TransformFunc{"stripped": strip, "renamed": rename} {
+		for name, delivery := range map[string]cache.Delivery{
+			"coalesced": {Overflow: cache.OverflowCoalesce},
 			"parallel":  {Parallel: 4},
-			"both":      {Overflow: OverflowCoalesce, Parallel: 4},
+			"both":      {Overflow: cache.OverflowCoalesce, Parallel: 4},
 		} {
 			for _, late := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, late %v", what, name, late), func(t *testing.T) {
@@ -122,14 +123,14 @@ func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	}
 }
 
-func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late bool) {
+func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Delivery, late bool) {
 	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
 	server.OnWatch = testkit.Watches(stream)
-	add := func(s *sharedIndexInformer) {
-		_, err := s.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Minute)
+	add := func(s cache.SharedIndexInformer) {
+		_, err := s.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
 		require.NoError(t, err)
 	}
-	s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+	s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
 		require.NoError(t, s.SetTransform(transform))
 		if !late {
 			add(s)
@@ -152,7 +153,7 @@ func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late b
 	for name, calls := range handler.mu.heard {
 		want := []string{"add 1", "update 2", "update 1", "update 1"} // and further resyncs
 		switch {
-		case delivery.Overflow != OverflowCoalesce:
+		case delivery.Overflow != cache.OverflowCoalesce:
 			calls = calls[:min(len(calls), len(want))]
 		case len(calls) > 1: // the first call ran while the others were merged
 			want = []string{"add 1", "update 1"}
@@ -167,7 +168,7 @@ func tellOfMany(t *testing.T, transform TransformFunc, delivery Delivery, late b
 func newSnapshot(objects []any) *event.Snapshot {
 	keys := make([]string, len(objects))
 	for i, obj := range objects {
-		keys[i], _ = MetaNamespaceKeyFunc(obj)
+		keys[i], _ = cache.MetaNamespaceKeyFunc(obj)
 	}
 	return event.KeyedSnapshot(keys, objects)
 }

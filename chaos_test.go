@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,17 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		other := &testkit.Journal{}
-		e.add(other, Delivery{})
+		e.add(other, cache.Delivery{})
 		other.Take()
 		release := make(chan struct{})
 		joiner := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(joiner, Delivery{})
+		handle := e.add(joiner, cache.Delivery{})
 		e.change("b", 100)
 		assert.Len(t, other.Take(), 100)
 		assert.False(t, handle.HasSynced())
@@ -42,17 +43,17 @@ func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
 type chaos struct {
 	*testing.T
 	source   *testkit.Pods
-	informer *sharedIndexInformer
+	informer ownInformer
 }
 
 // handler joins, for a while or for ever, and returns what it knows.
-func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, ResourceEventHandlerRegistration) {
+func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEventHandlerRegistration) {
 	m := testkit.NewMirror()
-	delivery := Delivery{Overflow: Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
-	if delivery.Overflow == OverflowBlock {
+	delivery := cache.Delivery{Overflow: cache.Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
+	if delivery.Overflow == cache.OverflowBlock {
 		delivery.Max = 1 + random.IntN(8)
 	}
-	m.SameUID = delivery.Overflow == OverflowCoalesce
+	m.SameUID = delivery.Overflow == cache.OverflowCoalesce
 	calls := random.Uint64()
 	var once sync.Once
 	m.Before = func(string) {
@@ -61,14 +62,14 @@ func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, ResourceEventHandle
 		}
 		once.Do(func() {
 			if calls%3 == 0 {
-				_, err := c.informer.AddEventHandler(ResourceEventHandlerFuncs{})
+				_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 				if err != nil {
-					assert.ErrorIs(c, err, errAlreadyStopped)
+					assert.ErrorIs(c, err, cache.ErrAlreadyStopped)
 				}
 			}
 		})
 	}
-	handle, err := c.informer.AddEventHandlerWithResyncPeriod(Deliver(m, delivery), time.Second)
+	handle, err := c.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(m, delivery), time.Second)
 	require.NoError(c, err)
 	return m, handle
 }
@@ -77,7 +78,7 @@ func TestChaos(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	c := &chaos{T: t, source: testkit.NewPods()}
-	c.informer = NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(*sharedIndexInformer)
+	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(ownInformer)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
@@ -136,27 +137,30 @@ func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
 		for range random.IntN(1000) {
 			runtime.Gosched()
 		}
-		assert.NoError(c, ShutDownEventHandler(c.informer, handle))
+		assert.NoError(c, cache.ShutDownEventHandler(c.informer, handle))
 		_, problems, _ := m.State()
 		assert.Empty(c, problems)
-		c.informer.processor.ShouldResync()
+		cache.ShouldResync(c.informer)
 	}
 }
 
-func TestBulkRecordsTakeNoCopyUntilTheyAreRead(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+// TestResyncsTakeNoCopyUntilTheyAreRead: whatever waits for a handler that has not come to it, it is one snapshot.
+func TestResyncsTakeNoCopyUntilTheyAreRead(t *testing.T) {
+	inResyncedBubble(t, time.Minute, func(e *exact) {
+		snapshots := func() cache.SnapshotStats {
+			synctest.Wait()
+			stats, ok := cache.SnapshotStatsOf(e.informer)
+			require.True(e, ok)
+			return stats
+		}
 		release := make(chan struct{})
-		stuck := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{})
-		require.Zero(t, e.informer.store.objects.table.Snapshots().Open, "the initial list is read by the handler")
-		resync := e.informer.pipeline.applier.SyncAll(nil)
-		require.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open)
-		e.informer.processor.Distribute(resync)
-		synctest.Wait()
-		assert.Equal(t, 1, e.informer.store.objects.table.Snapshots().Open, "the only handler has not come to it")
+		stuck := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{})
+		require.Zero(t, snapshots().Open, "the initial list is read by the handler")
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1, snapshots().Open, "the only handler has not come to it")
 		close(release)
-		synctest.Wait()
-		assert.Zero(t, e.informer.store.objects.table.Snapshots().Open)
+		assert.Zero(t, snapshots().Open)
 		assert.Equal(t, uint64(2), stuck.Statistics().Delivered)
-		assert.Zero(t, e.informer.store.objects.table.Snapshots().Forgotten)
+		assert.Zero(t, snapshots().Forgotten)
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -15,13 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache/testing"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // runController runs c in a bubble and stops it when the test is over.
-func runController(t *testing.T, c Controller) {
+func runController(t *testing.T, c cache.Controller) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { c.RunWithContext(ctx); close(done) }()
@@ -39,12 +41,12 @@ func TestNewInformerFollowsItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, seen := sourceInBubble(t), &testkit.Journal{}
 		source.Add(testkit.Pod("a", "1"))
-		byLabel := Indexers{"v": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }}
-		indexer, c := NewIndexerInformer(source, &corev1.Pod{}, 0, seen, byLabel)
+		byLabel := cache.Indexers{"v": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }}
+		indexer, c := cache.NewIndexerInformer(source, &corev1.Pod{}, 0, seen, byLabel)
 		assert.Empty(t, c.LastSyncResourceVersion())
 		runController(t, c)
 		assert.True(t, c.HasSynced())
-		assert.True(t, IsDone(c.HasSyncedChecker()))
+		assert.True(t, cache.IsDone(c.HasSyncedChecker()))
 		source.Modify(testkit.Pod("a", "2"))
 		source.Delete(testkit.Pod("a", "2"))
 		source.Add(testkit.Pod("b", "3"))
@@ -61,15 +63,15 @@ func TestNewInformerVariants(t *testing.T) {
 		marked.Labels["v"] += "x"
 		return marked, nil
 	}
-	for name, build := range map[string]func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller){
-		"plain": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
-			return NewInformer(lw, &corev1.Pod{}, 0, h)
+	for name, build := range map[string]func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller){
+		"plain": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+			return cache.NewInformer(lw, &corev1.Pod{}, 0, h)
 		},
-		"transforming": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
-			return NewTransformingInformer(lw, &corev1.Pod{}, 0, h, mark)
+		"transforming": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+			return cache.NewTransformingInformer(lw, &corev1.Pod{}, 0, h, mark)
 		},
-		"transforming, indexed": func(lw ListerWatcher, h ResourceEventHandler) (Store, Controller) {
-			return NewTransformingIndexerInformer(lw, &corev1.Pod{}, 0, h, Indexers{}, mark)
+		"transforming, indexed": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+			return cache.NewTransformingIndexerInformer(lw, &corev1.Pod{}, 0, h, cache.Indexers{}, mark)
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,7 +94,7 @@ func TestNewInformerWithoutAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
 		source.Add(testkit.Pod("a", "1"))
-		store, c := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
+		store, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
 		runController(t, c)
 		assert.Len(t, store.List(), 1)
 	})
@@ -102,7 +104,7 @@ func TestNewInformerResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, seen := sourceInBubble(t), &testkit.Journal{}
 		source.Add(testkit.Pod("a", "1"))
-		_, c := NewInformer(source, &corev1.Pod{}, time.Minute, seen)
+		_, c := cache.NewInformer(source, &corev1.Pod{}, time.Minute, seen)
 		runController(t, c)
 		seen.Take()
 		time.Sleep(2*time.Minute + time.Second)
@@ -120,7 +122,7 @@ func TestPanicInTheOnlyHandlerLosesOneCall(t *testing.T) {
 				panic("cannot take it")
 			}
 		}
-		_, c := NewInformer(source, &corev1.Pod{}, 0, seen)
+		_, c := cache.NewInformer(source, &corev1.Pod{}, 0, seen)
 		runController(t, c)
 		for _, name := range []string{"a", "b", "c"} {
 			source.Add(testkit.Pod(name, "1"))
@@ -147,13 +149,13 @@ func TestProcessErrorsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
 		failure := errors.New("cannot process")
-		var processed []DeltaType
-		c := New(&Config{
-			Queue:         NewDeltaFIFOWithOptions(DeltaFIFOOptions{}),
+		var processed []cache.DeltaType
+		c := cache.New(&cache.Config{
+			Queue:         cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{}),
 			ListerWatcher: source,
 			ObjectType:    &corev1.Pod{},
 			Process: func(obj any, _ bool) error {
-				for _, d := range obj.(Deltas) {
+				for _, d := range obj.(cache.Deltas) {
 					processed = append(processed, d.Type)
 				}
 				return failure
@@ -163,7 +165,7 @@ func TestProcessErrorsAreReported(t *testing.T) {
 		source.Add(testkit.Pod("a", "1"))
 		source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
-		assert.Equal(t, []DeltaType{Added, Added}, processed)
+		assert.Equal(t, []cache.DeltaType{cache.Added, cache.Added}, processed)
 		require.Len(t, *errs, 2)
 		assert.ErrorIs(t, (*errs)[0], failure)
 	})
@@ -174,23 +176,23 @@ func TestProcessMayFeedTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
 		var seen []string
-		handle := func(deltas Deltas) {
+		handle := func(deltas cache.Deltas) {
 			for _, d := range deltas {
-				if d.Type == Added || d.Type == Updated {
+				if d.Type == cache.Added || d.Type == cache.Updated {
 					seen = append(seen, testkit.Describe(d.Object))
 				}
-				if d.Type == Added {
+				if d.Type == cache.Added {
 					source.Modify(testkit.Pod("a", "2"))
 					source.Delete(testkit.Pod("a", "2"))
 				}
 			}
 		}
-		c := New(&Config{
-			Queue:         NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}),
+		c := cache.New(&cache.Config{
+			Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}),
 			ListerWatcher: source,
 			ObjectType:    &corev1.Pod{},
-			Process:       func(obj any, _ bool) error { handle(obj.(Deltas)); return nil },
-			ProcessBatch:  func(deltas []Delta, _ bool) error { handle(deltas); return nil },
+			Process:       func(obj any, _ bool) error { handle(obj.(cache.Deltas)); return nil },
+			ProcessBatch:  func(deltas []cache.Delta, _ bool) error { handle(deltas); return nil },
 		})
 		runController(t, c)
 		source.Add(testkit.Pod("a", "1"))
@@ -204,8 +206,8 @@ func TestPanickingProcessFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
 		var calls atomic.Int64
-		c := New(&Config{
-			Queue:         NewFIFO(MetaNamespaceKeyFunc),
+		c := cache.New(&cache.Config{
+			Queue:         cache.NewFIFO(cache.MetaNamespaceKeyFunc),
 			ListerWatcher: source,
 			ObjectType:    &corev1.Pod{},
 			Process: func(any, bool) error {
@@ -223,4 +225,65 @@ func TestPanickingProcessFunction(t *testing.T) {
 		assert.EqualValues(t, 2, calls.Load(), "the loop goes on")
 		assert.Equal(t, 1, panics())
 	})
+}
+
+// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so
+// they may wait until the reflector has read what they send.
+func TestCallbacksMayFeedTheWatch(t *testing.T) {
+	for name, build := range map[string]func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller{
+		"Process": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
+			return feedingController(lw, heard, false)
+		},
+		"ProcessBatch": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
+			return feedingController(lw, heard, true)
+		},
+		"handler": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
+			_, c := cache.NewInformer(lw, &corev1.Pod{}, 0, cache.ResourceEventHandlerFuncs{
+				AddFunc: heard, UpdateFunc: func(_, obj any) { heard(obj) }, DeleteFunc: heard,
+			})
+			return c
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			stream := watch.NewFake()
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(&corev1.PodList{}), OnWatch: testkit.Watches(stream)}
+			var heard []string
+			c := build(server, func(obj any) {
+				heard = append(heard, testkit.Describe(obj))
+				switch len(heard) {
+				case 1:
+					stream.Modify(testkit.Pod("a", "2"))
+					stream.Modify(testkit.Pod("a", "3"))
+				case 3:
+					stream.Delete(testkit.Pod("a", "3"))
+				}
+			})
+			runController(t, c)
+			stream.Add(testkit.Pod("a", "1"))
+			synctest.Wait()
+			assert.Equal(t, []string{"a1", "a2", "a3", "a3"}, heard, name)
+		})
+	}
+}
+
+// feedingController hands each object on, from Process or from both functions.
+func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool) cache.Controller {
+	hearAll := func(deltas []cache.Delta, _ bool) error {
+		for _, d := range deltas {
+			if _, isObject := d.Object.(*corev1.Pod); isObject {
+				heard(d.Object)
+			}
+		}
+		return nil
+	}
+	config := &cache.Config{
+		Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+		ListerWatcher: lw,
+		ObjectType:    &corev1.Pod{},
+		Process:       func(obj any, initial bool) error { return hearAll(obj.(cache.Deltas), initial) },
+	}
+	if batches {
+		config.ProcessBatch = hearAll
+	}
+	return cache.New(config)
 }

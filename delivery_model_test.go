@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -36,25 +37,25 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 // deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a call when they get a
 // token; joiners are handlers like the first, added on the way.
 type deliveryModel struct {
-	delivery Delivery
+	delivery cache.Delivery
 	source   *testkit.Pods
-	informer *sharedIndexInformer
+	informer ownInformer
 	version  int
 	handlers []*testkit.Mirror
-	handles  []ResourceEventHandlerRegistration
+	handles  []cache.ResourceEventHandlerRegistration
 	tokens   chan struct{}
 	dropped  atomic.Int64 // calls of OnDisconnect
 }
 
 func (m *deliveryModel) join() error {
 	handler := testkit.NewMirror()
-	handler.SameUID = m.delivery.Overflow == OverflowCoalesce
+	handler.SameUID = m.delivery.Overflow == cache.OverflowCoalesce
 	handler.Before = func(string) { <-m.tokens }
 	delivery := m.delivery
-	if delivery.Overflow == OverflowDisconnect {
+	if delivery.Overflow == cache.OverflowDisconnect {
 		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
 	}
-	handle, err := m.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Minute)
+	handle, err := m.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
 	m.handlers, m.handles = append(m.handlers, handler), append(m.handles, handle)
 	return err
 }
@@ -91,7 +92,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
 		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
-		m.informer = NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
+		m.informer = cache.NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(ownInformer)
 		m.put("a", "x")
 		fault = m.join()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -121,8 +122,8 @@ func judgeComplete(m *deliveryModel) (fault error) {
 		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
 		}
-		statistics := m.handles[i].(MeasuredRegistration).Statistics()
-		if statistics.State != HandlerIdle || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
+		statistics := m.handles[i].(cache.MeasuredRegistration).Statistics()
+		if statistics.State != cache.HandlerIdle || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
 		}
 		if !m.handles[i].HasSynced() {
@@ -144,7 +145,7 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
 		}
 		select {
-		case <-m.handles[i].(*registration).ShutdownChan():
+		case <-m.handles[i].(ownRegistration).ShutdownChan():
 		default:
 			fault = errors.Join(fault, fmt.Errorf("handler %d was removed and is not shut down", i))
 		}
@@ -157,17 +158,17 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 
 func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 	for name, test := range map[string]struct {
-		delivery Delivery
+		delivery cache.Delivery
 		judge    func(*deliveryModel) error
 	}{
-		"lossless":            {Delivery{}, judgeComplete},
-		"lossless parallel":   {Delivery{Parallel: 3}, judgeComplete},
-		"block":               {Delivery{Overflow: OverflowBlock, Max: 2}, judgeComplete},
-		"block parallel":      {Delivery{Overflow: OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
-		"coalesce":            {Delivery{Overflow: OverflowCoalesce}, judgeComplete},
-		"coalesce parallel":   {Delivery{Overflow: OverflowCoalesce, Parallel: 3}, judgeComplete},
-		"disconnect":          {Delivery{Overflow: OverflowDisconnect, Max: 3}, judgeDisconnected},
-		"disconnect parallel": {Delivery{Overflow: OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
+		"lossless":            {cache.Delivery{}, judgeComplete},
+		"lossless parallel":   {cache.Delivery{Parallel: 3}, judgeComplete},
+		"block":               {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2}, judgeComplete},
+		"block parallel":      {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
+		"coalesce":            {cache.Delivery{Overflow: cache.OverflowCoalesce}, judgeComplete},
+		"coalesce parallel":   {cache.Delivery{Overflow: cache.OverflowCoalesce, Parallel: 3}, judgeComplete},
+		"disconnect":          {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3}, judgeDisconnected},
+		"disconnect parallel": {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

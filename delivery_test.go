@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/cache/testing"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -26,17 +27,28 @@ import (
 type exact struct {
 	*testing.T
 	source   *testkit.Pods
-	informer *sharedIndexInformer
+	informer ownInformer
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
 
+// ownRegistration is all that a registration of ours has.
+type ownRegistration interface {
+	cache.MeasuredRegistration
+	ShutdownChan() <-chan struct{}
+}
+
 // inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it in the end.
 func inExactBubble(t *testing.T, test func(e *exact)) {
+	inResyncedBubble(t, 0, test)
+}
+
+// inResyncedBubble is inExactBubble with a period of resyncs.
+func inResyncedBubble(t *testing.T, resync time.Duration, test func(e *exact)) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exact{T: t, source: testkit.NewPods(), stopped: make(chan struct{})}
 		e.source.Put(testkit.Pod("a", "1"))
-		e.informer = NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+		e.informer = cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, resync, nil).(ownInformer)
 		ctx, cancel := context.WithCancel(t.Context())
 		e.stop = cancel
 		go func() { e.informer.RunWithContext(ctx); close(e.stopped) }()
@@ -47,17 +59,17 @@ func inExactBubble(t *testing.T, test func(e *exact)) {
 	})
 }
 
-func (e *exact) add(handler ResourceEventHandler, delivery Delivery) *registration {
+func (e *exact) add(handler cache.ResourceEventHandler, delivery cache.Delivery) ownRegistration {
 	handle := e.addNow(handler, delivery)
 	synctest.Wait()
 	return handle
 }
 
 // addNow is add in a goroutine that is not the test's.
-func (e *exact) addNow(handler ResourceEventHandler, delivery Delivery) *registration {
-	handle, err := e.informer.AddEventHandler(Deliver(handler, delivery))
+func (e *exact) addNow(handler cache.ResourceEventHandler, delivery cache.Delivery) ownRegistration {
+	handle, err := e.informer.AddEventHandler(cache.Deliver(handler, delivery))
 	require.NoError(e, err)
-	return handle.(*registration)
+	return handle.(ownRegistration)
 }
 
 // change puts n versions of a pod, from 1 on, into the source.
@@ -82,8 +94,8 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
 		other := &testkit.Journal{}
-		e.add(other, Delivery{})
-		blocked := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 4})
+		e.add(other, cache.Delivery{})
+		blocked := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 4})
 		e.change("b", 2*event.BatchLimit)
 		assert.Equal(t, 4, blocked.Statistics().Pending)
 		assert.Len(t, other.Take(), 1+4)
@@ -98,16 +110,16 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 }
 
 func TestBlockEndsWithRemovalAndStop(t *testing.T) {
-	for name, end := range map[string]func(e *exact, handle ResourceEventHandlerRegistration){
-		"removal": func(e *exact, handle ResourceEventHandlerRegistration) {
+	for name, end := range map[string]func(e *exact, handle cache.ResourceEventHandlerRegistration){
+		"removal": func(e *exact, handle cache.ResourceEventHandlerRegistration) {
 			require.NoError(e, e.informer.RemoveEventHandler(handle))
 		},
-		"stop": func(e *exact, _ ResourceEventHandlerRegistration) { e.stop() },
+		"stop": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
-				handle := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
+				handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1})
 				e.change("b", 2*event.BatchLimit)
 				require.Positive(t, e.source.Unread())
 				end(e, handle)
@@ -127,16 +139,16 @@ func TestBlockEndsWithRemovalAndStop(t *testing.T) {
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		late := &testkit.Journal{}
-		var handle *registration
+		var handle ownRegistration
 		handler := &testkit.Journal{}
 		handler.On = func(line string) {
 			if line == "add b1" {
 				time.Sleep(time.Minute) // until the watch is held
-				e.addNow(late, Delivery{})
+				e.addNow(late, cache.Delivery{})
 				assert.NoError(t, e.informer.RemoveEventHandler(handle))
 			}
 		}
-		handle = e.add(handler, Delivery{Overflow: OverflowBlock, Max: 1})
+		handle = e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1})
 		e.change("b", 2*event.BatchLimit)
 		require.Positive(t, e.source.Unread())
 		time.Sleep(2 * time.Minute)
@@ -147,13 +159,14 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 }
 
 func TestListsAndResyncsDoNotBlock(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	inResyncedBubble(t, time.Minute, func(e *exact) {
 		e.change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, Delivery{Overflow: OverflowBlock, Max: 2})
+		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 2})
 		require.Equal(t, 2, handle.Statistics().Pending, "two objects of the initial list")
-		e.informer.processor.Distribute([]event.Change{{Kind: event.ChangeUpdate, Many: newSnapshot(e.informer.store.List()), Resync: true}})
+		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Equal(t, 4, handle.Statistics().Pending)
 		e.change("c", 1)
 		assert.Zero(t, e.source.Unread(), "one notification waits")
@@ -166,18 +179,18 @@ func TestDisconnect(t *testing.T) {
 		handler, release := stuck("b")
 		var reported []error
 		again := &testkit.Journal{}
-		handle := e.add(handler, Delivery{Name: "lazy", Overflow: OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
+		handle := e.add(handler, cache.Delivery{Name: "lazy", Overflow: cache.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
-			e.addNow(again, Delivery{})
+			e.addNow(again, cache.Delivery{})
 		}})
 		e.change("b", 3)
 		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
 		e.change("c", 1)
 		require.Len(t, reported, 1)
-		assert.ErrorIs(t, reported[0], ErrDisconnected)
+		assert.ErrorIs(t, reported[0], cache.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
 		assert.False(t, e.informer.IsRegistered(handle))
-		assert.Equal(t, HandlerDisconnected, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerDisconnected, handle.Statistics().State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
 		assert.Len(t, again.Take(), 3)
 		select {
@@ -197,7 +210,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 			e.change(name, 1)
 		}
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Overflow: OverflowDisconnect, Max: 1})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1})
 		e.change("e", 1)
 		assert.True(t, e.informer.IsRegistered(handle))
 		e.change("f", 1)
@@ -210,7 +223,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 func TestCoalesceTellsTheLastState(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		handle := e.add(handler, Delivery{Overflow: OverflowCoalesce})
+		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowCoalesce})
 		e.change("b", 1)
 		e.change("b", 500)
 		e.change("c", 2)
@@ -230,7 +243,7 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 		e.change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, Delivery{Overflow: OverflowCoalesce})
+		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowCoalesce})
 		for _, name := range []string{"a", "b"} { // one of them is in the running call
 			e.source.Remove(name)
 		}
@@ -262,7 +275,7 @@ func TestParallelCalls(t *testing.T) {
 			running--
 			mu.Unlock()
 		}}
-		handle := e.add(handler, Delivery{Parallel: 4})
+		handle := e.add(handler, cache.Delivery{Parallel: 4})
 		assert.False(t, handle.HasSynced())
 		for _, name := range names {
 			e.change(string(name), 3)
@@ -286,12 +299,10 @@ func TestParallelCalls(t *testing.T) {
 }
 
 func TestDeliveryKeepsNames(t *testing.T) {
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(&testkit.Journal{}, Delivery{})))
-	assert.Equal(t, "given", nameForHandler(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
 	inExactBubble(t, func(e *exact) {
-		handle := e.add(&testkit.Journal{}, Delivery{Name: "given"})
+		handle := e.add(&testkit.Journal{}, cache.Delivery{Name: "given"})
 		assert.Contains(t, handle.HasSyncedChecker().Name(), "+ event handler given")
-		assert.Contains(t, e.add(&testkit.Journal{}, Delivery{Overflow: OverflowCoalesce}).HasSyncedChecker().Name(), "testkit.Journal")
+		assert.Contains(t, e.add(&testkit.Journal{}, cache.Delivery{Overflow: cache.OverflowCoalesce}).HasSyncedChecker().Name(), "testkit.Journal")
 	})
 }
 
@@ -301,7 +312,7 @@ func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 		source.Add(testkit.Pod("a", "1"))
 		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 		seen := &testkit.Journal{}
-		_, err := informer.AddEventHandler(Deliver(seen, Delivery{Overflow: OverflowDisconnect, Max: 1, Parallel: 3}))
+		_, err := informer.AddEventHandler(cache.Deliver(seen, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, Parallel: 3}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -320,7 +331,7 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
-				e.add(handler, Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: fail})
+				e.add(handler, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: fail})
 				e.change("b", 2)
 				assert.Zero(t, e.informer.EventHandlerCount())
 				close(release)

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"errors"
@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -28,16 +29,18 @@ import (
 func keyless() runtime.Object { return &metav1.Status{Message: testkit.Secret} }
 
 // failing is a key function, or a store, that has no key for anything.
-func failing(obj any) (string, error) { return "", KeyError{Obj: obj, Err: errors.New("no key today")} }
+func failing(obj any) (string, error) {
+	return "", cache.KeyError{Obj: obj, Err: errors.New("no key today")}
+}
 
 // keylessStore is a store of the user's that refuses everything.
-type keylessStore struct{ ReflectorStore }
+type keylessStore struct{ cache.ReflectorStore }
 
 func (keylessStore) Replace([]any, string) error { return nil }
 
 func (keylessStore) Add(obj any) error { _, err := failing(obj); return err }
 
-func (keylessStore) Resync() error { return KeyError{Obj: keyless(), Err: io.EOF} }
+func (keylessStore) Resync() error { return cache.KeyError{Obj: keyless(), Err: io.EOF} }
 
 // TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a watch, in a store or a process
 // function, what is logged and reported, and what statuses say, names its type at most.
@@ -62,14 +65,14 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 }
 
 // followed runs an informer for some seconds, and returns what errors and status say.
-func followed(t *testing.T, informer Controller) (said []error) {
+func followed(t *testing.T, informer cache.Controller) (said []error) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := running(t, informer)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		status, err := StatusOf(informer)
+		status, err := cache.StatusOf(informer)
 		require.NoError(t, err)
-		stats, ok := QueueStatsOf(informer)
+		stats, ok := cache.QueueStatsOf(informer)
 		require.True(t, ok)
 		stop()
 		said = append(said, status.LastError, stats.LastProcessError, stats.LastTransformError, errors.New(status.String()))
@@ -96,28 +99,28 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 	server := func() *testkit.Server {
 		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))}
 	}
-	processed := func(t *testing.T, process ProcessFunc) []error {
-		return followed(t, New(&Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server(), Process: process}))
+	processed := func(t *testing.T, process cache.ProcessFunc) []error {
+		return followed(t, cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server(), Process: process}))
 	}
 	return map[string]func(t *testing.T) []error{
 		"list": func(t *testing.T) []error {
-			return followed(t, NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, Indexers{}))
+			return followed(t, cache.NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, cache.Indexers{}))
 		},
 		"transform": func(t *testing.T) []error {
-			informer := informerOf(server(), WithCachedOnTransformError())
+			informer := informerOf(server(), cache.WithCachedOnTransformError())
 			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
 			return followed(t, informer)
 		},
 		"index": func(t *testing.T) []error {
 			informer := informerOf(server())
-			require.NoError(t, informer.AddIndexers(Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
+			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
 			return followed(t, informer)
 		},
 		"process": func(t *testing.T) []error {
 			return processed(t, func(obj any, _ bool) error { _, err := failing(obj); return fmt.Errorf("process: %w", err) })
 		},
 		"retried": func(t *testing.T) []error {
-			return processed(t, RetryProcess(RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
+			return processed(t, cache.RetryProcess(cache.RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
 		},
 		"foreign store": func(t *testing.T) []error {
 			return keepsNothing(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))})

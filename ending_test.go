@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -9,15 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -29,11 +28,11 @@ func TestStoppedSince(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
+		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
 		s := statusOf(t, informer)
-		assert.Equal(t, PhaseStopped, s.Phase)
+		assert.Equal(t, cache.PhaseStopped, s.Phase)
 		assert.Equal(t, time.Second, s.PhaseAge)
 	})
 }
@@ -45,10 +44,12 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-			informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} }))
-			require.NoError(t, informer.AddIndexers(Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
+			informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision {
+				return cache.ErrorDecision{StopEvenIfSynced: true}
+			}))
+			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
 			go informer.RunWithContext(t.Context())
-			err := WaitForSync(t.Context(), informer)
+			err := cache.WaitForSync(t.Context(), informer)
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			assert.Len(t, informer.GetStore().List(), 1)
@@ -56,21 +57,6 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 			assert.NoError(t, err)
 		})
 	}
-}
-
-// TestStopNamesWhatThePolicyWaitsFor: also when the policy ends the informer.
-func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-		release, lines := make(chan struct{}), &testkit.Logged{}
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.options.Decide = decisionsBy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} })
-		time.AfterFunc(time.Minute, func() { close(release) })
-		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
-		assert.Equal(t, 1, lines.Count("Run waits until a call returns"))
-	})
 }
 
 // panickingWatch is a watch with methods that panic.
@@ -108,7 +94,7 @@ func TestWatchThatPanics(t *testing.T) {
 				stop := running(t, informer)
 				time.Sleep(time.Minute)
 				s := statusOf(t, informer)
-				assert.Equal(t, PhaseWatching, s.Phase)
+				assert.Equal(t, cache.PhaseWatching, s.Phase)
 				assert.ErrorContains(t, s.LastError, "in ")
 				stop()
 			})

@@ -1,11 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -34,14 +34,14 @@ func TestOneErrorARound(t *testing.T) {
 			return watch.NewFake(), nil
 		}
 		var asked []int
-		informer := informerOf(server, WithErrorPolicy(func(_ context.Context, err error, attempts int) ErrorDecision {
+		informer := informerOf(server, cache.WithErrorPolicy(func(_ context.Context, err error, attempts int) cache.ErrorDecision {
 			asked = append(asked, attempts)
-			return ErrorDecision{}
+			return cache.ErrorDecision{}
 		}))
 		defer running(t, informer)()
 		for round := 1; round <= 3; round++ {
 			synctest.Wait()
-			status, err := StatusOf(informer)
+			status, err := cache.StatusOf(informer)
 			require.NoError(t, err)
 			assert.Equal(t, round, status.Attempts)
 			assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
@@ -49,7 +49,7 @@ func TestOneErrorARound(t *testing.T) {
 		}
 		assert.Equal(t, []int{1, 2, 3}, asked)
 		synctest.Wait()
-		status, err := StatusOf(informer)
+		status, err := cache.StatusOf(informer)
 		require.NoError(t, err)
 		assert.Zero(t, status.Attempts)
 	})
@@ -67,9 +67,9 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 		informer := informerOf(server)
 		defer running(t, informer)()
 		synctest.Wait()
-		status, err := StatusOf(informer)
+		status, err := cache.StatusOf(informer)
 		require.NoError(t, err)
-		assert.Equal(t, PhaseListing, status.Phase)
+		assert.Equal(t, cache.PhaseListing, status.Phase)
 		assert.Equal(t, 1, status.Attempts)
 		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 	})
@@ -77,13 +77,13 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 
 // stops are what a policy may want, and when an informer ends for it.
 var stops = map[string]struct {
-	decision          ErrorDecision
+	decision          cache.ErrorDecision
 	unsynced, forever bool
 }{
-	"stop":                {ErrorDecision{Stop: true}, true, false},
-	"stop, with a delay":  {ErrorDecision{Stop: true, After: time.Second}, true, false},
-	"stop even if synced": {ErrorDecision{StopEvenIfSynced: true}, true, true},
-	"go on":               {ErrorDecision{After: time.Second}, false, false},
+	"stop":                {cache.ErrorDecision{Stop: true}, true, false},
+	"stop, with a delay":  {cache.ErrorDecision{Stop: true, After: time.Second}, true, false},
+	"stop even if synced": {cache.ErrorDecision{StopEvenIfSynced: true}, true, true},
+	"go on":               {cache.ErrorDecision{After: time.Second}, false, false},
 }
 
 // failures are the ways in which an informer can fail: what the server answers to its lists and watches, and whether that
@@ -131,13 +131,13 @@ func TestPoliciesStop(t *testing.T) {
 				reported := testkit.Reports(t)
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
-					var informer SharedIndexInformer
+					var informer cache.SharedIndexInformer
 					informer = informerOf(failure.server(),
-						WithErrorPolicy(func(context.Context, error, int) ErrorDecision { return policy.decision }),
-						WithStopHandler(func(_ context.Context, err error) {
+						cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision { return policy.decision }),
+						cache.WithStopHandler(func(_ context.Context, err error) {
 							stopped = append(stopped, err)
-							status, _ := StatusOf(informer)
-							assert.Equal(t, PhaseStopped, status.Phase, "the status knows before the handler does")
+							status, _ := cache.StatusOf(informer)
+							assert.Equal(t, cache.PhaseStopped, status.Phase, "the status knows before the handler does")
 						}))
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -148,14 +148,14 @@ func TestPoliciesStop(t *testing.T) {
 					}()
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					status, err := StatusOf(informer)
+					status, err := cache.StatusOf(informer)
 					require.NoError(t, err)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
-						assert.Equal(t, PhaseWatching, status.Phase)
+						assert.Equal(t, cache.PhaseWatching, status.Phase)
 						assert.Zero(t, status.Attempts, "it came through")
 						assert.Empty(t, stopped)
-						assert.Empty(t, about("stopped for good", reported()))
+						assert.Empty(t, testkit.About("stopped for good", reported()))
 						cancel()
 					}
 					<-ended
@@ -164,7 +164,7 @@ func TestPoliciesStop(t *testing.T) {
 					}
 					assert.Equal(t, failure.unsynced, !status.Synced)
 					assert.Contains(t, status.Degraded, "stopped by its error policy")
-					require.Len(t, about("stopped for good", reported()), 1, "said once, as an error")
+					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")
 					require.Len(t, stopped, 1)
 					require.ErrorIs(t, stopped[0], status.LastError)
 					assert.ErrorContains(t, stopped[0], "*v1.Pod has stopped for good")
@@ -172,16 +172,6 @@ func TestPoliciesStop(t *testing.T) {
 			})
 		}
 	}
-}
-
-// about returns the texts that contain what.
-func about(what string, texts []string) (found []string) {
-	for _, text := range texts {
-		if strings.Contains(text, what) {
-			found = append(found, text)
-		}
-	}
-	return found
 }
 
 // TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch ends, do not cost the
@@ -214,7 +204,7 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 			}
 			return w, nil
 		}
-		informer := informerOf(server, WithErrorPolicy(StopOnForbidden))
+		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
 		defer running(t, informer)()
 		time.Sleep(time.Minute + 10*time.Second)
 		synctest.Wait()
@@ -228,8 +218,8 @@ func TestStopHandlerPanics(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, WithErrorPolicy(StopOnForbidden),
-			WithStopHandler(func(context.Context, error) { panic("no") }))
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, cache.WithErrorPolicy(cache.StopOnForbidden),
+			cache.WithStopHandler(func(context.Context, error) { panic("no") }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		informer.RunWithContext(ctx)
@@ -255,7 +245,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 					}
 					return testkit.PodList("5"), nil
 				}, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
-				informer := informerOf(server, WithErrorPolicy(WaitForResource(0)))
+				informer := informerOf(server, cache.WithErrorPolicy(cache.WaitForResource(0)))
 				var handler testkit.Handled
 				if own {
 					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.Handle))
@@ -264,7 +254,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				stop()
 				require.Len(t, server.Asked(), 10+2)
-				assert.Len(t, about("as expected", lines.Take()), 3, "when it was missing at first, when it was gone, and after another error")
+				assert.Len(t, testkit.About("as expected", lines.Take()), 3, "when it was missing at first, when it was gone, and after another error")
 				if own {
 					assert.Len(t, handler.Errors(), 8)
 					assert.Empty(t, reported())
@@ -281,7 +271,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	testkit.Reports(t)
 	var stopped []error
-	informer := informerOf(&testkit.Server{}, WithPageSize(-1), WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
+	informer := informerOf(&testkit.Server{}, cache.WithPageSize(-1), cache.WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
 	informer.RunWithContext(t.Context())
 	require.Len(t, stopped, 1)
 	assert.ErrorContains(t, stopped[0], "WithPageSize")

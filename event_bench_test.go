@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -15,18 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // BenchmarkEvent is the way of one update of a small object from the watch channel to the last handler's return, for
 // profiles; bench/ has the figures. The library is named first, so that benchstat can compare by it.
 func BenchmarkEvent(b *testing.B) {
-	for library, newInformer := range map[string]func(ListerWatcher) SharedIndexInformer{
-		"kinformer": func(lw ListerWatcher) SharedIndexInformer {
-			return NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	for library, newInformer := range map[string]func(cache.ListerWatcher) cache.SharedIndexInformer{
+		"kinformer": func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+			return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		},
-		"client-go": func(lw ListerWatcher) SharedIndexInformer {
-			return clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+		"client-go": func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+			return clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		},
 	} {
 		for _, slots := range []int{0, 1024} {
@@ -41,7 +42,7 @@ func BenchmarkEvent(b *testing.B) {
 
 const benchmarkObjects = 2000
 
-func benchmarkEvent(b *testing.B, newInformer func(ListerWatcher) SharedIndexInformer, slots, handlers int) {
+func benchmarkEvent(b *testing.B, newInformer func(cache.ListerWatcher) cache.SharedIndexInformer, slots, handlers int) {
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range benchmarkObjects {
 		list.Items = append(list.Items, *smallObject(i, 1))
@@ -66,7 +67,7 @@ func benchmarkEvent(b *testing.B, newInformer func(ListerWatcher) SharedIndexInf
 	done := make(chan struct{})
 	for range handlers {
 		calls := 0
-		_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
 			if calls++; calls == b.N && called.Add(1) == int64(handlers) {
 				close(done)
 			}

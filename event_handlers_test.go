@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"runtime"
@@ -12,30 +12,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestNilHandlerIsRefused(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		_, err := b.informer.AddEventHandler(nil)
-		assert.ErrorIs(t, err, errNilHandler)
+		assert.ErrorIs(t, err, cache.ErrNilHandler)
 	})
 }
 
 func TestRemoveHandler(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		seen, other := &testkit.Journal{}, &testkit.Journal{}
 		handle := b.handle(seen)
 		b.handle(other)
 		unstarted := b.handle(&testkit.Journal{})
-		require.NoError(t, ShutDownEventHandler(b.informer, unstarted), "before the start")
+		require.NoError(t, cache.ShutDownEventHandler(b.informer, unstarted), "before the start")
 		b.start()
 		b.source.Add(testkit.Pod("a", "1"))
 		synctest.Wait()
 		assert.True(t, b.informer.IsRegistered(handle))
 		require.NoError(t, b.informer.RemoveEventHandler(handle))
 		require.NoError(t, b.informer.RemoveEventHandler(handle), "removing twice does nothing")
-		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+		require.NoError(t, cache.ShutDownEventHandler(b.informer, handle))
 		assert.False(t, b.informer.IsRegistered(handle))
 		assert.Equal(t, 1, b.informer.EventHandlerCount())
 		b.source.Add(testkit.Pod("b", "1"))
@@ -52,25 +53,25 @@ type foreignHandle struct{}
 
 func (foreignHandle) HasSynced() bool { return true }
 
-func (foreignHandle) HasSyncedChecker() DoneChecker { return nil }
+func (foreignHandle) HasSyncedChecker() cache.DoneChecker { return nil }
 
 func TestHandleOfAnotherInformerIsIgnored(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		seen := &testkit.Journal{}
 		b.handle(seen)
-		other := NewSharedIndexInformer(b.source, nil, 0, nil)
+		other := cache.NewSharedIndexInformer(b.source, nil, 0, nil)
 		foreign, err := other.AddEventHandler(&testkit.Journal{})
 		require.NoError(t, err)
 		require.NoError(t, b.informer.RemoveEventHandler(foreign))
 		assert.Equal(t, 1, b.informer.EventHandlerCount())
-		assert.True(t, other.(*sharedIndexInformer).IsRegistered(foreign))
+		assert.True(t, other.(ownInformer).IsRegistered(foreign))
 	})
 }
 
 func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		late, seen := &testkit.Journal{}, &testkit.Journal{}
-		var self ResourceEventHandlerRegistration
+		var self cache.ResourceEventHandlerRegistration
 		seen.On = func(line string) {
 			if line == "add a1" {
 				b.handle(late)
@@ -93,7 +94,7 @@ func TestHandlerMayAddAndRemoveHandlers(t *testing.T) {
 
 func TestPanickingHandlerLosesOneCall(t *testing.T) {
 	panics := testkit.QuietPanics(t)
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		bad, good := &testkit.Journal{}, &testkit.Journal{}
 		bad.On = func(line string) {
 			if line == "add b1" {
@@ -118,7 +119,7 @@ func TestPanickingHandlerLosesOneCall(t *testing.T) {
 
 func TestPanicInTheInitialListKeepsTheHandlerUnsynced(t *testing.T) {
 	testkit.QuietPanics(t)
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		b.source.Add(testkit.Pod("a", "1"))
 		registration := b.handle(&testkit.Journal{On: func(string) { panic("cannot take it") }})
 		b.start()
@@ -130,20 +131,20 @@ func TestPanicInTheInitialListKeepsTheHandlerUnsynced(t *testing.T) {
 
 func TestStopDuringThePauseAfterAPanic(t *testing.T) {
 	testkit.QuietPanics(t)
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		handle := b.handle(&testkit.Journal{On: func(string) { panic("cannot take it") }})
 		b.start()
 		b.source.Add(testkit.Pod("a", "1"))
 		b.source.Add(testkit.Pod("b", "1"))
 		synctest.Wait()
 		begin := time.Now()
-		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+		require.NoError(t, cache.ShutDownEventHandler(b.informer, handle))
 		assert.Zero(t, time.Since(begin))
 	})
 }
 
 func TestHandlerThatEndsItsGoroutine(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		seen := &testkit.Journal{}
 		seen.On = func(line string) {
 			if line == "initial a1" || line == "initial b1" {
@@ -159,12 +160,12 @@ func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 		lines := seen.Take()
 		require.Len(t, lines, 3)
 		assert.Equal(t, "add c1", lines[2])
-		require.NoError(t, ShutDownEventHandler(b.informer, handle))
+		require.NoError(t, cache.ShutDownEventHandler(b.informer, handle))
 	})
 }
 
 func TestResyncReachesWhoIsDue(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{ResyncPeriod: time.Minute}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{ResyncPeriod: time.Minute}, func(b *bubble) {
 		every, never, slow := &testkit.Journal{}, &testkit.Journal{}, &testkit.Journal{}
 		b.addWithPeriod(every, time.Millisecond) // raised to a second
 		b.addWithPeriod(never, 0)
@@ -187,13 +188,13 @@ func TestResyncReachesWhoIsDue(t *testing.T) {
 	})
 }
 
-func (b *bubble) addWithPeriod(handler ResourceEventHandler, period time.Duration) {
+func (b *bubble) addWithPeriod(handler cache.ResourceEventHandler, period time.Duration) {
 	_, err := b.informer.AddEventHandlerWithResyncPeriod(handler, period)
 	require.NoError(b, err)
 }
 
 func TestSlowHandlerDelaysNobody(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		release := make(chan struct{})
 		slow, quick := &testkit.Journal{On: func(string) { <-release }}, &testkit.Journal{}
 		b.handle(slow)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -50,7 +49,7 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{AddFunc: typedAdd},
 	} {
 		filtered := TypedFilteringResourceEventHandler[*corev1.Pod]{Handler: handler}
-		for _, untyped := range []ResourceEventHandler{DeliverTyped(handler, Delivery{}), asClientGoAdaptsIt(t, handler), asClientGoAdaptsIt(t, filtered)} {
+		for _, untyped := range []ResourceEventHandler{DeliverTyped(handler, Delivery{}), testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
 			assert.Contains(t, whatIsAt(t, nameForHandler(untyped)), comment)
 		}
 	}
@@ -71,24 +70,6 @@ func (f updateFunc) otherMethod(any) {}
 
 func (f updateFunc) updateMethod(_, _ any) {}
 
-// asClientGoAdaptsIt returns what an informer is given for a handler of AddTypedEventHandler.
-func asClientGoAdaptsIt(t *testing.T, handler TypedResourceEventHandler[*corev1.Pod]) ResourceEventHandler {
-	caught := &catcher{}
-	_, err := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](caught).AddTypedEventHandler(handler)
-	require.NoError(t, err)
-	return caught.handler
-}
-
-type catcher struct {
-	SharedIndexInformer
-	handler ResourceEventHandler
-}
-
-func (c *catcher) AddEventHandlerWithOptions(handler ResourceEventHandler, _ HandlerOptions) (ResourceEventHandlerRegistration, error) {
-	c.handler = handler
-	return nil, nil
-}
-
 // TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named; what is no function has a type.
 func TestNamesOfOtherHandlers(t *testing.T) {
 	one := func(any) {} // the only function
@@ -106,6 +87,8 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 		assert.Equal(t, want, nameForHandler(handler))
 	}
 	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(&testkit.Journal{}, Delivery{})))
+	assert.Equal(t, "given", nameForHandler(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
 	assert.Equal(t, "<nil>", nameForHandler(nil))
 	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
 	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -26,10 +27,10 @@ func TestStatistics(t *testing.T) {
 			}
 			time.Sleep(took)
 		}}
-		handle := e.add(handler, Delivery{Name: "counted"})
+		handle := e.add(handler, cache.Delivery{Name: "counted"})
 		idle := handle.Statistics()
 		assert.Equal(t, "counted", idle.Name)
-		assert.Equal(t, HandlerIdle, idle.State)
+		assert.Equal(t, cache.HandlerIdle, idle.State)
 		assert.Equal(t, uint64(1), idle.Delivered)
 		assert.Zero(t, idle.Pending)
 
@@ -38,31 +39,31 @@ func TestStatistics(t *testing.T) {
 		e.change("d", 1)
 		time.Sleep(time.Second / 2)
 		running := handle.Statistics()
-		assert.Equal(t, HandlerRunning, running.State)
+		assert.Equal(t, cache.HandlerRunning, running.State)
 		assert.Equal(t, 3, running.Pending)
 		assert.Equal(t, time.Second/2, running.Calling)
 		assert.Equal(t, time.Second/2, running.Oldest)
 		time.Sleep(time.Second / 2)
-		assert.Equal(t, HandlerStuck, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerStuck, handle.Statistics().State)
 
 		took = 20 * time.Millisecond
 		close(release)
 		time.Sleep(time.Minute)
 		done := handle.Statistics()
-		assert.Equal(t, HandlerIdle, done.State)
+		assert.Equal(t, cache.HandlerIdle, done.State)
 		assert.Equal(t, uint64(4), done.Delivered)
 		assert.Equal(t, time.Second+3*took, done.Busy)
 		assert.Equal(t, time.Second+took, done.Longest)
 		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
 		require.NoError(t, e.informer.RemoveEventHandler(handle))
-		assert.Equal(t, HandlerRemoved, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerRemoved, handle.Statistics().State)
 	})
 }
 
 func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Parallel: 8, Overflow: OverflowCoalesce})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Parallel: 8, Overflow: cache.OverflowCoalesce})
 		for _, name := range []string{"b", "c", "d", "e"} {
 			e.change(name, 2)
 		}
@@ -74,18 +75,18 @@ func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 		synctest.Wait()
 		statistics = handle.Statistics()
 		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
-		assert.Equal(t, HandlerIdle, statistics.State)
+		assert.Equal(t, cache.HandlerIdle, statistics.State)
 	})
 }
 
 func TestCallTimeBounds(t *testing.T) {
-	assert.Len(t, CallTimeBounds(), len(HandlerStatistics{}.Histogram)-1)
+	assert.Len(t, cache.CallTimeBounds(), len(cache.HandlerStatistics{}.Histogram)-1)
 }
 
 func TestHandlerStateNames(t *testing.T) {
-	for state, name := range map[HandlerState]string{
-		HandlerIdle: "idle", HandlerRunning: "running", HandlerStuck: "stuck",
-		HandlerDisconnected: "disconnected", HandlerRemoved: "removed", 99: "unknown",
+	for state, name := range map[cache.HandlerState]string{
+		cache.HandlerIdle: "idle", cache.HandlerRunning: "running", cache.HandlerStuck: "stuck",
+		cache.HandlerDisconnected: "disconnected", cache.HandlerRemoved: "removed", 99: "unknown",
 	} {
 		assert.Equal(t, name, state.String())
 	}
@@ -96,14 +97,14 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
-		handle, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
+		handle, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 2 {
 			e.change("b", 900)
 			time.Sleep(100 * time.Millisecond)
 			e.change("b", 900)
 			time.Sleep(time.Hour)
-			require.Equal(t, HandlerIdle, handle.(MeasuredRegistration).Statistics().State)
+			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Statistics().State)
 			said := lines.Take()
 			require.Len(t, said, 1, "once until it has caught up")
 			assert.Contains(t, said[0], "sloth")
@@ -116,7 +117,7 @@ func TestStuckHandlerIsLoggedOnce(t *testing.T) {
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler, release := stuck("b")
-		_, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, Delivery{Name: "stone"}), HandlerOptions{Logger: &logger})
+		_, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, cache.Delivery{Name: "stone"}), cache.HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 10 {
 			e.change("b", 400)

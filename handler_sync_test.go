@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -26,7 +27,7 @@ import (
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
-		for _, delivery := range []Delivery{{}, {Parallel: 2}, {Overflow: OverflowBlock, Max: 100}, {Overflow: OverflowCoalesce}, {Overflow: OverflowDisconnect}} {
+		for _, delivery := range []cache.Delivery{{}, {Parallel: 2}, {Overflow: cache.OverflowBlock, Max: 100}, {Overflow: cache.OverflowCoalesce}, {Overflow: cache.OverflowDisconnect}} {
 			t.Run(fmt.Sprint(how, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				delivery.Name = "clumsy"
 				loseOneCall(t, delivery, how, lose)
@@ -35,7 +36,7 @@ func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	}
 }
 
-func loseOneCall(t *testing.T, delivery Delivery, how string, lose func()) {
+func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func()) {
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
 		var lines testkit.Logged
@@ -47,25 +48,25 @@ func loseOneCall(t *testing.T, delivery Delivery, how string, lose func()) {
 				lose()
 			}
 		}}
-		registration, err := e.informer.AddEventHandlerWithOptions(Deliver(handler, delivery), HandlerOptions{Logger: &logger})
+		registration, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		began := time.Now()
-		err = WaitForSync(e.Context(), e.informer, registration)
+		err = cache.WaitForSync(e.Context(), e.informer, registration)
 		assert.Zero(e, time.Since(began), "it is of no use to wait")
 		time.Sleep(time.Minute)
 		e.change("c", 1)
 		want := "OnAdd of ns/a, which belongs to its initial list, " + how
-		assert.ErrorIs(e, err, errNeverSyncs)
+		assert.ErrorIs(e, err, cache.ErrNeverSyncs)
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
 
-		statistics := registration.(MeasuredRegistration).Statistics()
+		statistics := registration.(cache.MeasuredRegistration).Statistics()
 		assert.EqualError(e, statistics.SyncError, want)
 		assert.Equal(e, uint64(3), statistics.Delivered)
 		assert.False(e, registration.HasSynced())
 		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
 		assert.Equal(e, 1, lost)
 		require.NoError(e, e.informer.RemoveEventHandler(registration))
-		assert.EqualError(e, registration.(MeasuredRegistration).Statistics().SyncError, want, "the first reason stays")
+		assert.EqualError(e, registration.(cache.MeasuredRegistration).Statistics().SyncError, want, "the first reason stays")
 	})
 }
 
@@ -77,7 +78,7 @@ func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(string) { panic("cannot take it") }}
-		_, err := e.informer.AddEventHandlerWithOptions(handler, HandlerOptions{Logger: &logger})
+		_, err := e.informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		time.Sleep(time.Minute)
 		assert.Len(e, handler.Take(), 2)
@@ -87,33 +88,33 @@ func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 
 // TestHandlerThatWasRemovedBeforeItSynced: nothing of that is worth a line in the log.
 func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
-	for name, end := range map[string]func(e *exact, r ResourceEventHandlerRegistration){
-		"removed": func(e *exact, r ResourceEventHandlerRegistration) {
+	for name, end := range map[string]func(e *exact, r cache.ResourceEventHandlerRegistration){
+		"removed": func(e *exact, r cache.ResourceEventHandlerRegistration) {
 			require.NoError(e, e.informer.RemoveEventHandler(r))
 		},
-		"informer stopped": func(e *exact, _ ResourceEventHandlerRegistration) { e.stop() },
+		"informer stopped": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				release := make(chan struct{})
-				synced := e.add(&testkit.Journal{}, Delivery{})
-				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, Delivery{Name: "slow"})
+				synced := e.add(&testkit.Journal{}, cache.Delivery{})
+				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"})
 				assert.NoError(e, registration.Statistics().SyncError)
 				result := make(chan error, 1)
-				go func() { result <- WaitForSync(e.Context(), registration) }()
+				go func() { result <- cache.WaitForSync(e.Context(), registration) }()
 				synctest.Wait()
 				end(e, registration)
 				synctest.Wait()
 				err := <-result
-				assert.ErrorIs(e, err, errNeverSyncs)
+				assert.ErrorIs(e, err, cache.ErrNeverSyncs)
 				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
 				assert.ErrorIs(e, registration.Statistics().SyncError, fanout.ErrRemovedUnsynced)
 				close(release)
-				assert.ErrorIs(e, WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
+				assert.ErrorIs(e, cache.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
 				end(e, synced)
 				<-synced.ShutdownChan()
 				assert.NoError(e, synced.Statistics().SyncError)
-				assert.NoError(e, WaitForSync(e.Context(), synced))
+				assert.NoError(e, cache.WaitForSync(e.Context(), synced))
 			})
 		})
 	}
@@ -122,22 +123,22 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 // TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no longer.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, Delivery{Name: "slow"})
-		asleep := NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
-		never, err := asleep.AddEventHandler(Deliver(&testkit.Journal{}, Delivery{Name: "never"}))
+		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, cache.Delivery{Name: "slow"})
+		asleep := cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
+		never, err := asleep.AddEventHandler(cache.Deliver(&testkit.Journal{}, cache.Delivery{Name: "never"}))
 		require.NoError(e, err)
 		foreign := foreignRegistration{}
 
 		errLate := errors.New("it is late")
 		ctx, cancel := context.WithTimeoutCause(e.Context(), 3*time.Second, errLate)
 		defer cancel()
-		err = WaitForSync(ctx, e.informer, slow, never, foreign)
+		err = cache.WaitForSync(ctx, e.informer, slow, never, foreign)
 		require.ErrorIs(e, err, errLate)
 		assert.EqualError(e, err, "it is late\n"+
 			"SharedIndexInformer *v1.Pod + event handler slow has not synced (stuck, 1 calls outstanding, in one for 3s)\n"+
 			"SharedIndexInformer *v1.Pod + event handler never has not synced (it waits for the informer)\n"+
 			"foreign has not synced")
-		require.NoError(e, WaitForSync(e.Context(), slow, e.informer))
+		require.NoError(e, cache.WaitForSync(e.Context(), slow, e.informer))
 		assert.True(e, slow.HasSynced())
 	})
 }
@@ -146,7 +147,7 @@ type foreignRegistration struct{}
 
 func (foreignRegistration) HasSynced() bool { return false }
 
-func (foreignRegistration) HasSyncedChecker() DoneChecker { return foreignRegistration{} }
+func (foreignRegistration) HasSyncedChecker() cache.DoneChecker { return foreignRegistration{} }
 
 func (foreignRegistration) Name() string { return "foreign" }
 

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -95,12 +96,12 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		other := testkit.PodIn("other", "b", "2")
 		w := testkit.NewScriptedWatch(2)
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
-		informer := informerOf(server, WithExpectedNamespace("ns"))
+		informer := informerOf(server, cache.WithExpectedNamespace("ns"))
 		stop := running(t, informer)
 		defer stop()
-		status := func() Status {
+		status := func() cache.Status {
 			synctest.Wait()
-			s, err := StatusOf(informer)
+			s, err := cache.StatusOf(informer)
 			require.NoError(t, err)
 			return s
 		}
@@ -121,13 +122,13 @@ func TestStatusOfForeignObjects(t *testing.T) {
 // TestStreamTransformsOnce: on the way of a watch-list into a queue each object is transformed once.
 func TestStreamTransformsOnce(t *testing.T) {
 	calls := map[string]int{}
-	queue := NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), func(obj any) (any, error) {
+	queue := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), func(obj any) (any, error) {
 		calls[testkit.NameAt(obj)]++
 		return obj, nil
 	})
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.EndMark("3"), testkit.Added("c", "4")))}
-		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: sinkOf(queue)}).Run)
+		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: cache.SinkOf(queue)}).Run)
 		synctest.Wait()
 		stop()
 	})

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // lookingHandler compares what it is told of an object with what the store has at that moment.
 type lookingHandler struct {
 	t     *testing.T
-	store Store
+	store cache.Store
 	calls int
 }
 
@@ -113,7 +113,7 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			server, handler := newRandomServer(seed), &lookingHandler{t: t}
-			store, c := NewInformer(server, &corev1.Pod{}, 7*time.Second, handler)
+			store, c := cache.NewInformer(server, &corev1.Pod{}, 7*time.Second, handler)
 			handler.store = store
 			runController(t, c)
 			time.Sleep(time.Minute)
@@ -124,26 +124,4 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
-func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
-	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
-	q := p.queue
-	for _, pod := range []*corev1.Pod{testkit.PodAt("a", "1"), testkit.PodAt("b", "2"), testkit.PodAt("c", "3"), testkit.PodAt("b", "4"), testkit.PodAt("c", "5")} {
-		assert.NoError(t, q.Put(Updated, pod))
-	}
-	assert.NoError(t, q.Bookmark("6"))
-	next := p.Stage(1, false)
-	assert.NoError(t, next.Put(testkit.PodAt("d", "7")))
-	assert.NoError(t, next.Publish("7"))
-	assert.NoError(t, q.Put(Updated, testkit.PodAt("d", "8")))
-	var sizes []int
-	for range 5 {
-		assert.NoError(t, q.PopUnique(func(batch []event.Record, _ bool) error {
-			sizes = append(sizes, len(batch))
-			return nil
-		}))
-	}
-	assert.Equal(t, []int{3, 2, 1, 1, 1}, sizes)
 }

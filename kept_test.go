@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -18,7 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -46,7 +48,7 @@ func largeErrors() map[string]func() error {
 			return err
 		},
 		"one's own": func() error { return errors.New(strings.Repeat("x", large)) },
-		"key":       func() error { return KeyError{Obj: struct{ large *[large]byte }{new([large]byte)}, Err: io.EOF} },
+		"key":       func() error { return cache.KeyError{Obj: struct{ large *[large]byte }{new([large]byte)}, Err: io.EOF} },
 		"joined":    func() error { return errors.Join(io.EOF, fmt.Errorf("and %w", errors.New(strings.Repeat("x", large)))) },
 	}
 }
@@ -54,11 +56,13 @@ func largeErrors() map[string]func() error {
 // TestStatusKeepsNoAnswer: an informer that is fine again holds nothing of the answer that it could not read, nor do the
 // stats of its queue of what a process function returned.
 func TestStatusKeepsNoAnswer(t *testing.T) {
-	testkit.Reports(t)
+	before := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil // one that keeps what it is told would be counted
+	defer func() { utilruntime.ErrorHandlers = before }()
 	for name, broken := range largeErrors() {
 		t.Run(name, func(t *testing.T) {
-			var informer SharedIndexInformer
-			status, held := heldBy(func() (status Status) {
+			var informer cache.SharedIndexInformer
+			status, held := heldBy(func() (status cache.Status) {
 				synctest.Test(t, func(t *testing.T) {
 					informer = informerOf(&testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if n == 1 {
@@ -67,10 +71,10 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 						return testkit.PodList("5"), nil
 					}, OnWatch: testkit.Watches()})
 					defer running(t, informer)()
-					require.NoError(t, WaitForSync(t.Context(), informer))
+					require.NoError(t, cache.WaitForSync(t.Context(), informer))
 					synctest.Wait()
 					var err error
-					status, err = StatusOf(informer)
+					status, err = cache.StatusOf(informer)
 					require.NoError(t, err)
 				})
 				return status
@@ -79,15 +83,30 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 			assert.Zero(t, status.Attempts, "it is fine again")
 			require.Error(t, status.LastError)
 			assert.ErrorContains(t, status.LastError, "failed to list *v1.Pod")
-
-			failures, held := heldBy(func() *processFailures {
-				failures := &processFailures{hook: func(context.Context, error) {}}
-				failures.report(t.Context(), broken())
-				return failures
-			})
-			assert.Less(t, held, int64(2<<20))
-			require.Error(t, failures.mu.last)
 			goruntime.KeepAlive(informer)
+
+			controller, held := heldBy(func() cache.Controller { return failsOnce(t, broken()) })
+			assert.Less(t, held, int64(2<<20))
+			stats, _ := cache.QueueStatsOf(controller)
+			assert.EqualValues(t, 1, stats.ProcessErrors)
+			assert.Error(t, stats.LastProcessError)
 		})
 	}
+}
+
+// failsOnce returns a controller that has run, whose process function returned err once.
+func failsOnce(t *testing.T, err error) (c cache.Controller) {
+	synctest.Test(t, func(t *testing.T) {
+		c = cache.New(&cache.Config{
+			Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+			ListerWatcher: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "6")))},
+			Process: func(any, bool) (failed error) {
+				failed, err = err, nil
+				return failed
+			},
+		})
+		defer running(t, c)()
+		synctest.Wait()
+	})
+	return c
 }

@@ -32,12 +32,12 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
-		s := newStore(itemKey, nil, WithStoreMetrics(id, nil))
+		s := newStore(MetaNamespaceKeyFunc, nil, WithStoreMetrics(id, nil))
 		assert.Nil(t, s.objects.contents.OnVersion)
 		assert.Equal(t, queueMetrics{}, newQueueMetrics(id, nil))
 		_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
 	}
-	said := about("no metrics", lines.Take())
+	said := testkit.About("no metrics", lines.Take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "no provider is set")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")
@@ -45,14 +45,14 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 }
 
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
-	id, provider, lines := nameInformers(t)("a"), &gauges{}, testkit.CaptureLog(t)
-	_ = NewStore(itemKey)
-	_ = NewStore(itemKey, WithStoreMetrics(InformerNameAndResource{}, nil))
-	_ = NewStore(itemKey, WithStoreMetrics(id, provider))
+	id, provider, lines := nameInformers(t)("a"), &testkit.Gauges{}, testkit.CaptureLog(t)
+	_ = NewStore(MetaNamespaceKeyFunc)
+	_ = NewStore(MetaNamespaceKeyFunc, WithStoreMetrics(InformerNameAndResource{}, nil))
+	_ = NewStore(MetaNamespaceKeyFunc, WithStoreMetrics(id, provider))
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
 	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
 	_ = NewDeltaFIFOWithOptions(DeltaFIFOOptions{})
-	assert.Empty(t, about("metrics", lines.Take()))
+	assert.Empty(t, testkit.About("metrics", lines.Take()))
 }
 
 // TestUnknownClientGoIsLoggedOnce: a later client-go may keep its metrics elsewhere.
@@ -63,7 +63,7 @@ func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 		_, ok := clientGoMetric[GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
 		assert.False(t, ok)
 	}
-	said := about("no metrics", lines.Take())
+	said := testkit.About("no metrics", lines.Take())
 	require.Len(t, said, 1)
 	assert.Contains(t, said[0], "not known for this version")
 	assert.Contains(t, said[0], "SetInformerMetricsProvider")
@@ -76,7 +76,7 @@ func TestHiddenField(t *testing.T) {
 		nothing GaugeMetric
 		number  int
 	}
-	set := &gauge{}
+	set := &testkit.Gauge{}
 	owner := &struct {
 		pointer *inner
 		direct  inner
@@ -109,18 +109,18 @@ func TestHiddenField(t *testing.T) {
 
 // TestClientGoKeepsItsMetricsWhereWeLook fails at an upgrade that moves them.
 func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
-	id, provider := nameInformers(t)("a"), &gauges{}
+	id, provider := nameInformers(t)("a"), &testkit.Gauges{}
 	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
 	depth, ok := hiddenField[GaugeMetric](queue, "metrics", "numberOfQueuedItem")
 	assert.True(t, ok)
-	assert.Same(t, &provider.depth, depth)
+	assert.Same(t, &provider.Depth, depth)
 	latency, ok := hiddenField[HistogramMetric](queue, "metrics", "processingLatency")
 	assert.True(t, ok)
-	assert.Same(t, &provider.latencies, latency)
+	assert.Same(t, &provider.Latencies, latency)
 	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, provider))
 	version, ok := hiddenField[GaugeMetric](store, "metrics", "storeResourceVersion")
 	assert.True(t, ok)
-	assert.Same(t, &provider.version, version)
+	assert.Same(t, &provider.Version, version)
 }
 
 // TestNilProviderIsNone: client-go takes it for one, and panics at the next named informer.
@@ -128,4 +128,12 @@ func TestNilProviderIsNone(t *testing.T) {
 	SetInformerMetricsProvider(nil)
 	id := nameInformers(t)("a")
 	assert.Nil(t, newVersionMetric(id, nil))
+}
+
+func TestPublishedVersion(t *testing.T) {
+	for rv, want := range map[string]float64{"": 0, "12": 12, "9123456789012345678": 789012345678 + 456*1e12, "x": -1} {
+		g := testkit.Gauge{Last: -1}
+		publishVersion(&g, rv)
+		assert.Equal(t, want, g.Last, rv)
+	}
 }

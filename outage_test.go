@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -67,14 +68,9 @@ func (o outages) serve(server *testkit.Server) *testkit.Server {
 	return server
 }
 
-// withLines gives an informer turns that no other test takes.
-func withLines(lines *reflector.OutageLines) Option {
-	return func(c *informerConfig) { c.reflector.Outages = lines }
-}
-
-func statusOf(t *testing.T, informer Controller) Status {
+func statusOf(t *testing.T, informer cache.Controller) cache.Status {
 	synctest.Wait()
-	s, err := StatusOf(informer)
+	s, err := cache.StatusOf(informer)
 	require.NoError(t, err)
 	return s
 }
@@ -87,7 +83,7 @@ func TestOutage(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}), WithObjectDescription("test pods"))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}), cache.WithObjectDescription("test pods"))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
@@ -137,7 +133,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
@@ -155,7 +151,7 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -188,10 +184,10 @@ func TestOutageOfTimeouts(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := informerOf(server, withLines(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
-			s, err := StatusOf(informer)
+			s, err := cache.StatusOf(informer)
 			assert.NoError(t, err)
 			assert.ErrorIs(t, s.LastError, reflector.ErrNoConnection)
 			assert.NotZero(t, s.Attempts)
@@ -219,7 +215,7 @@ func TestOutageEndsWithAList(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(server, withLines(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
@@ -235,7 +231,7 @@ func TestOutageEndsWithAnAnswer(t *testing.T) {
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		informer.RunWithContext(ctx)
@@ -253,7 +249,7 @@ func TestOutageOfManyInformers(t *testing.T) {
 		turns, ended := &reflector.OutageLines{}, make(chan struct{}, informers)
 		for range informers {
 			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), withLines(turns))
+			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
 			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 		}
 		time.Sleep(15*time.Second + time.Millisecond)

@@ -5,6 +5,9 @@ package cache
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +15,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -27,28 +33,21 @@ func openPipeline(s *keyedStore, options queueOptions) *pipeline {
 	return p
 }
 
-// coalescedQueue is the queue of an informer WithCoalescedQueue.
-func coalescedQueue() *queue.Queue {
-	return openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{queueConfig: queueConfig{coalesced: true}}).queue
-}
-
-// pipelineQueue has the methods of a Queue for a pipeline, as far as they put something.
-type pipelineQueue struct {
+// PipelineQueue has the methods of a Queue for a pipeline, as far as they put something.
+type PipelineQueue struct {
 	*queue.Queue
 	pipeline *pipeline
 }
 
-func queueOf(p *pipeline) pipelineQueue { return pipelineQueue{p.queue, p} }
+func (q *PipelineQueue) core() *queue.Queue { return q.Queue }
 
-func (q pipelineQueue) core() *queue.Queue { return q.Queue }
+func (q *PipelineQueue) Add(obj any) error { return q.Put(Added, obj) }
 
-func (q pipelineQueue) Add(obj any) error { return q.Put(Added, obj) }
+func (q *PipelineQueue) Update(obj any) error { return q.Put(Updated, obj) }
 
-func (q pipelineQueue) Update(obj any) error { return q.Put(Updated, obj) }
+func (q *PipelineQueue) Delete(obj any) error { return q.Put(Deleted, obj) }
 
-func (q pipelineQueue) Delete(obj any) error { return q.Put(Deleted, obj) }
-
-func (q pipelineQueue) Replace(list []any, version string) error {
+func (q *PipelineQueue) Replace(list []any, version string) error {
 	next := q.pipeline.Stage(len(list), false)
 	for _, obj := range list {
 		if err := next.Put(obj); err != nil {
@@ -135,4 +134,67 @@ func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 		return nil, nil
 	}}))
 	assert.Equal(t, 1, asked)
+}
+
+// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of each key.
+func TestStageModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+		ours := p.Stage(0, true)
+		store := &testkit.StoreLog{}
+		theirs := reflector.Foreign(store).Stage(0, true)
+		want := map[string]string{}
+		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
+			pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
+			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
+				delete(want, pod.Name)
+				require.NoError(t, ours.Remove(pod))
+				require.NoError(t, theirs.Remove(pod))
+			} else {
+				want[pod.Name] = testkit.NameAt(pod)
+				require.NoError(t, ours.Put(pod))
+				require.NoError(t, theirs.Put(pod))
+			}
+		}
+		var names []string
+		for _, name := range want {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+
+		require.NoError(t, theirs.Publish("99"))
+		got := strings.Fields(strings.TrimPrefix(store.Entries()[0], "replace 99:"))
+		slices.Sort(got)
+		assert.ElementsMatch(t, names, got)
+
+		require.NoError(t, ours.Publish("99"))
+		require.NoError(t, p.queue.PopAll(p.handle))
+		stored := map[string]string{}
+		for _, obj := range p.contents.Table.List() {
+			stored[obj.(*corev1.Pod).Name] = testkit.NameAt(obj)
+		}
+		require.Equal(t, want, stored)
+	})
+}
+
+// TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
+func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
+	q := p.queue
+	for _, pod := range []*corev1.Pod{testkit.PodAt("a", "1"), testkit.PodAt("b", "2"), testkit.PodAt("c", "3"), testkit.PodAt("b", "4"), testkit.PodAt("c", "5")} {
+		assert.NoError(t, q.Put(Updated, pod))
+	}
+	assert.NoError(t, q.Bookmark("6"))
+	next := p.Stage(1, false)
+	assert.NoError(t, next.Put(testkit.PodAt("d", "7")))
+	assert.NoError(t, next.Publish("7"))
+	assert.NoError(t, q.Put(Updated, testkit.PodAt("d", "8")))
+	var sizes []int
+	for range 5 {
+		assert.NoError(t, q.PopUnique(func(batch []event.Record, _ bool) error {
+			sizes = append(sizes, len(batch))
+			return nil
+		}))
+	}
+	assert.Equal(t, []int{3, 2, 1, 1, 1}, sizes)
 }

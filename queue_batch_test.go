@@ -28,15 +28,11 @@ func updatesOf(n int) []event.Record {
 	return batch
 }
 
-func atomicFIFO() *RealFIFO {
-	return NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})
-}
-
 // TestQueueAllocatesNothing: in steady state a batch costs no memory on its way through a queue.
 func TestQueueAllocatesNothing(t *testing.T) {
 	for name, q := range map[string]*queue.Queue{
-		"in order of arrival": atomicFIFO().queue,
-		"by key":              NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: knownItems{}}).queue,
+		"in order of arrival": AtomicFIFO().queue,
+		"by key":              NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: NewStore(MetaNamespaceKeyFunc)}).queue,
 	} {
 		events, batch := updatesOf(100), make([]event.Record, 100)
 		nothing := func([]event.Record, bool) error { return nil }
@@ -94,7 +90,7 @@ func BenchmarkUpdateThroughTheInformer(b *testing.B) {
 func BenchmarkQueue(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
-			q := atomicFIFO().queue
+			q := AtomicFIFO().queue
 			events, batch := updatesOf(size*10), make([]event.Record, size)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

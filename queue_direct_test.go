@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
@@ -147,7 +146,7 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 }
 
 func everyRecordQueue(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
-	t.Run("in order of arrival", func(t *testing.T) { test(t, atomicFIFO().queue) })
+	t.Run("in order of arrival", func(t *testing.T) { test(t, AtomicFIFO().queue) })
 	t.Run("by key", func(t *testing.T) { test(t, NewDeltaFIFO(nil, nil).queue) })
 }
 
@@ -155,7 +154,7 @@ func everyRecordQueue(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, byProducer := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			q, release, ended := atomicFIFO().queue, make(chan struct{}), false
+			q, release, ended := AtomicFIFO().queue, make(chan struct{}), false
 			slow := func([]event.Record, bool) bool { <-release; return true }
 			if byProducer {
 				q.Direct = slow
@@ -176,61 +175,4 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 			assert.True(t, ended)
 		})
 	}
-}
-
-// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so
-// they may wait until the reflector has read what they send.
-func TestCallbacksMayFeedTheWatch(t *testing.T) {
-	for name, build := range map[string]func(lw ListerWatcher, heard func(obj any)) Controller{
-		"Process":      func(lw ListerWatcher, heard func(any)) Controller { return feedingController(lw, heard, false) },
-		"ProcessBatch": func(lw ListerWatcher, heard func(any)) Controller { return feedingController(lw, heard, true) },
-		"handler": func(lw ListerWatcher, heard func(any)) Controller {
-			_, c := NewInformer(lw, &corev1.Pod{}, 0, ResourceEventHandlerFuncs{
-				AddFunc: heard, UpdateFunc: func(_, obj any) { heard(obj) }, DeleteFunc: heard,
-			})
-			return c
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			stream := watch.NewFake()
-			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(&corev1.PodList{}), OnWatch: testkit.Watches(stream)}
-			var heard []string
-			c := build(server, func(obj any) {
-				heard = append(heard, testkit.Describe(obj))
-				switch len(heard) {
-				case 1:
-					stream.Modify(testkit.Pod("a", "2"))
-					stream.Modify(testkit.Pod("a", "3"))
-				case 3:
-					stream.Delete(testkit.Pod("a", "3"))
-				}
-			})
-			runController(t, c)
-			stream.Add(testkit.Pod("a", "1"))
-			synctest.Wait()
-			assert.Equal(t, []string{"a1", "a2", "a3", "a3"}, heard, name)
-		})
-	}
-}
-
-// feedingController hands each object on, from Process or from both functions.
-func feedingController(lw ListerWatcher, heard func(obj any), batches bool) Controller {
-	hearAll := func(deltas []Delta, _ bool) error {
-		for _, d := range deltas {
-			if _, isObject := d.Object.(*corev1.Pod); isObject {
-				heard(d.Object)
-			}
-		}
-		return nil
-	}
-	config := &Config{
-		Queue:         NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
-		ListerWatcher: lw,
-		ObjectType:    &corev1.Pod{},
-		Process:       func(obj any, initial bool) error { return hearAll(obj.(Deltas), initial) },
-	}
-	if batches {
-		config.ProcessBatch = hearAll
-	}
-	return New(config)
 }

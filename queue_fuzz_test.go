@@ -1,12 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache"
 )
 
 // FuzzRealFIFO does any operations to a RealFIFO and its model.
@@ -19,13 +21,13 @@ func FuzzDeltaFIFO(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		known := knownItems{}
 		r := &deltaFIFORig{
-			fifo:  NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, EmitDeltaTypeReplaced: true}),
+			fifo:  cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, EmitDeltaTypeReplaced: true}),
 			model: queueModel{known: known},
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"add":     func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
-			"update":  func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
-			"delete":  func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
+			"add":     func(t *rapid.T) { r.put(t, cache.Added, r.fifo.Add) },
+			"update":  func(t *rapid.T) { r.put(t, cache.Updated, r.fifo.Update) },
+			"delete":  func(t *rapid.T) { r.put(t, cache.Deleted, r.fifo.Delete) },
 			"replace": r.replace,
 			"resync":  r.resync,
 			"pop":     r.pop,

@@ -46,56 +46,10 @@ func TestUsualKeys(t *testing.T) {
 			_, err := r.KeyOf(bad, true)
 			assert.ErrorAs(t, err, &KeyError{}, "%s: %T", name, bad)
 		}
-		key, err := r.KeyOf(Deltas{delta(Added, testkit.PodAt("a", "1")), delta(Deleted, DeletedFinalStateUnknown{Key: "ns/b"})}, true)
+		key, err := r.KeyOf(Deltas{{Type: Added, Object: testkit.PodAt("a", "1")}, {Type: Deleted, Object: DeletedFinalStateUnknown{Key: "ns/b"}}}, true)
 		require.NoError(t, err)
 		assert.Equal(t, "ns/b", key)
 	}
-}
-
-func TestPanickingKeyFunction(t *testing.T) {
-	q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
-	assert.ErrorAs(t, q.Add(testkit.PodAt("a", "1")), &KeyError{})
-	assert.ErrorContains(t, q.Replace([]any{testkit.PodAt("a", "1")}, "1"), "key function panicked: no key")
-	assert.Zero(t, depthOf(q))
-}
-
-// TestListWithDuplicateKeys: the last one counts, in every queue.
-func TestListWithDuplicateKeys(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
-		require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 1}, item{"a", 2}}, "1"))
-		last := map[string]int{}
-		q.Close()
-		for {
-			popped, err := q.Pop(take)
-			if err != nil {
-				assert.ErrorIs(t, err, ErrFIFOClosed)
-				break
-			}
-			for _, it := range itemsOf(popped) {
-				last[it.key] = it.value
-			}
-		}
-		assert.Equal(t, map[string]int{"a": 2, "b": 1}, last)
-		assert.True(t, q.HasSynced())
-	})
-}
-
-// itemsOf are the items in what any queue hands out.
-func itemsOf(popped any) (items []item) {
-	deltas, ok := popped.(Deltas)
-	if !ok {
-		return []item{popped.(item)}
-	}
-	for _, d := range deltas {
-		if list, ok := d.Object.(ReplacedAllInfo); ok {
-			for _, obj := range list.Objects {
-				items = append(items, obj.(item))
-			}
-		} else {
-			items = append(items, d.Object.(item))
-		}
-	}
-	return items
 }
 
 // TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -49,20 +50,20 @@ func impatientServer(n, slots int) *testkit.Server {
 // than the limit ever waits.
 func TestSlowConsumerWithALimit(t *testing.T) {
 	for name, queue := range map[string]interface {
-		Queue
+		cache.Queue
 		SetLimit(int)
 	}{
-		"RealFIFO": NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+		"RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const limit, events = 7, 200
 			queue.SetLimit(limit)
 			server := impatientServer(events, 20)
 			deepest, last, seen := 0, "", 0
-			c := New(&Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
+			c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
 				time.Sleep(time.Second)
 				deepest = max(deepest, depthOf(queue))
-				for _, d := range obj.(Deltas) {
+				for _, d := range obj.(cache.Deltas) {
 					if p, isPod := d.Object.(*corev1.Pod); isPod {
 						last = p.ResourceVersion
 						seen++
@@ -78,7 +79,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 			assert.Equal(t, 1, server.Mu.Lists, name)
 			assert.GreaterOrEqual(t, server.Mu.Watches, events/20, name)
 			if name == "RealFIFO" {
-				stats, ok := QueueStatsOf(c)
+				stats, ok := cache.QueueStatsOf(c)
 				require.True(t, ok)
 				assert.Equal(t, limit, stats.Limit)
 				assert.Greater(t, stats.Pauses, uint64(events/limit-2))
@@ -92,10 +93,10 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 // TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit lets it go on.
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := atomicFIFO()
+		queue := cache.AtomicFIFO()
 		queue.SetLimit(2)
 		server := impatientServer(9, 20)
-		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue), ResyncPeriod: time.Minute})
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), ResyncPeriod: time.Minute})
 		stop := testkit.InBackground(t, r.Run)
 		synctest.Wait()
 		assert.Equal(t, 2, depthOf(queue), "the list and an update")
@@ -106,7 +107,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		require.NoError(t, queue.Bookmark("6"))
 		require.NoError(t, queue.Add(testkit.PodAt("b", "7")))
 		assert.Equal(t, 6, depthOf(queue))
-		stats, _ := QueueStatsOf(queue)
+		stats, _ := cache.QueueStatsOf(queue)
 		assert.EqualValues(t, 1, stats.Pauses)
 		assert.Equal(t, time.Minute+time.Second, stats.Paused)
 		queue.SetLimit(8)
@@ -123,32 +124,32 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 
 // TestCloseEndsAPause: a closed queue takes everything, so that nobody waits for a consumer that has gone.
 func TestCloseEndsAPause(t *testing.T) {
-	queue := atomicFIFO()
+	queue := cache.AtomicFIFO()
 	queue.SetLimit(1)
 	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
-	items, freed := queue.queue.Room()
+	items, freed := cache.EngineOf(queue).Room()
 	assert.Zero(t, items)
 	queue.Close()
 	<-freed
-	items, freed = queue.queue.Room()
+	items, freed = cache.EngineOf(queue).Room()
 	assert.Positive(t, items)
 	assert.Nil(t, freed)
 }
 
 func TestQueueLimitOfAnInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, stop := informerOn(t, impatientServer(100, 20), func(*sharedIndexInformer) {}, WithQueueLimit(3))
+		s, stop := informerOn(t, impatientServer(100, 20), func(cache.SharedIndexInformer) {}, cache.WithQueueLimit(3))
 		defer stop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, "a@100", testkit.NameAt(s.store.List()[0]))
-		stats, _ := QueueStatsOf(s)
+		assert.Equal(t, "a@100", testkit.NameAt(s.GetIndexer().List()[0]))
+		stats, _ := cache.QueueStatsOf(s)
 		assert.Equal(t, 3, stats.Limit)
 	})
 }
 
 func depthOf(queue any) int {
-	stats, _ := QueueStatsOf(queue)
+	stats, _ := cache.QueueStatsOf(queue)
 	return stats.Depth
 }
 
@@ -156,11 +157,11 @@ func depthOf(queue any) int {
 // read.
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := atomicFIFO()
+		queue := cache.AtomicFIFO()
 		queue.SetLimit(2)
 		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
-		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue), IdleTimeout: time.Minute})
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), IdleTimeout: time.Minute})
 		defer testkit.InBackground(t, r.Run)()
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache"
 )
 
 // item is the object of the queue and store tests: key and content.
@@ -48,20 +50,20 @@ type queueModel struct {
 
 type keyedDelta struct {
 	key string
-	Delta
+	cache.Delta
 }
 
-func (m *queueModel) lastOf(key string) (Delta, bool) {
+func (m *queueModel) lastOf(key string) (cache.Delta, bool) {
 	for _, d := range slices.Backward(m.waiting) {
 		if d.key == key {
 			return d.Delta, true
 		}
 	}
-	return Delta{}, false
+	return cache.Delta{}, false
 }
 
-func (m *queueModel) put(key string, typ DeltaType, obj any) {
-	m.waiting = append(m.waiting, keyedDelta{key, Delta{Type: typ, Object: obj}})
+func (m *queueModel) put(key string, typ cache.DeltaType, obj any) {
+	m.waiting = append(m.waiting, keyedDelta{key, cache.Delta{Type: typ, Object: obj}})
 }
 
 // tombstones are the deletions that a list implies, first for what waits, then for what is known, sorted by key.
@@ -77,18 +79,18 @@ func (m *queueModel) tombstones(listed []item) (deltas []keyedDelta) {
 		}
 		seen.Insert(d.key)
 		last, _ := m.lastOf(d.key)
-		deltas = append(deltas, keyedDelta{d.key, Delta{Type: Deleted, Object: DeletedFinalStateUnknown{Key: d.key, Obj: bare(last.Object)}}})
+		deltas = append(deltas, keyedDelta{d.key, cache.Delta{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: d.key, Obj: bare(last.Object)}}})
 	}
 	for _, key := range m.known.ListKeys() {
 		if !seen.Has(key) && !keys.Has(key) {
-			deltas = append(deltas, keyedDelta{key, Delta{Type: Deleted, Object: DeletedFinalStateUnknown{Key: key, Obj: m.known[key]}}})
+			deltas = append(deltas, keyedDelta{key, cache.Delta{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: key, Obj: m.known[key]}}})
 		}
 	}
 	return deltas
 }
 
 func bare(obj any) any {
-	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
 	}
 	return obj
@@ -111,11 +113,11 @@ var (
 
 // realFIFORig drives a RealFIFO without atomic events and its model alike. known follows what was popped, as a store would.
 type realFIFORig struct {
-	fifo  *RealFIFO
+	fifo  *cache.RealFIFO
 	model queueModel
 }
 
-func (r *realFIFORig) put(t *rapid.T, typ DeltaType, put func(any) error) {
+func (r *realFIFORig) put(t *rapid.T, typ cache.DeltaType, put func(any) error) {
 	it := drawItem.Draw(t, "item")
 	require.NoError(t, put(it))
 	r.model.put(it.key, typ, it)
@@ -125,12 +127,12 @@ func (r *realFIFORig) replace(t *rapid.T) {
 	items := drawItems.Draw(t, "list")
 	require.NoError(t, r.fifo.Replace(anyOf(items), "1"))
 	for _, d := range r.model.tombstones(items) {
-		if last, waits := r.model.lastOf(d.key); !waits || last.Type != Deleted {
+		if last, waits := r.model.lastOf(d.key); !waits || last.Type != cache.Deleted {
 			r.model.waiting = append(r.model.waiting, d)
 		}
 	}
 	for _, it := range items {
-		r.model.put(it.key, Replaced, it)
+		r.model.put(it.key, cache.Replaced, it)
 	}
 }
 
@@ -138,7 +140,7 @@ func (r *realFIFORig) resync(t *rapid.T) {
 	require.NoError(t, r.fifo.Resync())
 	for _, key := range r.model.known.ListKeys() {
 		if _, waits := r.model.lastOf(key); !waits {
-			r.model.put(key, Sync, r.model.known[key])
+			r.model.put(key, cache.Sync, r.model.known[key])
 		}
 	}
 }
@@ -149,7 +151,7 @@ func (r *realFIFORig) pop(t *rapid.T) {
 	}
 	popped, err := r.fifo.Pop(func(obj any, _ bool) error { return nil })
 	require.NoError(t, err)
-	require.Equal(t, Deltas{r.model.waiting[0].Delta}, popped)
+	require.Equal(t, cache.Deltas{r.model.waiting[0].Delta}, popped)
 	r.apply(r.model.waiting[0])
 	r.model.waiting = r.model.waiting[1:]
 }
@@ -158,13 +160,13 @@ func (r *realFIFORig) popBatch(t *rapid.T) {
 	if len(r.model.waiting) == 0 {
 		return
 	}
-	var popped []Delta
-	require.NoError(t, r.fifo.PopBatch(func(deltas []Delta, _ bool) error {
+	var popped []cache.Delta
+	require.NoError(t, r.fifo.PopBatch(func(deltas []cache.Delta, _ bool) error {
 		assert.Greater(t, len(deltas), 1, "a batch of one goes to processSingle")
 		popped = deltas
 		return nil
 	}, func(obj any, _ bool) error {
-		popped = obj.(Deltas)
+		popped = obj.(cache.Deltas)
 		return nil
 	}))
 	seen := sets.New[string]()
@@ -179,7 +181,7 @@ func (r *realFIFORig) popBatch(t *rapid.T) {
 }
 
 func (r *realFIFORig) apply(d keyedDelta) {
-	if d.Type == Deleted {
+	if d.Type == cache.Deleted {
 		delete(r.model.known, d.key)
 	} else {
 		r.model.known[d.key] = d.Object.(item)
@@ -190,13 +192,13 @@ func (r *realFIFORig) apply(d keyedDelta) {
 func driveRealFIFO(t *rapid.T) *realFIFORig {
 	known := knownItems{}
 	r := &realFIFORig{
-		fifo:  NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
+		fifo:  cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
 		model: queueModel{known: known},
 	}
 	t.Repeat(map[string]func(*rapid.T){
-		"add":      func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
-		"update":   func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
-		"delete":   func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
+		"add":      func(t *rapid.T) { r.put(t, cache.Added, r.fifo.Add) },
+		"update":   func(t *rapid.T) { r.put(t, cache.Updated, r.fifo.Update) },
+		"delete":   func(t *rapid.T) { r.put(t, cache.Deleted, r.fifo.Delete) },
 		"replace":  r.replace,
 		"resync":   r.resync,
 		"pop":      r.pop,
@@ -213,13 +215,13 @@ func TestRealFIFOAgainstModel(t *testing.T) {
 		}
 		r.fifo.Close()
 		_, err := r.fifo.Pop(func(any, bool) error { return nil })
-		require.ErrorIs(t, err, ErrFIFOClosed)
+		require.ErrorIs(t, err, cache.ErrFIFOClosed)
 	})
 }
 
 // deltaFIFORig drives a DeltaFIFO and its model alike. The model's known objects stay empty if the DeltaFIFO has none.
 type deltaFIFORig struct {
-	fifo   *DeltaFIFO
+	fifo   *cache.DeltaFIFO
 	model  queueModel
 	knows  bool
 	closed bool
@@ -230,20 +232,20 @@ func (r *deltaFIFORig) close(*rapid.T) {
 	r.closed = true
 }
 
-func (r *deltaFIFORig) put(t *rapid.T, typ DeltaType, put func(any) error) {
+func (r *deltaFIFORig) put(t *rapid.T, typ cache.DeltaType, put func(any) error) {
 	it := drawItem.Draw(t, "item")
 	require.NoError(t, put(it))
 	r.queue(it.key, typ, it)
 }
 
 // queue appends to the model what a DeltaFIFO should append: no deletion of the unknown, one deletion in a row.
-func (r *deltaFIFORig) queue(key string, typ DeltaType, obj any) {
+func (r *deltaFIFORig) queue(key string, typ cache.DeltaType, obj any) {
 	last, waits := r.model.lastOf(key)
-	if _, known := r.model.known[key]; typ == Deleted && !waits && !known {
+	if _, known := r.model.known[key]; typ == cache.Deleted && !waits && !known {
 		return
 	}
-	if typ == Deleted && waits && last.Type == Deleted {
-		if _, unknown := last.Object.(DeletedFinalStateUnknown); unknown {
+	if typ == cache.Deleted && waits && last.Type == cache.Deleted {
+		if _, unknown := last.Object.(cache.DeletedFinalStateUnknown); unknown {
 			for i, d := range slices.Backward(r.model.waiting) {
 				if d.key == key {
 					r.model.waiting[i].Object = obj
@@ -261,10 +263,10 @@ func (r *deltaFIFORig) replace(t *rapid.T) {
 	require.NoError(t, r.fifo.Replace(anyOf(items), "1"))
 	tombstones := r.model.tombstones(items)
 	for _, it := range items {
-		r.queue(it.key, Replaced, it)
+		r.queue(it.key, cache.Replaced, it)
 	}
 	for _, d := range tombstones {
-		r.queue(d.key, Deleted, d.Object)
+		r.queue(d.key, cache.Deleted, d.Object)
 	}
 }
 
@@ -272,7 +274,7 @@ func (r *deltaFIFORig) resync(t *rapid.T) {
 	require.NoError(t, r.fifo.Resync())
 	for _, key := range r.model.known.ListKeys() {
 		if _, waits := r.model.lastOf(key); !waits {
-			r.model.put(key, Sync, r.model.known[key])
+			r.model.put(key, cache.Sync, r.model.known[key])
 		}
 	}
 }
@@ -283,7 +285,7 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 	if len(r.model.waiting) == 0 {
 		if r.closed {
 			_, err := r.fifo.Pop(take)
-			require.ErrorIs(t, err, ErrFIFOClosed)
+			require.ErrorIs(t, err, cache.ErrFIFOClosed)
 		}
 		return
 	}
@@ -291,7 +293,7 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 	require.NoError(t, err)
 	key, err := r.fifo.KeyOf(popped)
 	require.NoError(t, err)
-	var want Deltas
+	var want cache.Deltas
 	rest := r.model.waiting[:0:0]
 	for _, d := range r.model.waiting {
 		if d.key == key {
@@ -302,15 +304,15 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 	}
 	require.Equal(t, want, popped)
 	if first := r.model.waiting[0]; first.key != key {
-		_, tombstone := want[0].Object.(DeletedFinalStateUnknown)
-		_, firstTombstone := first.Object.(DeletedFinalStateUnknown)
+		_, tombstone := want[0].Object.(cache.DeletedFinalStateUnknown)
+		_, firstTombstone := first.Object.(cache.DeletedFinalStateUnknown)
 		require.True(t, tombstone && firstTombstone, "%s came before %s", key, first.key)
 	}
 	r.model.waiting = rest
 	if !r.knows {
 		return
 	}
-	if last := want.Newest(); last.Type == Deleted {
+	if last := want.Newest(); last.Type == cache.Deleted {
 		delete(r.model.known, key)
 	} else {
 		r.model.known[key] = last.Object.(item)
@@ -320,16 +322,16 @@ func (r *deltaFIFORig) pop(t *rapid.T) {
 func TestDeltaFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := knownItems{}
-		options := DeltaFIFOOptions{KeyFunction: itemKey, EmitDeltaTypeReplaced: true}
+		options := cache.DeltaFIFOOptions{KeyFunction: itemKey, EmitDeltaTypeReplaced: true}
 		knows := rapid.Bool().Draw(t, "with known objects")
 		if knows {
 			options.KnownObjects = known
 		}
-		r := &deltaFIFORig{fifo: NewDeltaFIFOWithOptions(options), model: queueModel{known: known}, knows: knows}
+		r := &deltaFIFORig{fifo: cache.NewDeltaFIFOWithOptions(options), model: queueModel{known: known}, knows: knows}
 		t.Repeat(map[string]func(*rapid.T){
-			"add":     func(t *rapid.T) { r.put(t, Added, r.fifo.Add) },
-			"update":  func(t *rapid.T) { r.put(t, Updated, r.fifo.Update) },
-			"delete":  func(t *rapid.T) { r.put(t, Deleted, r.fifo.Delete) },
+			"add":     func(t *rapid.T) { r.put(t, cache.Added, r.fifo.Add) },
+			"update":  func(t *rapid.T) { r.put(t, cache.Updated, r.fifo.Update) },
+			"delete":  func(t *rapid.T) { r.put(t, cache.Deleted, r.fifo.Delete) },
 			"replace": r.replace,
 			"resync":  r.resync,
 			"pop":     r.pop,
@@ -344,7 +346,7 @@ func TestDeltaFIFOAgainstModel(t *testing.T) {
 // TestFIFOAgainstModel: the newest state of each waiting object, in order of first arrival.
 func TestFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fifo := NewFIFO(itemKey)
+		fifo := cache.NewFIFO(itemKey)
 		waiting := map[string]item{}
 		put := func(t *rapid.T) {
 			it := drawItem.Draw(t, "item")

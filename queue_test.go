@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"errors"
@@ -11,21 +11,24 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // queues are empty queues of every kind over items, known objects included.
-func queues(known knownItems) map[string]Queue {
-	return map[string]Queue{
-		"FIFO":      NewFIFO(itemKey),
-		"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-		"RealFIFO":  NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-		"RealFIFO, atomic": NewRealFIFOWithOptions(RealFIFOOptions{
+func queues(known knownItems) map[string]cache.Queue {
+	return map[string]cache.Queue{
+		"FIFO":      cache.NewFIFO(itemKey),
+		"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
+		"RealFIFO":  cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
+		"RealFIFO, atomic": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
 			KeyFunction: itemKey, AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 		}),
 	}
 }
 
-func everyQueue(t *testing.T, test func(t *testing.T, q Queue)) {
+func everyQueue(t *testing.T, test func(t *testing.T, q cache.Queue)) {
 	for name, q := range queues(knownItems{}) {
 		t.Run(name, func(t *testing.T) { test(t, q) })
 	}
@@ -33,11 +36,11 @@ func everyQueue(t *testing.T, test func(t *testing.T, q Queue)) {
 
 func take(any, bool) error { return nil }
 
-func delta(typ DeltaType, obj any) Delta { return Delta{Type: typ, Object: obj} }
+func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
 
 func TestQueueRefusesWhatHasNoKey(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
-		var keyError KeyError
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
+		var keyError cache.KeyError
 		for _, bad := range []any{nil, "no item"} {
 			assert.ErrorAs(t, q.Add(bad), &keyError)
 			assert.ErrorAs(t, q.Update(bad), &keyError)
@@ -46,12 +49,12 @@ func TestQueueRefusesWhatHasNoKey(t *testing.T) {
 		}
 		q.Close()
 		_, err := q.Pop(take)
-		assert.ErrorIs(t, err, ErrFIFOClosed, "nothing was queued")
+		assert.ErrorIs(t, err, cache.ErrFIFOClosed, "nothing was queued")
 	})
 }
 
 func TestClosedQueueIsEmptiedFirst(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Add(item{"a", 1}))
 		q.Close()
 		q.Close()
@@ -62,17 +65,17 @@ func TestClosedQueueIsEmptiedFirst(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err := q.Pop(take)
-		assert.ErrorIs(t, err, ErrFIFOClosed)
+		assert.ErrorIs(t, err, cache.ErrFIFOClosed)
 	})
 }
 
 func TestCloseWakesEveryPop(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		var poppers sync.WaitGroup
 		for range 3 {
 			poppers.Go(func() {
 				_, err := q.Pop(take)
-				assert.ErrorIs(t, err, ErrFIFOClosed)
+				assert.ErrorIs(t, err, cache.ErrFIFOClosed)
 			})
 		}
 		q.Close()
@@ -81,7 +84,7 @@ func TestCloseWakesEveryPop(t *testing.T) {
 }
 
 func TestHasSyncedWhenTheFirstListIsThrough(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"))
 		for more := true; more; more = !q.HasSynced() {
 			_, err := q.Pop(func(_ any, initial bool) error {
@@ -90,7 +93,7 @@ func TestHasSyncedWhenTheFirstListIsThrough(t *testing.T) {
 			})
 			require.NoError(t, err)
 		}
-		assert.True(t, IsDone(q.HasSyncedChecker()))
+		assert.True(t, cache.IsDone(q.HasSyncedChecker()))
 		require.NoError(t, q.Add(item{"c", 1}))
 		_, err := q.Pop(func(_ any, initial bool) error {
 			assert.False(t, initial)
@@ -101,7 +104,7 @@ func TestHasSyncedWhenTheFirstListIsThrough(t *testing.T) {
 }
 
 func TestHasSyncedWithoutAReplace(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		assert.False(t, q.HasSynced())
 		require.NoError(t, q.Add(item{"a", 1}))
 		assert.True(t, q.HasSynced())
@@ -109,7 +112,7 @@ func TestHasSyncedWithoutAReplace(t *testing.T) {
 }
 
 func TestEmptyReplaceSyncs(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Replace(nil, "1"))
 		if !q.HasSynced() { // an atomic queue has the empty list to hand out
 			_, err := q.Pop(take)
@@ -121,7 +124,7 @@ func TestEmptyReplaceSyncs(t *testing.T) {
 
 func TestProcessErrorIsPassedOn(t *testing.T) {
 	failure := errors.New("cannot process")
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Add(item{"a", 1}))
 		popped, err := q.Pop(func(any, bool) error { return failure })
 		assert.ErrorIs(t, err, failure)
@@ -131,7 +134,7 @@ func TestProcessErrorIsPassedOn(t *testing.T) {
 
 // TestPanicLeavesTheQueueUsable: the lock is released and the item gone, as if it had been processed.
 func TestPanicLeavesTheQueueUsable(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Replace([]any{item{"a", 1}}, "1"))
 		assert.Panics(t, func() { _, _ = q.Pop(func(any, bool) error { panic("cannot process") }) })
 		assert.True(t, q.HasSynced())
@@ -143,7 +146,7 @@ func TestPanicLeavesTheQueueUsable(t *testing.T) {
 
 // TestAtomicEvents: a Replace, a resync and a bookmark are one delta each, alone in their batch.
 func TestAtomicEvents(t *testing.T) {
-	q := NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, EmitDeltaTypeBookmark: true})
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, EmitDeltaTypeBookmark: true})
 	require.NoError(t, q.Replace([]any{item{"a", 1}}, "1"))
 	require.NoError(t, q.Add(item{"b", 1}))
 	require.NoError(t, q.Update(item{"a", 2}))
@@ -151,36 +154,36 @@ func TestAtomicEvents(t *testing.T) {
 	require.NoError(t, q.Resync())
 	require.NoError(t, q.Bookmark("9"))
 
-	var batches [][]Delta
-	note := func(deltas []Delta, _ bool) error { batches = append(batches, deltas); return nil }
+	var batches [][]cache.Delta
+	note := func(deltas []cache.Delta, _ bool) error { batches = append(batches, deltas); return nil }
 	for range 5 {
-		require.NoError(t, q.PopBatch(note, func(obj any, initial bool) error { return note(obj.(Deltas), initial) }))
+		require.NoError(t, q.PopBatch(note, func(obj any, initial bool) error { return note(obj.(cache.Deltas), initial) }))
 	}
-	assert.Equal(t, [][]Delta{
-		{delta(ReplacedAll, ReplacedAllInfo{ResourceVersion: "1", Objects: []any{item{"a", 1}}})},
-		{delta(Added, item{"b", 1}), delta(Updated, item{"a", 2})},
-		{delta(Updated, item{"a", 3})},
-		{delta(SyncAll, SyncAllInfo{})},
-		{delta(Bookmark, BookmarkInfo{ResourceVersion: "9"})},
+	assert.Equal(t, [][]cache.Delta{
+		{delta(cache.ReplacedAll, cache.ReplacedAllInfo{ResourceVersion: "1", Objects: []any{item{"a", 1}}})},
+		{delta(cache.Added, item{"b", 1}), delta(cache.Updated, item{"a", 2})},
+		{delta(cache.Updated, item{"a", 3})},
+		{delta(cache.SyncAll, cache.SyncAllInfo{})},
+		{delta(cache.Bookmark, cache.BookmarkInfo{ResourceVersion: "9"})},
 	}, batches)
 }
 
 func TestBookmarkNeedsItsOption(t *testing.T) {
-	q := NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true})
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true})
 	require.NoError(t, q.Bookmark("9"))
 	q.Close()
 	_, err := q.Pop(take)
-	assert.ErrorIs(t, err, ErrFIFOClosed)
+	assert.ErrorIs(t, err, cache.ErrFIFOClosed)
 }
 
 func TestRealFIFORefusesContradictions(t *testing.T) {
-	for name, opts := range map[string]RealFIFOOptions{
+	for name, opts := range map[string]cache.RealFIFOOptions{
 		"known objects with atomic events": {AtomicEvents: true, KnownObjects: knownItems{}},
 		"neither":                          {},
 		"unlocked without atomic events":   {KnownObjects: knownItems{}, UnlockWhileProcessing: true},
 		"bookmarks without atomic events":  {KnownObjects: knownItems{}, EmitDeltaTypeBookmark: true},
 	} {
-		assert.Panics(t, func() { NewRealFIFOWithOptions(opts) }, name)
+		assert.Panics(t, func() { cache.NewRealFIFOWithOptions(opts) }, name)
 	}
 }
 
@@ -194,23 +197,23 @@ func TestTransformOnTheWayIn(t *testing.T) {
 		return item{it.key, it.value * 2}, nil
 	}
 	known := knownItems{"old": {"old", 1}}
-	for name, q := range map[string]Queue{
-		"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: double}),
-		"RealFIFO":  NewRealFIFO(itemKey, known, double),
+	for name, q := range map[string]cache.Queue{
+		"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: double}),
+		"RealFIFO":  cache.NewRealFIFO(itemKey, known, double),
 	} {
 		assert.ErrorIs(t, q.Add(item{"a", -1}), errNoItem, name)
 		assert.ErrorIs(t, q.Replace([]any{item{"a", -1}}, ""), errNoItem, name)
 		require.NoError(t, q.Resync())
 		require.NoError(t, q.Add(item{"b", 1}))
-		require.NoError(t, q.Delete(DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}))
-		var got []Delta
+		require.NoError(t, q.Delete(cache.DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}))
+		var got []cache.Delta
 		for len(got) < 3 {
 			popped, err := q.Pop(take)
 			require.NoError(t, err)
-			got = append(got, popped.(Deltas)...)
+			got = append(got, popped.(cache.Deltas)...)
 		}
-		assert.Equal(t, []Delta{
-			delta(Sync, item{"old", 1}), delta(Added, item{"b", 2}), delta(Deleted, DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}),
+		assert.Equal(t, []cache.Delta{
+			delta(cache.Sync, item{"old", 1}), delta(cache.Added, item{"b", 2}), delta(cache.Deleted, cache.DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}),
 		}, got, name)
 	}
 }
@@ -227,16 +230,16 @@ func (failingItems) GetByKey(key string) (any, bool, error) {
 }
 
 func TestKnownObjectsThatCannotBeLookedUp(t *testing.T) {
-	for name, q := range map[string]Queue{
-		"DeltaFIFO": NewDeltaFIFO(itemKey, failingItems{}),
-		"RealFIFO":  NewRealFIFO(itemKey, failingItems{}, nil),
+	for name, q := range map[string]cache.Queue{
+		"DeltaFIFO": cache.NewDeltaFIFO(itemKey, failingItems{}),
+		"RealFIFO":  cache.NewRealFIFO(itemKey, failingItems{}, nil),
 	} {
 		require.NoError(t, q.Resync(), name)
 		require.NoError(t, q.Replace(nil, ""), name)
 		for _, key := range []string{"gone", "broken"} {
 			popped, err := q.Pop(take)
 			require.NoError(t, err)
-			assert.Equal(t, Deltas{delta(Deleted, DeletedFinalStateUnknown{Key: key})}, popped, name)
+			assert.Equal(t, cache.Deltas{delta(cache.Deleted, cache.DeletedFinalStateUnknown{Key: key})}, popped, name)
 		}
 	}
 }
@@ -244,19 +247,19 @@ func TestKnownObjectsThatCannotBeLookedUp(t *testing.T) {
 // TestUnlockWhileProcessing: what is put while a batch is processed is neither lost nor waited for.
 func TestUnlockWhileProcessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, UnlockWhileProcessing: true})
+		q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, UnlockWhileProcessing: true})
 		require.NoError(t, q.Add(item{"a", 1}))
 		_, err := q.Pop(func(any, bool) error { return q.Add(item{"b", 1}) })
 		require.NoError(t, err)
 		popped, err := q.Pop(take)
 		require.NoError(t, err)
-		assert.Equal(t, Deltas{delta(Added, item{"b", 1})}, popped)
+		assert.Equal(t, cache.Deltas{delta(cache.Added, item{"b", 1})}, popped)
 	})
 }
 
 func TestConcurrentUseOfAQueue(t *testing.T) {
 	const producers, each = 4, 200
-	everyQueue(t, func(t *testing.T, q Queue) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		var group, consumer sync.WaitGroup
 		for p := range producers {
 			group.Go(func() {
@@ -269,12 +272,12 @@ func TestConcurrentUseOfAQueue(t *testing.T) {
 		consumer.Go(func() {
 			for {
 				popped, err := q.Pop(take)
-				if errors.Is(err, ErrFIFOClosed) {
+				if errors.Is(err, cache.ErrFIFOClosed) {
 					return
 				}
-				deltas, ok := popped.(Deltas)
+				deltas, ok := popped.(cache.Deltas)
 				if !ok {
-					deltas = Deltas{{Object: popped}}
+					deltas = cache.Deltas{{Object: popped}}
 				}
 				for _, d := range deltas {
 					it := d.Object.(item)
@@ -291,4 +294,50 @@ func TestConcurrentUseOfAQueue(t *testing.T) {
 			assert.Equal(t, each-1, value, key)
 		}
 	})
+}
+
+func TestPanickingKeyFunction(t *testing.T) {
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
+	assert.ErrorAs(t, q.Add(testkit.PodAt("a", "1")), &cache.KeyError{})
+	assert.ErrorContains(t, q.Replace([]any{testkit.PodAt("a", "1")}, "1"), "key function panicked: no key")
+	assert.Zero(t, depthOf(q))
+}
+
+// TestListWithDuplicateKeys: the last one counts, in every queue.
+func TestListWithDuplicateKeys(t *testing.T) {
+	everyQueue(t, func(t *testing.T, q cache.Queue) {
+		require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 1}, item{"a", 2}}, "1"))
+		last := map[string]int{}
+		q.Close()
+		for {
+			popped, err := q.Pop(take)
+			if err != nil {
+				assert.ErrorIs(t, err, cache.ErrFIFOClosed)
+				break
+			}
+			for _, it := range itemsOf(popped) {
+				last[it.key] = it.value
+			}
+		}
+		assert.Equal(t, map[string]int{"a": 2, "b": 1}, last)
+		assert.True(t, q.HasSynced())
+	})
+}
+
+// itemsOf are the items in what any queue hands out.
+func itemsOf(popped any) (items []item) {
+	deltas, ok := popped.(cache.Deltas)
+	if !ok {
+		return []item{popped.(item)}
+	}
+	for _, d := range deltas {
+		if list, ok := d.Object.(cache.ReplacedAllInfo); ok {
+			for _, obj := range list.Objects {
+				items = append(items, obj.(item))
+			}
+		} else {
+			items = append(items, d.Object.(item))
+		}
+	}
+	return items
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -28,7 +29,7 @@ var nothings = map[string]any{
 }
 
 // losing is a transform that returns nothing for bad pods.
-func losing(nothing any) TransformFunc {
+func losing(nothing any) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if obj.(*corev1.Pod).Labels["v"] == "bad" {
 			return nothing, nil
@@ -46,13 +47,13 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			Delete(obj any) error
 			Replace(list []any, version string) error
 		}{
-			"RealFIFO":        NewRealFIFO(MetaNamespaceKeyFunc, NewStore(MetaNamespaceKeyFunc), losing(nothing)),
-			"atomic RealFIFO": NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
-			"DeltaFIFO": NewDeltaFIFOWithOptions(DeltaFIFOOptions{
+			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing(nothing)),
+			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
+			"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
 				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
 			}),
-			"an informer's queue":           queueOf(openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: losing(nothing)})),
-			"an informer's coalesced queue": queueOf(openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: losing(nothing), queueConfig: queueConfig{coalesced: true}})),
+			"an informer's queue":           cache.InformersQueue(false, losing(nothing)),
+			"an informer's coalesced queue": cache.InformersQueue(true, losing(nothing)),
 		} {
 			for call, err := range map[string]error{
 				"Add":     q.Add(badPod("a", "2")),
@@ -62,7 +63,7 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			} {
 				assert.ErrorIs(t, err, event.ErrNilTransformed, "%s for %s: %s", what, name, call)
 			}
-			stats, _ := QueueStatsOf(q)
+			stats, _ := cache.QueueStatsOf(q)
 			assert.Zero(t, stats.Depth, "%s for %s", what, name)
 			assert.EqualValues(t, 4, stats.TransformErrors, "%s for %s", what, name)
 			assert.Equal(t, 1, stats.Untransformed, "%s for %s", what, name)
@@ -71,8 +72,8 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 	}
 }
 
-func knownPods(t *testing.T, pods ...*corev1.Pod) Store {
-	store := NewStore(MetaNamespaceKeyFunc)
+func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for _, pod := range pods {
 		require.NoError(t, store.Add(pod))
 	}
@@ -88,11 +89,11 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 			for _, keeps := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					var seen testkit.Handled
-					handler, options, before := &testkit.Journal{}, []Option{WithPageSize(1)}, len(texts())
+					handler, options, before := &testkit.Journal{}, []cache.Option{cache.WithPageSize(1)}, len(texts())
 					if keeps {
-						options = append(options, WithCachedOnTransformError())
+						options = append(options, cache.WithCachedOnTransformError())
 					}
-					s, stop := informerOn(t, server(), func(s *sharedIndexInformer) {
+					s, stop := informerOn(t, server(), func(s cache.SharedIndexInformer) {
 						require.NoError(t, s.SetTransform(losing(nothing)))
 						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
 						_, err := s.AddEventHandler(handler)
@@ -101,19 +102,19 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 					defer stop()
 					message := []any{"%s by %s, keeps %v", what, way, keeps}
 					if taken := keeps || way == "watch"; taken {
-						require.Len(t, s.store.List(), 1, message...)
-						assert.Equal(t, "b@5", testkit.NameAt(s.store.List()[0]), message...)
+						require.Len(t, s.GetIndexer().List(), 1, message...)
+						assert.Equal(t, "b@5", testkit.NameAt(s.GetIndexer().List()[0]), message...)
 						assert.Len(t, handler.Take(), 1, message...)
 						require.Len(t, texts(), before+1, message...)
 						assert.Contains(t, texts()[before], event.ErrNilTransformed.Error(), message...)
 					} else {
-						assert.Empty(t, s.store.List(), message...)
+						assert.Empty(t, s.GetIndexer().List(), message...)
 						require.NotEmpty(t, seen.Errors(), message...)
 						assert.ErrorIs(t, seen.Errors()[0], event.ErrNilTransformed, message...)
 					}
-					stats, _ := QueueStatsOf(s)
+					stats, _ := cache.QueueStatsOf(s)
 					assert.Equal(t, 1, stats.Untransformed, message...)
-					status, err := StatusOf(s)
+					status, err := cache.StatusOf(s)
 					require.NoError(t, err)
 					assert.Contains(t, status.Degraded, "1 objects are not as on the server: the transform function refused them", message...)
 				})
@@ -161,7 +162,7 @@ func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOpti
 // TestStoreRefusesANilTransformed: a call of a store WithTransformer changes nothing then.
 func TestStoreRefusesANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
-		s := NewStore(MetaNamespaceKeyFunc, WithTransformer(losing(nothing)))
+		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(losing(nothing)))
 		require.NoError(t, s.Add(testkit.Pod("b", "1")))
 		assert.ErrorIs(t, s.Add(badPod("a", "1")), event.ErrNilTransformed, what)
 		assert.ErrorIs(t, s.Update(badPod("b", "2")), event.ErrNilTransformed, what)

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -44,8 +44,8 @@ func badPod(name, version string) *corev1.Pod {
 }
 
 // informerOn runs an informer on a scripted server in a bubble until the returned function is called.
-func informerOn(t *testing.T, server *testkit.Server, setUp func(*sharedIndexInformer), options ...Option) (s *sharedIndexInformer, stop func()) {
-	s = InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, Indexers{}).(*sharedIndexInformer)
+func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (s cache.SharedIndexInformer, stop func()) {
+	s = cache.InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func TestTransformOnceForEachObjectReceived(t *testing.T) {
 			}
 			server.OnWatch = testkit.Watches(append(initial, testkit.Modified("a", "3"), testkit.Deleted("b", "4"), testkit.Bookmark("5"), testkit.FailedWith(testkit.ErrExpired)),
 				testkit.Sent(testkit.EndMark("9")))
-			_, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(counts.transform)) })
+			_, stop := informerOn(t, server, func(s cache.SharedIndexInformer) { require.NoError(t, s.SetTransform(counts.transform)) })
 			defer stop()
 			time.Sleep(10*time.Second + time.Minute)
 			synctest.Wait()
@@ -90,27 +90,27 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(1)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
-		s, stop := informerOn(t, server, func(s *sharedIndexInformer) { require.NoError(t, s.SetTransform(transformCounts{}.transform)) })
+		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) { require.NoError(t, s.SetTransform(transformCounts{}.transform)) })
 		defer stop()
 		stream.Events <- watch.Event{Type: watch.Modified, Object: badPod("a", "2")}
 		synctest.Wait()
-		assert.Equal(t, "a@1", testkit.NameAt(s.store.List()[0]))
-		stats, ok := QueueStatsOf(s)
+		assert.Equal(t, "a@1", testkit.NameAt(s.GetIndexer().List()[0]))
+		stats, ok := cache.QueueStatsOf(s)
 		assert.True(t, ok)
 		assert.Equal(t, 1, stats.Untransformed)
 		assert.EqualValues(t, 1, stats.TransformErrors)
 		assert.ErrorIs(t, stats.LastTransformError, errTransform)
-		status, err := StatusOf(s)
+		status, err := cache.StatusOf(s)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"1 objects are not as on the server: the transform function refused them"}, status.Degraded)
 		require.Len(t, texts(), 1)
 		stream.Events <- testkit.Modified("a", "3")
 		synctest.Wait()
-		assert.Equal(t, "a@3", testkit.NameAt(s.store.List()[0]))
-		stats, _ = QueueStatsOf(s.GetController())
+		assert.Equal(t, "a@3", testkit.NameAt(s.GetIndexer().List()[0]))
+		stats, _ = cache.QueueStatsOf(s.GetController())
 		assert.Zero(t, stats.Untransformed)
 		assert.EqualValues(t, 1, stats.TransformErrors)
-		status, _ = StatusOf(s.GetController())
+		status, _ = cache.StatusOf(s.GetController())
 		assert.Empty(t, status.Degraded)
 	})
 }
@@ -123,20 +123,20 @@ func TestTransformErrorOfAReplace(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
 		server.OnList = listInTurn(lists)
 		var seen testkit.Handled
-		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
 			require.NoError(t, s.SetTransform(transformCounts{}.transform))
 			require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
 		})
 		defer stop()
 		assert.False(t, s.HasSynced())
-		assert.Empty(t, s.store.List())
+		assert.Empty(t, s.GetIndexer().List())
 		require.Len(t, seen.Errors(), 1)
 		assert.ErrorIs(t, seen.Errors()[0], errTransform)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.True(t, s.HasSynced())
-		assert.Len(t, s.store.List(), 2)
-		stats, _ := QueueStatsOf(s)
+		assert.Len(t, s.GetIndexer().List(), 2)
+		stats, _ := cache.QueueStatsOf(s)
 		assert.Zero(t, stats.Untransformed)
 	})
 }
@@ -152,11 +152,11 @@ func TestCachedOnTransformError(t *testing.T) {
 			testkit.PodList("5", badPod("a", "5"), testkit.PodAt("b", "5"), badPod("new", "5")),
 		})
 		handler := &testkit.Journal{}
-		s, stop := informerOn(t, server, func(s *sharedIndexInformer) {
+		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
 			require.NoError(t, s.SetTransform(transformCounts{}.transform))
 			_, err := s.AddEventHandler(handler)
 			require.NoError(t, err)
-		}, WithCachedOnTransformError())
+		}, cache.WithCachedOnTransformError())
 		defer stop()
 		handler.Take()
 		stream.Events <- testkit.FailedWith(testkit.ErrExpired)
@@ -164,11 +164,11 @@ func TestCachedOnTransformError(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"delete unknown(c)", "update b b"}, handler.Take())
 		held := []string{}
-		for _, obj := range s.store.List() {
+		for _, obj := range s.GetIndexer().List() {
 			held = append(held, testkit.NameAt(obj))
 		}
 		assert.ElementsMatch(t, []string{"a@1", "b@5"}, held)
-		stats, _ := QueueStatsOf(s)
+		stats, _ := cache.QueueStatsOf(s)
 		assert.Equal(t, 2, stats.Untransformed)
 		assert.Len(t, texts(), 2)
 	})
@@ -185,15 +185,12 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 		}
 		return obj, nil
 	}
-	real, delta := NewRealFIFO(itemKey, known, failing), NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
-	real.queue.Reader.Transform.KeepCached, delta.queue.Reader.Transform.KeepCached = true, true
-	for name, q := range map[string]interface {
-		Queue
-		core() *queue.Queue
-	}{"RealFIFO": real, "DeltaFIFO": delta} {
+	real, delta := cache.NewRealFIFO(itemKey, known, failing), cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
+	cache.EngineOf(real).Reader.Transform.KeepCached, cache.EngineOf(delta).Reader.Transform.KeepCached = true, true
+	for name, q := range map[string]cache.Queue{"RealFIFO": real, "DeltaFIFO": delta} {
 		require.NoError(t, q.Replace([]any{item{"a", 2}, item{"b", 2}}, "2"), name)
 		var keys []string
-		require.NoError(t, q.core().PopAll(func(batch []event.Record, _ bool) error {
+		require.NoError(t, cache.EngineOf(q).PopAll(func(batch []event.Record, _ bool) error {
 			for i := range batch {
 				keys = append(keys, batch[i].Key)
 			}
@@ -214,11 +211,11 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 // and its object counts as behind no longer.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
-	q := NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
-	refused := q.queue.PutBatch([]event.Record{{Type: Added, Object: item{"a", 1}}, {Type: Deleted, Object: item{"a", 1}}, {Type: Deleted, Object: item{"known", 2}}})
+	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
+	refused := cache.EngineOf(q).PutBatch([]event.Record{{Type: cache.Added, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"known", 2}}})
 	require.Len(t, refused, 2, "the Add, and the deletion of what is known")
-	assert.Equal(t, []DeltaType{Added, Deleted}, []DeltaType{refused[0].Type, refused[1].Type})
+	assert.Equal(t, []cache.DeltaType{cache.Added, cache.Deleted}, []cache.DeltaType{refused[0].Type, refused[1].Type})
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Equal(t, 1, q.queue.Reader.Transform.Untransformed())
+	assert.Equal(t, 1, cache.EngineOf(q).Reader.Transform.Untransformed())
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -81,7 +82,7 @@ func anyStep() *rapid.Generator[modelStep] {
 func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
 	server := &modelServer{Source: cachetest.NewSource(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
-	informer := InformerFunc(WithBackoff(*testkit.Second()), WithPageSize(pageSize))(server, &v1.Pod{}, 0, Indexers{})
+	informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()), cache.WithPageSize(pageSize))(server, &v1.Pod{}, 0, cache.Indexers{})
 	view := &modelHandler{known: map[string]string{}}
 	_, err := informer.AddEventHandler(view)
 	require.NoError(t, err)
@@ -98,7 +99,7 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	synctest.Wait()
 
 	faults := append(server.faults(), view.faults()...)
-	status, err := StatusOf(informer)
+	status, err := cache.StatusOf(informer)
 	require.NoError(t, err)
 	if stored := versionsOf(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
 		faults = append(faults, fmt.Sprintf("the store has %v, the server %v, %v", stored, server.Versions(), status))
@@ -244,7 +245,7 @@ func (h *modelHandler) OnAdd(obj any, _ bool) { h.hear("add", nil, obj) }
 func (h *modelHandler) OnUpdate(old, next any) { h.hear("update", old, next) }
 
 func (h *modelHandler) OnDelete(obj any) {
-	if unknown, ok := obj.(DeletedFinalStateUnknown); ok {
+	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}
 	h.hear("delete", obj, nil)

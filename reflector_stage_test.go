@@ -1,13 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,9 +17,8 @@ import (
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -68,7 +65,7 @@ func TestPagesAreLetGo(t *testing.T) {
 			}
 			before = weak.Make(&list.Items[0])
 		})}
-		informer := informerOf(server, WithPageSize(int64(size)))
+		informer := informerOf(server, cache.WithPageSize(int64(size)))
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			transformed[pod.Name]++
@@ -76,7 +73,7 @@ func TestPagesAreLetGo(t *testing.T) {
 			return pod, nil
 		}))
 		stop := running(t, informer)
-		require.NoError(t, WaitForSync(t.Context(), informer))
+		require.NoError(t, cache.WaitForSync(t.Context(), informer))
 		assert.True(t, letGo(before), "the last page")
 		assert.Empty(t, kept, "pages that were kept")
 		assert.Len(t, informer.GetStore().List(), 1000)
@@ -92,7 +89,7 @@ func TestPagesAreLetGo(t *testing.T) {
 func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
 	server := &testkit.Server{NoStream: true, OnList: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-	store := NewStore(MetaNamespaceKeyFunc)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.ErrorIs(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(store)}).ListAndWatch(t.Context()), testkit.ErrForbidden)
 	assert.True(t, letGo(before))
 	assert.Len(t, store.List(), 20)
@@ -111,7 +108,7 @@ func TestListsAreNotWritten(t *testing.T) {
 			return pod, nil
 		}))
 		defer running(t, informer)()
-		require.NoError(t, WaitForSync(t.Context(), informer))
+		require.NoError(t, cache.WaitForSync(t.Context(), informer))
 		assert.Equal(t, want, list)
 	})
 }
@@ -133,7 +130,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 		informer := informerOf(server)
 		var mu sync.Mutex
 		var heard []string
-		_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 			mu.Lock()
 			defer mu.Unlock()
 			heard = append(heard, testkit.NameAt(obj))
@@ -168,7 +165,7 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 		w.Events <- testkit.Added("p2", "4")
 		w.Events <- testkit.Deleted("p3", "5")
 		w.Events <- testkit.EndMark("6")
-		require.NoError(t, WaitForSync(t.Context(), informer))
+		require.NoError(t, cache.WaitForSync(t.Context(), informer))
 		stop()
 		assert.Equal(t, []string{"p1@2", "p2@4"}, times[table.BlockLen:])
 		assert.Len(t, informer.GetStore().ListKeys(), table.BlockLen-1)
@@ -183,8 +180,8 @@ func TestTransformErrorInAStage(t *testing.T) {
 		w.Events <- testkit.Added("a", "1")
 		w.Events <- testkit.EndMark("6")
 		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(w)}
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, testkit.ErrInternal }})
-		err := reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(t.Context())
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, testkit.ErrInternal }})
+		err := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue)}).ListAndWatch(t.Context())
 		require.ErrorIs(t, err, testkit.ErrInternal)
 		assert.Contains(t, err.Error(), "unable to sync list result")
 		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.Asked())
@@ -194,15 +191,15 @@ func TestTransformErrorInAStage(t *testing.T) {
 
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
-	queue := &replaceCounter{RealFIFO: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})}
+	queue := &replaceCounter{RealFIFO: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})}
 	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("b", "8"), testkit.FailedWith(testkit.ErrExpired)))}
-	require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(t.Context()))
+	require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue)}).ListAndWatch(t.Context()))
 	assert.Equal(t, 1, queue.replaced)
 	assert.Equal(t, 1, queue.added)
 }
 
 type replaceCounter struct {
-	*RealFIFO
+	*cache.RealFIFO
 	replaced int
 	added    int
 }
@@ -217,47 +214,6 @@ func (q *replaceCounter) Replace(items []any, version string) error {
 	return q.RealFIFO.Replace(items, version)
 }
 
-// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of each key.
-func TestStageModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})
-		ours := p.Stage(0, true)
-		store := &testkit.StoreLog{}
-		theirs := reflector.Foreign(store).Stage(0, true)
-		want := map[string]string{}
-		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
-			pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
-			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
-				delete(want, pod.Name)
-				require.NoError(t, ours.Remove(pod))
-				require.NoError(t, theirs.Remove(pod))
-			} else {
-				want[pod.Name] = testkit.NameAt(pod)
-				require.NoError(t, ours.Put(pod))
-				require.NoError(t, theirs.Put(pod))
-			}
-		}
-		var names []string
-		for _, name := range want {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-
-		require.NoError(t, theirs.Publish("99"))
-		got := strings.Fields(strings.TrimPrefix(store.Entries()[0], "replace 99:"))
-		slices.Sort(got)
-		assert.ElementsMatch(t, names, got)
-
-		require.NoError(t, ours.Publish("99"))
-		require.NoError(t, p.queue.PopAll(p.handle))
-		stored := map[string]string{}
-		for _, obj := range p.contents.Table.List() {
-			stored[obj.(*v1.Pod).Name] = testkit.NameAt(obj)
-		}
-		require.Equal(t, want, stored)
-	})
-}
-
 // TestStopWhileStaging: a list that is being staged when the context ends is not published.
 func TestStopWhileStaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -267,9 +223,9 @@ func TestStopWhileStaging(t *testing.T) {
 				cancel()
 			}
 		})}
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
 		began := time.Now()
-		require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: sinkOf(queue)}).ListAndWatch(ctx))
+		require.NoError(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue)}).ListAndWatch(ctx))
 		assert.Zero(t, time.Since(began))
 		assert.False(t, queue.HasSynced())
 	})

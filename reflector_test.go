@@ -149,14 +149,17 @@ func TestNamesOfInformersReflectors(t *testing.T) {
 	config := func() *Config {
 		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}
 	}
+	informerOf := func(options ...Option) Controller {
+		return InformerFunc(options...)(&testkit.Server{}, &v1.Pod{}, 0, nil)
+	}
 	for name, tc := range map[string]struct {
 		want string
 		run  Controller
 	}{
-		"by resource":        {"pods.v1", informerOf(&testkit.Server{}, WithIdentifier(pods, nil), WithObjectDescription("d"))},
-		"by resource, group": {"widgets.v2.g.example", informerOf(&testkit.Server{}, WithIdentifier(widgets, nil))},
-		"by description":     {"d", informerOf(&testkit.Server{}, WithObjectDescription("d"))},
-		"by type":            {"*v1.Pod", informerOf(&testkit.Server{})},
+		"by resource":        {"pods.v1", informerOf(WithIdentifier(pods, nil), WithObjectDescription("d"))},
+		"by resource, group": {"widgets.v2.g.example", informerOf(WithIdentifier(widgets, nil))},
+		"by description":     {"d", informerOf(WithObjectDescription("d"))},
+		"by type":            {"*v1.Pod", informerOf()},
 		"controller":         {"*v1.Pod", New(config())},
 		"simple informer": {"pods.v1", func() Controller {
 			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}, Identifier: pods})

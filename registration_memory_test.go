@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -15,16 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or the informer, has synced,
 // which programs may hold for ever.
 func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
-	for name, keep := range map[string]func(*sharedIndexInformer, ResourceEventHandlerRegistration) any{
-		"registration":           func(_ *sharedIndexInformer, r ResourceEventHandlerRegistration) any { return r },
-		"registration's checker": func(_ *sharedIndexInformer, r ResourceEventHandlerRegistration) any { return r.HasSyncedChecker() },
-		"informer's checker":     func(s *sharedIndexInformer, _ ResourceEventHandlerRegistration) any { return s.HasSyncedChecker() },
+	for name, keep := range map[string]func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any{
+		"registration": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any { return r },
+		"registration's checker": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any {
+			return r.HasSyncedChecker()
+		},
+		"informer's checker": func(s cache.SharedIndexInformer, _ cache.ResourceEventHandlerRegistration) any {
+			return s.HasSyncedChecker()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -45,12 +50,12 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 }
 
 // runAndStop returns what keep chooses of an informer that has synced and stopped, and weak pointers to its 200 objects.
-func runAndStop(t *testing.T, keep func(*sharedIndexInformer, ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
+func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
 	source := testkit.NewPods()
 	for i := range 200 {
 		source.Put(testkit.Pod(fmt.Sprint("p", i), "1"))
 	}
-	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 	registration, err := informer.AddEventHandler(&testkit.Journal{})
 	require.NoError(t, err)
 	kept = keep(informer, registration)

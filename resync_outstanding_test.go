@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"strings"
@@ -12,17 +12,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-var everyDelivery = map[string]Delivery{
+var everyDelivery = map[string]cache.Delivery{
 	"lossless":          {},
 	"lossless parallel": {Parallel: 3},
-	"block":             {Overflow: OverflowBlock, Max: 1000},
-	"coalesce":          {Overflow: OverflowCoalesce},
-	"coalesce parallel": {Overflow: OverflowCoalesce, Parallel: 3},
-	"disconnect":        {Overflow: OverflowDisconnect, Max: 1000},
+	"block":             {Overflow: cache.OverflowBlock, Max: 1000},
+	"coalesce":          {Overflow: cache.OverflowCoalesce},
+	"coalesce parallel": {Overflow: cache.OverflowCoalesce, Parallel: 3},
+	"disconnect":        {Overflow: cache.OverflowDisconnect, Max: 1000},
 }
 
 // TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot open for it, and when it goes
@@ -30,20 +30,19 @@ var everyDelivery = map[string]Delivery{
 func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 	for name, delivery := range everyDelivery {
 		t.Run(name, func(t *testing.T) {
-			inExactBubble(t, func(e *exact) {
-				e.informer.life.resyncCheckPeriod = time.Second
+			inResyncedBubble(t, time.Second, func(e *exact) {
 				e.source.Put(testkit.Pod("b", "1"))
 				release := make(chan struct{})
 				handler := &testkit.Journal{On: func(string) { <-release }}
-				_, err := e.informer.AddEventHandlerWithResyncPeriod(Deliver(handler, delivery), time.Second)
+				_, err := e.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Second)
 				require.NoError(t, err)
 				synctest.Wait()
 				for range 100 {
-					resyncAll(e)
+					time.Sleep(time.Second)
 					e.source.Put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
-				stats, ok := SnapshotStatsOf(e.informer.store)
+				stats, ok := cache.SnapshotStatsOf(e.informer)
 				require.True(t, ok)
 				assert.LessOrEqual(t, stats.Open, 1)
 				handler.Take()
@@ -52,13 +51,5 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 				assert.Contains(t, strings.Join(handler.Take(), "\n")+"\n", " b1\n")
 			})
 		})
-	}
-}
-
-// resyncAll is what a reflector does when a period has passed.
-func resyncAll(e *exact) {
-	time.Sleep(time.Second)
-	if e.informer.processor.ShouldResync() {
-		require.NoError(e, e.informer.pipeline.handle([]event.Record{{Type: SyncAll}}, false))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -25,17 +26,17 @@ var errProcess = errors.New("cannot process")
 // retryRig runs RetryProcess over a function that fails for chosen items, with a delay of a second between attempts.
 type retryRig struct {
 	t       *testing.T
-	process ProcessFunc
+	process cache.ProcessFunc
 	fails   map[string]int // attempts that are to fail, by the item's text
 	mu      sync.Mutex     // guards calls
 	calls   []string
 	givenUp []string
-	stats   RetryStats
+	stats   cache.RetryStats
 }
 
 func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 	r := &retryRig{t: t, fails: map[string]int{}}
-	r.process = RetryProcess(RetryPolicy{
+	r.process = cache.RetryProcess(cache.RetryPolicy{
 		Context:     ctx,
 		MaxAttempts: 3,
 		Backoff:     wait.Backoff{Duration: time.Second, Factor: 1},
@@ -60,29 +61,29 @@ func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 func TestBadRetryPolicyIsRefused(t *testing.T) {
 	works := func(any, bool) error { return nil }
 	for name, test := range map[string]struct {
-		policy RetryPolicy
-		fn     ProcessFunc
+		policy cache.RetryPolicy
+		fn     cache.ProcessFunc
 		says   string
 	}{
-		"no function":    {RetryPolicy{}, nil, "the function is nil"},
-		"attempts":       {RetryPolicy{MaxAttempts: -1}, works, "RetryPolicy.MaxAttempts is -1: use a positive value, or 0 for 5"},
-		"first delay":    {RetryPolicy{Backoff: wait.Backoff{Duration: -1}}, works, "RetryPolicy.Backoff: Duration is -1ns"},
-		"jitter":         {RetryPolicy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter -1"},
-		"several faults": {RetryPolicy{MaxAttempts: -1}, nil, "one that processes an item; RetryPolicy.MaxAttempts"},
+		"no function":    {cache.RetryPolicy{}, nil, "the function is nil"},
+		"attempts":       {cache.RetryPolicy{MaxAttempts: -1}, works, "RetryPolicy.MaxAttempts is -1: use a positive value, or 0 for 5"},
+		"first delay":    {cache.RetryPolicy{Backoff: wait.Backoff{Duration: -1}}, works, "RetryPolicy.Backoff: Duration is -1ns"},
+		"jitter":         {cache.RetryPolicy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter -1"},
+		"several faults": {cache.RetryPolicy{MaxAttempts: -1}, nil, "one that processes an item; RetryPolicy.MaxAttempts"},
 	} {
 		func() {
 			defer func() { assert.ErrorContains(t, recover().(error), test.says, name) }()
-			RetryProcess(test.policy, test.fn)
+			cache.RetryProcess(test.policy, test.fn)
 		}()
 	}
-	assert.NotPanics(t, func() { RetryProcess(RetryPolicy{}, works) })
+	assert.NotPanics(t, func() { cache.RetryProcess(cache.RetryPolicy{}, works) })
 }
 
 // text tells an item: "a1" for a delta of item a with value 1, "replace 1" for a whole list.
 func (r *retryRig) text(obj any) string {
-	d := obj.(Deltas).Newest()
+	d := obj.(cache.Deltas).Newest()
 	switch of := d.Object.(type) {
-	case ReplacedAllInfo:
+	case cache.ReplacedAllInfo:
 		return "replace " + of.ResourceVersion
 	case item:
 		return fmt.Sprint(of.key, of.value)
@@ -91,12 +92,12 @@ func (r *retryRig) text(obj any) string {
 	}
 }
 
-func (r *retryRig) put(typ DeltaType, key string, value int) {
-	require.NoError(r.t, r.process(Deltas{delta(typ, item{key, value})}, false))
+func (r *retryRig) put(typ cache.DeltaType, key string, value int) {
+	require.NoError(r.t, r.process(cache.Deltas{delta(typ, item{key, value})}, false))
 }
 
 func (r *retryRig) replace(version string) {
-	require.NoError(r.t, r.process(Deltas{delta(ReplacedAll, ReplacedAllInfo{ResourceVersion: version})}, false))
+	require.NoError(r.t, r.process(cache.Deltas{delta(cache.ReplacedAll, cache.ReplacedAllInfo{ResourceVersion: version})}, false))
 }
 
 // after returns the calls of the seconds that pass.
@@ -117,13 +118,13 @@ func inRetryRig(t *testing.T, test func(r *retryRig)) {
 func TestRetryHoldsBackItsKeyOnly(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["a1"] = 1
-		r.put(Added, "a", 1)
-		r.put(Added, "b", 1)
-		r.put(Updated, "a", 2)
+		r.put(cache.Added, "a", 1)
+		r.put(cache.Added, "b", 1)
+		r.put(cache.Updated, "a", 2)
 		assert.Equal(t, []string{"a1", "b1"}, r.after(0))
 		assert.Equal(t, 1, r.stats.Waiting())
 		assert.Equal(t, []string{"a2"}, r.after(1), "the newer item takes the place of the one that failed")
-		r.put(Updated, "a", 3)
+		r.put(cache.Updated, "a", 3)
 		assert.Equal(t, []string{"a3"}, r.after(0))
 		assert.Empty(t, r.givenUp)
 		assert.EqualValues(t, 1, r.stats.Retries())
@@ -134,12 +135,12 @@ func TestRetryHoldsBackItsKeyOnly(t *testing.T) {
 func TestRetryGivesUp(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["a1"] = 100
-		r.put(Added, "a", 1)
+		r.put(cache.Added, "a", 1)
 		assert.Equal(t, []string{"a1", "a1", "a1"}, r.after(10))
 		require.Len(t, r.givenUp, 1)
 		assert.Contains(t, r.givenUp[0], "given up after 3 attempts: cannot process")
 		assert.EqualValues(t, 1, r.stats.GivenUp())
-		r.put(Updated, "a", 2)
+		r.put(cache.Updated, "a", 2)
 		assert.Equal(t, []string{"a2"}, r.after(0), "the key is free again")
 	})
 }
@@ -147,9 +148,9 @@ func TestRetryGivesUp(t *testing.T) {
 func TestNewerItemHasAllItsAttempts(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["a1"], r.fails["a2"] = 100, 2
-		r.put(Added, "a", 1)
+		r.put(cache.Added, "a", 1)
 		assert.Equal(t, []string{"a1", "a1"}, r.after(1))
-		r.put(Updated, "a", 2)
+		r.put(cache.Updated, "a", 2)
 		assert.Equal(t, []string{"a2", "a2", "a2"}, r.after(10))
 		assert.Empty(t, r.givenUp)
 	})
@@ -158,7 +159,7 @@ func TestNewerItemHasAllItsAttempts(t *testing.T) {
 func TestReplaceSupersedesWhatWaits(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["a1"] = 1
-		r.put(Added, "a", 1)
+		r.put(cache.Added, "a", 1)
 		r.replace("7")
 		assert.Equal(t, []string{"a1", "replace 7"}, r.after(10))
 	})
@@ -169,17 +170,17 @@ func TestFailingReplaceHoldsBackEverything(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["replace 7"], r.fails["b1"] = 1, 1
 		r.replace("7")
-		r.put(Updated, "a", 1)
-		r.put(Updated, "b", 1)
-		r.put(Updated, "a", 2)
-		require.NoError(t, r.process(Deltas{delta(SyncAll, SyncAllInfo{})}, false))
+		r.put(cache.Updated, "a", 1)
+		r.put(cache.Updated, "b", 1)
+		r.put(cache.Updated, "a", 2)
+		require.NoError(t, r.process(cache.Deltas{delta(cache.SyncAll, cache.SyncAllInfo{})}, false))
 		assert.Equal(t, []string{"replace 7"}, r.after(0))
 		assert.Equal(t, 4, r.stats.Waiting())
 		assert.Equal(t, []string{"replace 7", "a2", "b1", "SyncAll"}, r.after(1))
 		assert.Equal(t, []string{"b1"}, r.after(10))
 		r.fails["replace 8"] = 1
 		r.replace("8")
-		r.put(Updated, "a", 3)
+		r.put(cache.Updated, "a", 3)
 		r.replace("9")
 		assert.Equal(t, []string{"replace 8", "replace 9"}, r.after(10), "the newer list has what came between")
 	})
@@ -188,9 +189,9 @@ func TestFailingReplaceHoldsBackEverything(t *testing.T) {
 func TestReplaceObjectByObject(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["a1"], r.fails["b2"] = 1, 1
-		r.put(Added, "a", 1)
-		r.put(Replaced, "b", 2)
-		r.put(Replaced, "c", 2)
+		r.put(cache.Added, "a", 1)
+		r.put(cache.Replaced, "b", 2)
+		r.put(cache.Replaced, "c", 2)
 		assert.Equal(t, []string{"a1", "b2", "c2", "b2"}, r.after(10), "a is gone, b belongs to the list")
 	})
 }
@@ -200,10 +201,10 @@ func TestContextEndsTheRetries(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := newRetryRig(t, ctx)
 		r.fails["a1"], r.fails["b1"] = 100, 100
-		r.put(Added, "a", 1)
+		r.put(cache.Added, "a", 1)
 		cancel()
 		assert.Equal(t, []string{"a1"}, r.after(10))
-		r.put(Added, "b", 1)
+		r.put(cache.Added, "b", 1)
 		assert.Equal(t, []string{"b1"}, r.after(10))
 		require.Len(t, r.givenUp, 2)
 		assert.Contains(t, r.givenUp[0], context.Canceled.Error())
@@ -214,7 +215,7 @@ func TestContextEndsTheRetries(t *testing.T) {
 func TestItemWithoutAKeyIsNotRetried(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["Added"] = 100
-		require.NoError(t, r.process(Deltas{delta(Added, "no item")}, false))
+		require.NoError(t, r.process(cache.Deltas{delta(cache.Added, "no item")}, false))
 		assert.Equal(t, []string{"Added"}, r.after(10))
 		assert.Len(t, r.givenUp, 1)
 	})
@@ -224,19 +225,19 @@ func TestPanicInARetry(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		calls, givenUp := 0, 0
-		process := RetryProcess(RetryPolicy{KeyFunc: itemKey, OnGiveUp: func(any, error) { givenUp++ }}, func(any, bool) error {
+		process := cache.RetryProcess(cache.RetryPolicy{KeyFunc: itemKey, OnGiveUp: func(any, error) { givenUp++ }}, func(any, bool) error {
 			if calls++; calls > 1 {
 				panic("cannot process")
 			}
 			return errProcess
 		})
-		require.NoError(t, process(Deltas{delta(Added, item{"a", 1})}, false))
+		require.NoError(t, process(cache.Deltas{delta(cache.Added, item{"a", 1})}, false))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, 2, calls)
 		assert.Equal(t, 1, givenUp)
 		assert.Equal(t, 1, panics())
-		assert.Panics(t, func() { _ = process(Deltas{delta(Added, item{"a", 1})}, false) }, "a first attempt is the caller's")
+		assert.Panics(t, func() { _ = process(cache.Deltas{delta(cache.Added, item{"a", 1})}, false) }, "a first attempt is the caller's")
 	})
 }
 
@@ -258,9 +259,9 @@ func TestRetryAgainstModel(t *testing.T) {
 		}), 1, 30).Draw(rt, "steps")
 		synctest.Test(t, func(t *testing.T) {
 			fails, state, newest := map[int]int{}, map[string]int{}, map[string]int{}
-			process := RetryProcess(RetryPolicy{KeyFunc: itemKey, MaxAttempts: 3, Backoff: wait.Backoff{Duration: time.Second, Factor: 1}}, func(obj any, _ bool) error {
-				d := obj.(Deltas).Newest()
-				list, whole := d.Object.(ReplacedAllInfo)
+			process := cache.RetryProcess(cache.RetryPolicy{KeyFunc: itemKey, MaxAttempts: 3, Backoff: wait.Backoff{Duration: time.Second, Factor: 1}}, func(obj any, _ bool) error {
+				d := obj.(cache.Deltas).Newest()
+				list, whole := d.Object.(cache.ReplacedAllInfo)
 				it, _ := d.Object.(item)
 				if whole {
 					it = list.Objects[0].(item)
@@ -281,13 +282,13 @@ func TestRetryAgainstModel(t *testing.T) {
 			}
 			for i, s := range steps {
 				it := item{s.key, i + 1}
-				d := delta(Updated, it)
+				d := delta(cache.Updated, it)
 				if s.key == "" {
 					clear(newest)
-					d = delta(ReplacedAll, ReplacedAllInfo{Objects: []any{it}})
+					d = delta(cache.ReplacedAll, cache.ReplacedAllInfo{Objects: []any{it}})
 				}
 				newest[it.key] = it.value
-				require.NoError(t, process(Deltas{d}, false))
+				require.NoError(t, process(cache.Deltas{d}, false))
 				time.Sleep(s.pause)
 			}
 			time.Sleep(time.Minute)

@@ -1,13 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
 	"fmt"
-	"math"
-	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
@@ -19,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -37,17 +36,17 @@ func TestReuse(t *testing.T) {
 	}
 	noUID, noVersion := func(p *v1.Pod) { p.UID = "" }, func(p *v1.Pod) { p.ResourceVersion = "" }
 	for name, test := range map[string]struct {
-		mode          ReuseMode
+		mode          cache.ReuseMode
 		first, second *v1.Pod
 		kept          bool
 	}{
-		"identical":              {ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
-		"not asked for":          {ReuseNever, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
-		"no scarcity":            {ReuseAuto, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
-		"same version, other":    {ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
-		"other version":          {ReuseAlways, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
-		"nothing to go by":       {ReuseAlways, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
-		"nor a version to go by": {ReuseAlways, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
+		"identical":              {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
+		"not asked for":          {cache.ReuseNever, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
+		"no scarcity":            {cache.ReuseAuto, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
+		"same version, other":    {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
+		"other version":          {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
+		"nothing to go by":       {cache.ReuseAlways, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
+		"nor a version to go by": {cache.ReuseAlways, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
 	} {
 		for _, stream := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,13 +61,13 @@ func TestReuse(t *testing.T) {
 					}
 					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
 				}
-				informer := informerOf(server, WithReuse(test.mode))
+				informer := informerOf(server, cache.WithReuse(test.mode))
 				type update struct{ old, current any }
 				updates := make(chan update, 10)
-				_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
+				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
 				require.NoError(t, err)
 				defer running(t, informer)()
-				require.NoError(t, WaitForSync(t.Context(), informer))
+				require.NoError(t, cache.WaitForSync(t.Context(), informer))
 				before, _, _ := informer.GetStore().GetByKey("ns/a")
 				heard := <-updates
 				after, _, _ := informer.GetStore().GetByKey("ns/a")
@@ -79,14 +78,4 @@ func TestReuse(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.
-func TestScarcity(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
-	assert.False(t, ReuseAuto.wanted())
-	debug.SetMemoryLimit(1 << 50)
-	assert.False(t, ReuseAuto.wanted())
-	debug.SetMemoryLimit(1 << 20)
-	assert.True(t, ReuseAuto.wanted())
 }

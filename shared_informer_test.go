@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -22,23 +22,32 @@ import (
 	"k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
+
+// ownInformer is all that an informer of ours has.
+type ownInformer interface {
+	cache.SharedIndexInformer
+	HasStarted() bool
+	EventHandlerCount() int
+	IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
+}
 
 // bubble is an informer on a fake source inside a synctest bubble.
 type bubble struct {
 	*testing.T
 	source   *framework.FakeControllerSource
-	informer *sharedIndexInformer
+	informer ownInformer
 	stop     context.CancelFunc
 }
 
 // inBubble runs test with an informer that is not started yet, and stops it in the end.
-func inBubble(t *testing.T, options SharedIndexInformerOptions, test func(b *bubble)) {
+func inBubble(t *testing.T, options cache.SharedIndexInformerOptions, test func(b *bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
 		b := &bubble{T: t, source: source, stop: func() {}}
-		b.informer = NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(*sharedIndexInformer)
+		b.informer = cache.NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(ownInformer)
 		test(b)
 		b.stop()
 		source.Shutdown()
@@ -53,14 +62,14 @@ func (b *bubble) start() {
 	synctest.Wait()
 }
 
-func (b *bubble) handle(handler ResourceEventHandler) ResourceEventHandlerRegistration {
+func (b *bubble) handle(handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
 	registration, err := b.informer.AddEventHandler(handler)
 	require.NoError(b, err)
 	return registration
 }
 
 func TestInformerTellsEveryHandlerInOrder(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		b.source.Add(testkit.Pod("a", "1"))
 		early, twice := &testkit.Journal{}, &testkit.Journal{}
 		b.handle(early)
@@ -88,7 +97,7 @@ func TestInformerTellsEveryHandlerInOrder(t *testing.T) {
 
 func TestStoreHasWhatAHandlerHears(t *testing.T) {
 	byLabel := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
-	inBubble(t, SharedIndexInformerOptions{Indexers: Indexers{"v": byLabel}}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{Indexers: cache.Indexers{"v": byLabel}}, func(b *bubble) {
 		seen := &testkit.Journal{}
 		seen.On = func(line string) {
 			if line == "update a1 a2" {
@@ -107,7 +116,7 @@ func TestStoreHasWhatAHandlerHears(t *testing.T) {
 }
 
 func TestRegistrationSyncsWhenItsInitialListIsThrough(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		b.source.Add(testkit.Pod("a", "1"))
 		release := make(chan struct{})
 		stuck := b.handle(&testkit.Journal{On: func(string) { <-release }})
@@ -127,7 +136,7 @@ func TestRegistrationSyncsWhenItsInitialListIsThrough(t *testing.T) {
 }
 
 func TestEmptyListSyncs(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		registration := b.handle(&testkit.Journal{})
 		b.start()
 		assert.True(t, b.informer.HasSynced())
@@ -136,7 +145,7 @@ func TestEmptyListSyncs(t *testing.T) {
 }
 
 func TestRelistDeletesFirst(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		seen := &testkit.Journal{}
 		b.handle(seen)
 		b.source.Add(testkit.Pod("a", "1"))
@@ -157,7 +166,7 @@ func TestRelistDeletesFirst(t *testing.T) {
 }
 
 func TestStoppedInformer(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		inCall, release := make(chan struct{}), make(chan struct{})
 		seen := &testkit.Journal{}
 		seen.On = func(string) { close(inCall); <-release }
@@ -184,15 +193,15 @@ func TestStoppedInformer(t *testing.T) {
 		assert.Len(t, seen.Take(), 1, "what was pending is dropped")
 
 		_, err := b.informer.AddEventHandler(&testkit.Journal{})
-		assert.ErrorIs(t, err, errAlreadyStopped)
-		assert.ErrorIs(t, b.informer.AddIndexers(Indexers{}), errAlreadyStopped)
+		assert.ErrorIs(t, err, cache.ErrAlreadyStopped)
+		assert.ErrorIs(t, b.informer.AddIndexers(cache.Indexers{}), cache.ErrAlreadyStopped)
 		assert.NoError(t, b.informer.RemoveEventHandler(handle))
 		assert.Zero(t, b.informer.EventHandlerCount())
 	})
 }
 
 func TestRunTwiceOnlyLogs(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		assert.False(t, b.informer.HasStarted())
 		b.start()
 		assert.True(t, b.informer.HasStarted())
@@ -206,18 +215,18 @@ func TestRunTwiceOnlyLogs(t *testing.T) {
 }
 
 func TestSettersFailAfterStart(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		transform := func(obj any) (any, error) { return obj, nil }
 		require.NoError(t, b.informer.SetTransform(transform))
-		require.NoError(t, b.informer.SetWatchErrorHandler(func(*Reflector, error) {}))
+		require.NoError(t, b.informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}))
 		b.start()
-		assert.ErrorIs(t, b.informer.SetTransform(transform), errAlreadyStarted)
-		assert.ErrorIs(t, b.informer.SetWatchErrorHandler(func(*Reflector, error) {}), errAlreadyStarted)
+		assert.ErrorIs(t, b.informer.SetTransform(transform), cache.ErrAlreadyStarted)
+		assert.ErrorIs(t, b.informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}), cache.ErrAlreadyStarted)
 	})
 }
 
 func TestControllerViewDoesNotRun(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		view := b.informer.GetController()
 		view.RunWithContext(b.Context())
 		view.Run(nil)
@@ -227,7 +236,7 @@ func TestControllerViewDoesNotRun(t *testing.T) {
 		b.start()
 		assert.NotEmpty(t, view.LastSyncResourceVersion())
 		assert.Equal(t, b.informer.LastSyncResourceVersion(), view.LastSyncResourceVersion())
-		assert.True(t, IsDone(view.HasSyncedChecker()))
+		assert.True(t, cache.IsDone(view.HasSyncedChecker()))
 	})
 }
 
@@ -239,13 +248,13 @@ func blanking(obj any) (any, error) {
 }
 
 func TestTransformMayBlankTheResourceVersion(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		require.NoError(t, b.informer.SetTransform(blanking))
 		seen := &testkit.Journal{}
 		b.handle(seen)
 		b.source.Add(testkit.Pod("a", "1"))
 		b.start()
-		b.informer.processor.ShouldResync() // from here on the handler hears of no resyncs
+		cache.ShouldResync(b.informer) // from here on the handler hears of no resyncs
 		b.source.Modify(testkit.Pod("a", "2"))
 		b.source.Delete(testkit.Pod("a", "2"))
 		synctest.Wait()
@@ -255,7 +264,7 @@ func TestTransformMayBlankTheResourceVersion(t *testing.T) {
 }
 
 func TestTransformErrorKeepsTheCachedObject(t *testing.T) {
-	inBubble(t, SharedIndexInformerOptions{}, func(b *bubble) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
 		require.NoError(t, b.informer.SetTransform(func(obj any) (any, error) {
 			if obj.(*corev1.Pod).Labels["v"] == "bad" {
 				return nil, errors.New("cannot transform")
@@ -274,20 +283,20 @@ func TestTransformErrorKeepsTheCachedObject(t *testing.T) {
 }
 
 // scripted is a ListerWatcher of two functions that does not stream.
-type scripted struct{ *ListWatch }
+type scripted struct{ *cache.ListWatch }
 
 func (scripted) IsWatchListSemanticsUnSupported() bool { return true }
 
 func TestWatchErrorHandlerGetsTheReflectorsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("no such server")
-		lw := scripted{&ListWatch{
+		lw := scripted{&cache.ListWatch{
 			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, broken },
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, broken },
 		}}
-		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+		informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
 		ctx, cancel := context.WithCancel(t.Context())
-		require.NoError(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *Reflector, err error) {
+		require.NoError(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) {
 			assert.ErrorIs(t, err, broken)
 			assert.Equal(t, "*v1.Pod", r.TypeDescription())
 			assert.NotEmpty(t, r.Name())
@@ -301,20 +310,20 @@ func TestWatchErrorHandlerGetsTheReflectorsName(t *testing.T) {
 func TestUpdatesWithoutResourceVersionReachEveryHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := watch.NewFake()
-		lw := scripted{&ListWatch{
+		lw := scripted{&cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return &corev1.PodList{Items: []corev1.Pod{*testkit.Pod("a", "1")}}, nil
 			},
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return changes, nil },
 		}}
-		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+		informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
 		seen := &testkit.Journal{}
 		_, err := informer.AddEventHandler(seen)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		go informer.RunWithContext(ctx)
 		synctest.Wait()
-		informer.processor.ShouldResync()
+		cache.ShouldResync(informer)
 		changes.Modify(testkit.Pod("a", "2"))
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1", "update a1 a2"}, seen.Take())
@@ -335,8 +344,8 @@ func TestMutationDetector(t *testing.T) {
 	}
 	source := framework.NewFakeControllerSource()
 	source.Add(testkit.Pod("a", "1"))
-	informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-	_, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		obj.(*corev1.Pod).Labels["v"] = "changed"
 	}})
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -45,7 +46,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	const events = 100
 	first, second := watch.NewFake(), watch.NewFake()
 	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("9", testkit.PodAt("a", "9"))), OnWatch: testkit.Watches(first, second)}
-	s := InformerFunc()(server, &corev1.Pod{}, 0, Indexers{"unused": func(any) ([]string, error) { return nil, nil }}).(*sharedIndexInformer)
+	s := cache.InformerFunc()(server, &corev1.Pod{}, 0, cache.Indexers{"unused": func(any) ([]string, error) { return nil, nil }})
 	ctx, cancel := context.WithCancel(t.Context())
 	running := make(chan struct{})
 	go func() { defer close(running); s.RunWithContext(ctx) }()
@@ -56,7 +57,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	release := sync.OnceFunc(func() { close(held) })
 	defer release()
 	go func() {
-		added <- s.AddIndexers(Indexers{"version": func(obj any) ([]string, error) {
+		added <- s.AddIndexers(cache.Indexers{"version": func(obj any) ([]string, error) {
 			if testkit.NameAt(obj) == "a@9" {
 				close(inside)
 				<-held
@@ -75,16 +76,16 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 		second.Modify(testkit.PodAt("a", "201"))
 	})
 	within(t, "status waits", func() {
-		status, err := StatusOf(s)
+		status, err := cache.StatusOf(s)
 		assert.NoError(t, err)
 		assert.EqualValues(t, 2, status.Lists)
 	})
-	assert.Equal(t, "a@9", testkit.NameAt(s.store.List()[0]))
+	assert.Equal(t, "a@9", testkit.NameAt(s.GetIndexer().List()[0]))
 
 	release()
 	within(t, "the store does not catch up", func() {
 		assert.NoError(t, <-added)
-		assert.NoError(t, WaitForVersion(ctx, s, "201"))
+		assert.NoError(t, cache.WaitForVersion(ctx, s, "201"))
 	})
 	found, err := s.GetIndexer().ByIndex("version", "201")
 	require.NoError(t, err)
@@ -105,9 +106,9 @@ func (i *slowIndex) values(obj any) ([]string, error) {
 }
 
 // informerOnSlow runs an informer in a bubble with an index of that function.
-func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s *sharedIndexInformer, stop func()) {
-	return informerOn(t, server, func(s *sharedIndexInformer) {
-		require.NoError(t, s.AddIndexers(Indexers{"version": index.values}))
+func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s cache.SharedIndexInformer, stop func()) {
+	return informerOn(t, server, func(s cache.SharedIndexInformer) {
+		require.NoError(t, s.AddIndexers(cache.Indexers{"version": index.values}))
 	})
 }
 
@@ -128,12 +129,12 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 			time.Sleep(events * time.Second)
 			synctest.Wait()
 			assert.EqualValues(t, events, index.calls.Load()-before, "once for each")
-			assert.Len(t, s.store.ListKeys(), events+len(list.Items))
+			assert.Len(t, s.GetIndexer().ListKeys(), events+len(list.Items))
 
 			index.takes.Store(0)
 			stream.Modify(testkit.PodAt("x", "100"))
 			synctest.Wait()
-			assert.True(t, s.store.objects.contents.AllowsReader(1), "it is quick again")
+			assert.True(t, cache.IndexesAreQuick(s), "it is quick again")
 		})
 	}
 }
@@ -155,7 +156,7 @@ func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(1+event.BatchLimit), s.LastSyncResourceVersion())
 		time.Sleep(event.BatchLimit * time.Second)
 		synctest.Wait()
-		assert.Len(t, s.store.ListKeys(), event.BatchLimit+1)
+		assert.Len(t, s.GetIndexer().ListKeys(), event.BatchLimit+1)
 	})
 }
 
@@ -220,8 +221,8 @@ func TestIndexFailuresShow(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(bad)
-		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s *sharedIndexInformer) {
-			require.NoError(t, s.AddIndexers(Indexers{"f": failing, "p": panicking}))
+		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
+			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
 		})
 		defer stop()
 		require.Len(t, texts(), 2)
@@ -232,7 +233,7 @@ func TestIndexFailuresShow(t *testing.T) {
 			assert.Equal(t, name == "p", strings.Contains(text, "stack goroutine"), text)
 		}
 		requireMissing := func(n int) {
-			status, err := StatusOf(s)
+			status, err := cache.StatusOf(s)
 			require.NoError(t, err)
 			var want []string
 			for _, name := range []string{"f", "p"} {
@@ -253,7 +254,7 @@ func TestIndexFailuresShow(t *testing.T) {
 		synctest.Wait()
 		requireMissing(0)
 		require.Len(t, texts(), 2)
-		failures, _ := IndexFailures(s.GetStore())
+		failures, _ := cache.IndexFailures(s.GetStore())
 		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
 	})
 }

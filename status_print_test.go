@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"bytes"
@@ -15,24 +15,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache"
 )
 
 // TestStatusPrintsWell: in one line that a reader understands, of every status and by every logger.
 func TestStatusPrintsWell(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
-	for want, s := range map[string]Status{
+	for want, s := range map[string]cache.Status{
 		"never run, 0 objects, 0 lists, 0 watches":                                 {},
-		"never run, 1 object, 0 lists, 0 watches":                                  {Phase: PhaseNew, Objects: 1},
-		"never run, 0 objects, 0 lists, 0 watches; it cannot run; last error: bad": {Phase: PhaseNew, Degraded: []string{"it cannot run"}, LastError: errors.New("bad")},
-		"listing for 1.235s (list), 0 objects, 1 list, 0 watches":                  {Phase: PhaseListing, PhaseSince: at, PhaseAge: 1234567 * time.Microsecond, Mode: ListModeList, Lists: 1},
+		"never run, 1 object, 0 lists, 0 watches":                                  {Phase: cache.PhaseNew, Objects: 1},
+		"never run, 0 objects, 0 lists, 0 watches; it cannot run; last error: bad": {Phase: cache.PhaseNew, Degraded: []string{"it cannot run"}, LastError: errors.New("bad")},
+		"listing for 1.235s (list), 0 objects, 1 list, 0 watches":                  {Phase: cache.PhaseListing, PhaseSince: at, PhaseAge: 1234567 * time.Microsecond, Mode: cache.ListModeList, Lists: 1},
 		`watching for 1h0m1s (watch-list) at version "7", 2 objects, 0 lists, 3 watches, 2 reconnects (last outage 1m2s), last event 3s ago`: {
-			Phase: PhaseWatching, PhaseSince: at, PhaseAge: time.Hour + 1234*time.Millisecond, Mode: ListModeWatchList, ResourceVersion: "7", Objects: 2, Watches: 3,
+			Phase: cache.PhaseWatching, PhaseSince: at, PhaseAge: time.Hour + 1234*time.Millisecond, Mode: cache.ListModeWatchList, ResourceVersion: "7", Objects: 2, Watches: 3,
 			LastError: errors.New("long ago"), LastErrorAt: at, Reconnects: 2, LastOutage: 62111 * time.Millisecond, LastEvent: at, LastEventAge: 3 * time.Second},
 		"backing off for 1s (list), 0 objects, 2 lists, 0 watches; 2 errors since the last success; last error: one; two": {
-			Phase: PhaseBackingOff, PhaseSince: at, PhaseAge: time.Second, Mode: ListModeList, Lists: 2, Attempts: 2,
+			Phase: cache.PhaseBackingOff, PhaseSince: at, PhaseAge: time.Second, Mode: cache.ListModeList, Lists: 2, Attempts: 2,
 			Degraded: []string{"2 errors since the last success"}, LastError: errors.Join(errors.New("one"), errors.New("two"))},
-		"backing off, 0 objects, 0 lists, 0 watches": {Phase: PhaseBackingOff, Attempts: 1}, // nobody's, but it must not print nil
+		"backing off, 0 objects, 0 lists, 0 watches": {Phase: cache.PhaseBackingOff, Attempts: 1}, // nobody's, but it must not print nil
 	} {
 		for _, verb := range []string{"%v", "%+v", "%s"} {
 			assert.Equal(t, want, fmt.Sprintf(verb, s), verb)
@@ -52,16 +52,4 @@ func logLines(value any) map[string]string {
 	slog.New(slog.NewTextHandler(&slogs, nil)).Info("said", "status", value)
 	funcr.New(func(_, args string) { funcs.WriteString(args) }, funcr.Options{}).Info("said", "status", value)
 	return map[string]string{"klog": klogs.String(), "slog": slogs.String(), "funcr": funcs.String()}
-}
-
-// TestPhasesAndModes: what a reflector calls its phases and modes is what a Status calls them.
-func TestPhasesAndModes(t *testing.T) {
-	for phase, want := range map[reflector.Phase]Phase{
-		reflector.Unstarted: PhaseNew, reflector.Listing: PhaseListing, reflector.Streaming: PhaseStreaming, reflector.Watching: PhaseWatching, reflector.BackingOff: PhaseBackingOff, reflector.Stopped: PhaseStopped,
-	} {
-		assert.Equal(t, want, statusFrom(reflector.Status{Phase: phase}).Phase)
-	}
-	for mode, want := range map[reflector.Mode]ListMode{reflector.ByChoice: ListModeAuto, reflector.ByList: ListModeList, reflector.ByWatchList: ListModeWatchList} {
-		assert.Equal(t, want, statusFrom(reflector.Status{Mode: mode}).Mode)
-	}
 }

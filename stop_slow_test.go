@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -53,15 +54,15 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source, lines, release := testkit.NewPods(), &testkit.Logged{}, make(chan struct{})
 				source.Put(testkit.Pod("a", "1"))
-				informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
+				informer := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 				logger := funcr.New(lines.Write, funcr.Options{})
-				slow, err := informer.AddEventHandlerWithOptions(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
-					Delivery{Name: "sloth"}), HandlerOptions{Logger: &logger})
+				slow, err := informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+					cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
-				_, err = informer.AddEventHandlerWithOptions(Deliver(ResourceEventHandlerFuncs{}, Delivery{Name: "hare"}), HandlerOptions{Logger: &logger})
+				_, err = informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "hare"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
-				slowly := ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second * 3 / 4) }}
-				gone, err := informer.AddEventHandlerWithOptions(Deliver(slowly, Delivery{Name: "gone"}), HandlerOptions{Logger: &logger})
+				slowly := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second * 3 / 4) }}
+				gone, err := informer.AddEventHandlerWithOptions(cache.Deliver(slowly, cache.Delivery{Name: "gone"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
 				early, late := endsSlowly(t, func(ctx context.Context) {
 					time.AfterFunc(time.Second/2, func() {
@@ -87,9 +88,9 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 	lines := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		source, release, returned := testkit.NewPods(), make(chan struct{}), make(chan struct{})
-		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
-		_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
-			Delivery{Overflow: OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
+		informer := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
+		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
+			cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
 		require.NoError(t, err)
 		_, late := endsSlowly(t, func(ctx context.Context) {
 			time.AfterFunc(time.Second/2, func() {
@@ -101,7 +102,7 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 			})
 			informer.RunWithContext(ctx)
 		}, lines, time.Minute, release)
-		late = about("Run waits", late)
+		late = testkit.About("Run waits", late)
 		require.Len(t, late, 1)
 		assert.Contains(t, late[0], "OnDisconnect")
 	})
@@ -112,7 +113,7 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release := testkit.NewPods(), make(chan struct{})
 		source.Put(testkit.Pod("a", "1"))
-		_, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
 		lines := &testkit.Logged{}
 		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
 		assert.Empty(t, early)
@@ -122,8 +123,8 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release := testkit.NewPods(), make(chan struct{})
 		source.Put(testkit.Pod("a", "1"))
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		c := New(&Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
 		lines := &testkit.Logged{}
 		_, late := endsSlowly(t, c.RunWithContext, lines, time.Minute, release)
 		require.Len(t, late, 1)
@@ -132,7 +133,7 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release := testkit.NewPods(), make(chan struct{})
 		source.Put(testkit.Pod("a", "1"))
-		informer := NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
+		informer := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
 		lines := &testkit.Logged{}
 		_, late := endsSlowly(t, informer.RunWithContext, lines, time.Minute, release)

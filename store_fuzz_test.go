@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"slices"
@@ -15,11 +15,12 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 )
 
 // twoIndexers are our indexer and client-go's, which must answer alike whatever is done to both.
-type twoIndexers struct{ ours, theirs Indexer }
+type twoIndexers struct{ ours, theirs cache.Indexer }
 
 // byLabel indexes a pod by its labels, some of which share their values.
 func byLabel(obj any) ([]string, error) {
@@ -43,12 +44,12 @@ func podKey(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 var drawPods = rapid.SliceOfNDistinct(drawPod, 0, 6, podKey)
 
-func (s twoIndexers) both(t *rapid.T, do func(Indexer) error) {
+func (s twoIndexers) both(t *rapid.T, do func(cache.Indexer) error) {
 	require.Equal(t, do(s.theirs), do(s.ours))
 }
 
 func (s twoIndexers) check(t *rapid.T) {
-	pods := func(i Indexer) []any { return sorted(i.List()) }
+	pods := func(i cache.Indexer) []any { return sorted(i.List()) }
 	require.Equal(t, pods(s.theirs), pods(s.ours))
 	require.ElementsMatch(t, s.theirs.ListKeys(), s.ours.ListKeys())
 	for name := range s.theirs.GetIndexers() {
@@ -82,23 +83,23 @@ func sorted(objects []any) []any {
 
 // storeOperations does the same to both indexers.
 func storeOperations(t *rapid.T) {
-	s := twoIndexers{NewIndexer(MetaNamespaceKeyFunc, Indexers{}), clientgo.NewIndexer(MetaNamespaceKeyFunc, Indexers{})}
-	put := func(call func(Indexer, any) error) func(*rapid.T) {
+	s := twoIndexers{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), clientgo.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	put := func(call func(cache.Indexer, any) error) func(*rapid.T) {
 		return func(t *rapid.T) {
 			pod := drawPod.Draw(t, "pod")
-			s.both(t, func(i Indexer) error { return call(i, pod) })
+			s.both(t, func(i cache.Indexer) error { return call(i, pod) })
 		}
 	}
 	t.Repeat(map[string]func(*rapid.T){
-		"add":    put(Indexer.Add),
-		"update": put(Indexer.Update),
-		"delete": put(Indexer.Delete),
+		"add":    put(cache.Indexer.Add),
+		"update": put(cache.Indexer.Update),
+		"delete": put(cache.Indexer.Delete),
 		"replace": func(t *rapid.T) {
 			var list []any
 			for _, pod := range drawPods.Draw(t, "list") {
 				list = append(list, pod)
 			}
-			s.both(t, func(i Indexer) error { return i.Replace(list, "100") })
+			s.both(t, func(i cache.Indexer) error { return i.Replace(list, "100") })
 		},
 		"get": func(t *rapid.T) {
 			pod := drawPod.Draw(t, "pod")
@@ -110,15 +111,15 @@ func storeOperations(t *rapid.T) {
 			require.Equal(t, want, got)
 		},
 		"addIndexers": func(t *rapid.T) {
-			name := rapid.SampledFrom([]string{"label", "label2", NamespaceIndex}).Draw(t, "index")
+			name := rapid.SampledFrom([]string{"label", "label2", cache.NamespaceIndex}).Draw(t, "index")
 			if _, ok := s.theirs.GetIndexers()[name]; ok {
 				return
 			}
 			by := byLabel
-			if name == NamespaceIndex {
-				by = MetaNamespaceIndexFunc
+			if name == cache.NamespaceIndex {
+				by = cache.MetaNamespaceIndexFunc
 			}
-			s.both(t, func(i Indexer) error { return i.AddIndexers(Indexers{name: by}) })
+			s.both(t, func(i cache.Indexer) error { return i.AddIndexers(cache.Indexers{name: by}) })
 		},
 		"": s.check,
 	})
@@ -144,7 +145,7 @@ func FuzzResourceVersions(f *testing.F) {
 		} else {
 			require.Equal(t, b, event.LaterVersion(a, b), "the one seen last")
 		}
-		s := NewStore(MetaNamespaceKeyFunc)
+		s := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		require.NoError(t, s.Replace([]any{podOfVersion("a", a)}, a))
 		require.Equal(t, a, s.LastStoreSyncResourceVersion())
 		for i, step := range []func(){

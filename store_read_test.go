@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"fmt"
@@ -14,15 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // even and odd items, in a store of ours and in one of client-go.
-func bothStores(t *testing.T) map[string]Indexer {
-	byParity := Indexers{"parity": func(obj any) ([]string, error) {
+func bothStores(t *testing.T) map[string]cache.Indexer {
+	byParity := cache.Indexers{"parity": func(obj any) ([]string, error) {
 		return []string{[]string{"even", "odd"}[obj.(item).value%2]}, nil
 	}}
-	stores := map[string]Indexer{"ours": NewIndexer(itemKey, byParity), "client-go's": clientgo.NewIndexer(itemKey, byParity)}
+	stores := map[string]cache.Indexer{"ours": cache.NewIndexer(itemKey, byParity), "client-go's": clientgo.NewIndexer(itemKey, byParity)}
 	for _, s := range stores {
 		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 2}, item{"c", 3}}, "7"))
 	}
@@ -32,22 +33,22 @@ func bothStores(t *testing.T) map[string]Indexer {
 func TestReadsBeyondIndexer(t *testing.T) {
 	for name, s := range bothStores(t) {
 		all := map[string]any{"a": item{"a", 1}, "b": item{"b", 2}, "c": item{"c", 3}}
-		assert.Equal(t, all, maps.Collect(All(s)), name)
-		assert.Equal(t, 3, Len(s), name)
-		n, err := Count(s, "parity", "odd")
+		assert.Equal(t, all, maps.Collect(cache.All(s)), name)
+		assert.Equal(t, 3, cache.Len(s), name)
+		n, err := cache.Count(s, "parity", "odd")
 		require.NoError(t, err)
 		assert.Equal(t, 2, n, name)
-		members, err := ByIndexSeq(s, "parity", "odd")
+		members, err := cache.ByIndexSeq(s, "parity", "odd")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "c"}, sortedKeys(members), name)
-		list := ListInto(s, []any{"before"})
+		list := cache.ListInto(s, []any{"before"})
 		assert.ElementsMatch(t, []any{"before", item{"a", 1}, item{"b", 2}, item{"c", 3}}, list, name)
 
-		_, err = Count(s, "none", "")
+		_, err = cache.Count(s, "none", "")
 		assert.Error(t, err, name)
-		_, err = ByIndexSeq(s, "none", "")
+		_, err = cache.ByIndexSeq(s, "none", "")
 		assert.Error(t, err, name)
-		for range All(s) {
+		for range cache.All(s) {
 			break
 		}
 	}
@@ -59,17 +60,17 @@ func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
 
 func TestTypedReads(t *testing.T) {
 	for name, s := range bothStores(t) {
-		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(TypedAll[item](s)), name)
-		assert.Empty(t, maps.Collect(TypedAll[string](s)), name)
-		even, err := TypedByIndexSeq[item](s, "parity", "even")
+		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(cache.TypedAll[item](s)), name)
+		assert.Empty(t, maps.Collect(cache.TypedAll[string](s)), name)
+		even, err := cache.TypedByIndexSeq[item](s, "parity", "even")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"b"}, sortedKeys(even), name)
-		it, ok := TypedGet[item](s, "b")
+		it, ok := cache.TypedGet[item](s, "b")
 		assert.True(t, ok, name)
 		assert.Equal(t, 2, it.value, name)
-		_, ok = TypedGet[string](s, "b")
+		_, ok = cache.TypedGet[string](s, "b")
 		assert.False(t, ok, name)
-		_, ok = TypedGet[item](s, "none")
+		_, ok = cache.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 	}
 }
@@ -78,32 +79,32 @@ func TestTypedReads(t *testing.T) {
 // read says once why it finds nothing.
 func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	itemPointerKey := func(obj any) (string, error) { return obj.(*item).key, nil }
-	byAll := Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
-	for name, s := range map[string]Indexer{"ours": NewIndexer(itemPointerKey, byAll), "client-go's": clientgo.NewIndexer(itemPointerKey, byAll)} {
+	byAll := cache.Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
+	for name, s := range map[string]cache.Indexer{"ours": cache.NewIndexer(itemPointerKey, byAll), "client-go's": clientgo.NewIndexer(itemPointerKey, byAll)} {
 		require.NoError(t, s.Replace([]any{&item{"a", 1}, &item{"b", 2}}, "7"))
 		reported, heard := testkit.Reports(t), 0
 		said := func() {
 			t.Helper()
 			texts := reported()
 			if heard++; assert.Len(t, texts, heard, name) {
-				assert.Contains(t, texts[heard-1], "[*cache.item]", name)
+				assert.Contains(t, texts[heard-1], "[*cache_test.item]", name)
 			}
 		}
-		for range TypedAll[item](s) {
+		for range cache.TypedAll[item](s) {
 			t.Error("there is none of this type")
 		}
 		said()
-		members, err := TypedByIndexSeq[item](s, "all", "")
+		members, err := cache.TypedByIndexSeq[item](s, "all", "")
 		require.NoError(t, err)
 		assert.Empty(t, maps.Collect(members), name)
 		said()
-		_, ok := TypedGet[item](s, "a")
+		_, ok := cache.TypedGet[item](s, "a")
 		assert.False(t, ok, name)
 		said()
 
-		assert.Len(t, maps.Collect(TypedAll[*item](s)), 2, name)
-		assert.Empty(t, maps.Collect(TypedAll[string](s)), name)
-		_, ok = TypedGet[item](s, "none")
+		assert.Len(t, maps.Collect(cache.TypedAll[*item](s)), 2, name)
+		assert.Empty(t, maps.Collect(cache.TypedAll[string](s)), name)
+		_, ok = cache.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 		assert.Len(t, reported(), heard, "a store may hold objects of other types")
 	}
@@ -111,13 +112,13 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 
 func TestSnapshotKeepsItsState(t *testing.T) {
 	stores := bothStores(t)
-	_, err := SnapshotOf(stores["client-go's"])
-	assert.ErrorIs(t, err, ErrForeignStore)
-	_, ok := SnapshotStatsOf(stores["client-go's"])
+	_, err := cache.SnapshotOf(stores["client-go's"])
+	assert.ErrorIs(t, err, cache.ErrForeignStore)
+	_, ok := cache.SnapshotStatsOf(stores["client-go's"])
 	assert.False(t, ok)
 
 	s := stores["ours"]
-	before, err := SnapshotOf(s)
+	before, err := cache.SnapshotOf(s)
 	require.NoError(t, err)
 	require.NoError(t, s.Update(item{"a", 2}))
 	require.NoError(t, s.Delete(item{"b", 0}))
@@ -137,36 +138,36 @@ func TestSnapshotKeepsItsState(t *testing.T) {
 	assert.Equal(t, []string{"a", "c"}, sortedKeys(members))
 	assert.Equal(t, []string{"a", "b", "c"}, sortedKeys(before.All()))
 
-	stats, ok := SnapshotStatsOf(s)
+	stats, ok := cache.SnapshotStatsOf(s)
 	assert.True(t, ok)
 	assert.Equal(t, 1, stats.Open)
 	assert.False(t, stats.Oldest.IsZero())
 	before.Close()
 	before.Close()
-	stats, _ = SnapshotStatsOf(s)
+	stats, _ = cache.SnapshotStatsOf(s)
 	assert.Zero(t, stats.Open)
 	_, err = before.ByIndex("parity", "odd")
-	assert.ErrorIs(t, err, ErrSnapshotClosed)
+	assert.ErrorIs(t, err, cache.ErrSnapshotClosed)
 	assert.Equal(t, []any{item{"d", 1}}, s.List())
 }
 
 func TestFailuresOfIndexFunctions(t *testing.T) {
 	errs := reported(t)
-	s := NewIndexer(itemKey, Indexers{"value": byValue})
+	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})
 	require.NoError(t, s.Add(item{"a", 7}))
 	require.NoError(t, s.Add(item{"b", 8}))
 	require.Len(t, *errs, 2)
 	assert.ErrorContains(t, (*errs)[0], `key "a" on index "value"`)
 	assert.ErrorContains(t, (*errs)[1], "panicked")
-	failures, ok := IndexFailures(s)
+	failures, ok := cache.IndexFailures(s)
 	assert.True(t, ok)
 	assert.Equal(t, map[string]uint64{"value": 2}, failures)
-	assert.Equal(t, 2, Len(s), "the objects are kept")
-	_, ok = IndexFailures(clientgo.NewStore(itemKey))
+	assert.Equal(t, 2, cache.Len(s), "the objects are kept")
+	_, ok = cache.IndexFailures(clientgo.NewStore(itemKey))
 	assert.False(t, ok)
 
-	var hooked []IndexFailure
-	s = NewIndexer(itemKey, Indexers{"value": byValue}, OnIndexFailure(func(f IndexFailure) {
+	var hooked []cache.IndexFailure
+	s = cache.NewIndexer(itemKey, cache.Indexers{"value": byValue}, cache.OnIndexFailure(func(f cache.IndexFailure) {
 		hooked = append(hooked, f)
 		_, _, _ = s.GetByKey(f.Key) // no lock is held
 		assert.NoError(t, s.Add(item{"from the hook", 1}))
@@ -179,7 +180,7 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 }
 
 func TestIndexPanicsByOption(t *testing.T) {
-	s := NewIndexer(itemKey, Indexers{"value": byValue}, WithIndexPanics())
+	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue}, cache.WithIndexPanics())
 	assert.Panics(t, func() { _ = s.Add(item{"a", 7}) })
 	assert.Panics(t, func() { _ = s.Replace([]any{item{"b", 8}}, "") })
 	require.NoError(t, s.Add(item{"c", 1}), "no lock is held")
@@ -188,21 +189,21 @@ func TestIndexPanicsByOption(t *testing.T) {
 
 // TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and holds it until it is stopped.
 func TestPulledLoopsHoldTheirState(t *testing.T) {
-	s := NewIndexer(itemKey, Indexers{"value": byValue})
+	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})
 	require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
-	members, err := ByIndexSeq(s, "value", "3:1")
+	members, err := cache.ByIndexSeq(s, "value", "3:1")
 	require.NoError(t, err)
-	for name, loop := range map[string]iter.Seq2[string, any]{"All": All(s), "ByIndexSeq": members} {
+	for name, loop := range map[string]iter.Seq2[string, any]{"All": cache.All(s), "ByIndexSeq": members} {
 		next, stop := iter.Pull2(loop)
 		first, _, _ := next()
 		require.NoError(t, s.Replace(nil, ""))
 		second, _, ok := next()
 		assert.True(t, ok, name)
 		assert.ElementsMatch(t, []string{"a", "b"}, []string{first, second}, name)
-		stats, _ := SnapshotStatsOf(s)
+		stats, _ := cache.SnapshotStatsOf(s)
 		assert.Equal(t, 1, stats.Open, name)
 		stop()
-		stats, _ = SnapshotStatsOf(s)
+		stats, _ = cache.SnapshotStatsOf(s)
 		assert.Zero(t, stats.Open, name)
 		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
 	}
@@ -212,14 +213,14 @@ func TestPulledLoopsHoldTheirState(t *testing.T) {
 func BenchmarkSnapshot(b *testing.B) {
 	for _, size := range []int{100, 100_000} {
 		b.Run(fmt.Sprint("objects=", size), func(b *testing.B) {
-			s := NewStore(itemKey)
+			s := cache.NewStore(itemKey)
 			list := make([]any, size)
 			for i := range list {
 				list[i] = item{key: fmt.Sprint(i)}
 			}
 			require.NoError(b, s.Replace(list, ""))
 			for b.Loop() {
-				snapshot, err := SnapshotOf(s)
+				snapshot, err := cache.SnapshotOf(s)
 				require.NoError(b, err)
 				snapshot.Close()
 			}

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"errors"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -65,7 +66,7 @@ func (m storeModel) values() sets.Set[string] {
 	return all
 }
 
-func (m storeModel) check(t require.TestingT, indexer Indexer, indexed bool) {
+func (m storeModel) check(t require.TestingT, indexer cache.Indexer, indexed bool) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(m)), indexer.ListKeys())
 	require.ElementsMatch(t, anyOf(slices.Collect(maps.Values(m))), indexer.List())
 	if !indexed {
@@ -87,7 +88,7 @@ func (m storeModel) check(t require.TestingT, indexer Indexer, indexed bool) {
 
 func TestIndexerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		indexer, model, indexed := NewIndexer(itemKey, Indexers{}), storeModel{}, false
+		indexer, model, indexed := cache.NewIndexer(itemKey, cache.Indexers{}), storeModel{}, false
 		put := func(t *rapid.T) {
 			it := drawItem.Draw(t, "item")
 			require.NoError(t, indexer.Add(it))
@@ -109,18 +110,18 @@ func TestIndexerAgainstModel(t *testing.T) {
 				}
 			},
 			"transaction": func(t *rapid.T) {
-				var transactions []Transaction
+				var transactions []cache.Transaction
 				for _, it := range drawItems.Draw(t, "changes") {
-					typ := rapid.SampledFrom([]TransactionType{TransactionTypeAdd, TransactionTypeUpdate, TransactionTypeDelete}).Draw(t, "type")
-					transactions = append(transactions, Transaction{Object: it, Type: typ})
-					if model[it.key] = it; typ == TransactionTypeDelete {
+					typ := rapid.SampledFrom([]cache.TransactionType{cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}).Draw(t, "type")
+					transactions = append(transactions, cache.Transaction{Object: it, Type: typ})
+					if model[it.key] = it; typ == cache.TransactionTypeDelete {
 						delete(model, it.key)
 					}
 				}
-				require.Nil(t, indexer.(TransactionStore).Transaction(transactions...))
+				require.Nil(t, indexer.(cache.TransactionStore).Transaction(transactions...))
 			},
 			"addIndexers": func(t *rapid.T) {
-				err := indexer.AddIndexers(Indexers{"value": byValue})
+				err := indexer.AddIndexers(cache.Indexers{"value": byValue})
 				require.Equal(t, indexed, err != nil, "a name that exists is refused")
 				indexed = true
 			},
@@ -144,14 +145,14 @@ func TestIndexerAgainstModel(t *testing.T) {
 }
 
 func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
-	store := NewStore(itemKey, WithTransformer(func(obj any) (any, error) {
+	store := cache.NewStore(itemKey, cache.WithTransformer(func(obj any) (any, error) {
 		if obj.(item).value < 0 {
 			return nil, errNoItem
 		}
 		return item{key: obj.(item).key, value: obj.(item).value + 1}, nil
 	}))
 	require.NoError(t, store.Add(item{"a", 1}))
-	var keyError KeyError
+	var keyError cache.KeyError
 	for name, call := range map[string]func(obj any) error{
 		"Add": store.Add, "Update": store.Update, "Delete": store.Delete,
 		"Get":     func(obj any) error { _, _, err := store.Get(obj); return err },
@@ -165,10 +166,10 @@ func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
 	assert.Equal(t, []any{item{"a", 2}}, store.List())
 	assert.Empty(t, store.LastStoreSyncResourceVersion())
 
-	err := store.(TransactionStore).Transaction(
-		Transaction{Object: item{"c", 1}, Type: TransactionTypeAdd},
-		Transaction{Object: nil, Type: TransactionTypeAdd},
-		Transaction{Object: item{"a", 0}, Type: TransactionTypeDelete})
+	err := store.(cache.TransactionStore).Transaction(
+		cache.Transaction{Object: item{"c", 1}, Type: cache.TransactionTypeAdd},
+		cache.Transaction{Object: nil, Type: cache.TransactionTypeAdd},
+		cache.Transaction{Object: item{"a", 0}, Type: cache.TransactionTypeDelete})
 	require.NotNil(t, err)
 	assert.Equal(t, []int{0, 2}, err.SuccessfulIndices)
 	assert.Equal(t, 3, err.TotalTransactions)
@@ -178,14 +179,14 @@ func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
 }
 
 func TestGetIndexersIsACopy(t *testing.T) {
-	given := Indexers{"value": byValue}
-	store := NewThreadSafeStore(given, Indices{})
+	given := cache.Indexers{"value": byValue}
+	store := cache.NewThreadSafeStore(given, cache.Indices{})
 	delete(given, "value")
 	store.GetIndexers()["other"] = byValue
 	assert.Len(t, store.GetIndexers(), 1)
 	_, err := store.ByIndex("other", "")
 	assert.ErrorContains(t, err, "other")
-	assert.ErrorContains(t, store.AddIndexers(Indexers{"value": byValue, "new": byValue}), "value")
+	assert.ErrorContains(t, store.AddIndexers(cache.Indexers{"value": byValue, "new": byValue}), "value")
 	assert.Len(t, store.GetIndexers(), 1, "all names must be new")
 }
 
@@ -194,7 +195,7 @@ func versioned(name, rv string) *corev1.Pod {
 }
 
 func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
-	store := NewIndexer(MetaNamespaceKeyFunc, nil)
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, step := range []struct {
 		do   func()
 		want string
@@ -203,14 +204,14 @@ func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
 		{func() { _ = store.Update(versioned("a", "3")) }, "5"},
 		{func() { _ = store.Update(versioned("a", "10")) }, "10"},
 		{func() { _ = store.Delete(versioned("a", "11")) }, "11"},
-		{func() { _ = store.Delete(DeletedFinalStateUnknown{Key: "a"}) }, "11"},
+		{func() { _ = store.Delete(cache.DeletedFinalStateUnknown{Key: "a"}) }, "11"},
 		{func() { store.Bookmark("7") }, "11"},
 		{func() { store.Bookmark("12") }, "12"},
 		{func() { _ = store.Replace(nil, "4") }, "4"},
 		{func() {
-			store.(TransactionStore).Transaction(
-				Transaction{Object: versioned("b", "9"), Type: TransactionTypeAdd},
-				Transaction{Object: versioned("c", "8"), Type: TransactionTypeAdd})
+			store.(cache.TransactionStore).Transaction(
+				cache.Transaction{Object: versioned("b", "9"), Type: cache.TransactionTypeAdd},
+				cache.Transaction{Object: versioned("c", "8"), Type: cache.TransactionTypeAdd})
 		}, "9"},
 		{func() { store.Bookmark("not-a-number") }, "not-a-number"},
 	} {
@@ -222,36 +223,36 @@ func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
 // TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every read answers at once, and
 // from the state before it.
 func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
-	for name, write := range map[string]func(i Indexer, slow IndexFunc) error{
-		"Add":    func(i Indexer, _ IndexFunc) error { return i.Add(item{"c", 2}) },
-		"Update": func(i Indexer, _ IndexFunc) error { return i.Update(item{"a", 2}) },
-		"Replace": func(i Indexer, _ IndexFunc) error {
+	for name, write := range map[string]func(i cache.Indexer, slow cache.IndexFunc) error{
+		"Add":    func(i cache.Indexer, _ cache.IndexFunc) error { return i.Add(item{"c", 2}) },
+		"Update": func(i cache.Indexer, _ cache.IndexFunc) error { return i.Update(item{"a", 2}) },
+		"Replace": func(i cache.Indexer, _ cache.IndexFunc) error {
 			return i.Replace([]any{item{"a", 2}, item{"c", 2}}, "9")
 		},
-		"Transaction": func(i Indexer, _ IndexFunc) error {
-			if failed := i.(TransactionStore).Transaction(
-				Transaction{Object: item{"b", 0}, Type: TransactionTypeDelete},
-				Transaction{Object: item{"a", 2}, Type: TransactionTypeUpdate},
-				Transaction{Object: item{"c", 2}, Type: TransactionTypeAdd},
+		"Transaction": func(i cache.Indexer, _ cache.IndexFunc) error {
+			if failed := i.(cache.TransactionStore).Transaction(
+				cache.Transaction{Object: item{"b", 0}, Type: cache.TransactionTypeDelete},
+				cache.Transaction{Object: item{"a", 2}, Type: cache.TransactionTypeUpdate},
+				cache.Transaction{Object: item{"c", 2}, Type: cache.TransactionTypeAdd},
 			); failed != nil {
 				return failed
 			}
 			return nil
 		},
-		"AddIndexers": func(i Indexer, slow IndexFunc) error {
-			return i.AddIndexers(Indexers{"late": func(any) ([]string, error) { return slow(item{"", 2}) }})
+		"AddIndexers": func(i cache.Indexer, slow cache.IndexFunc) error {
+			return i.AddIndexers(cache.Indexers{"late": func(any) ([]string, error) { return slow(item{"", 2}) }})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := blockingIndex{entered: make(chan struct{}), release: make(chan struct{})}
-			indexer := NewIndexer(itemKey, Indexers{"slow": gate.index})
+			indexer := cache.NewIndexer(itemKey, cache.Indexers{"slow": gate.index})
 			require.NoError(t, indexer.Replace([]any{item{"a", 1}, item{"b", 1}}, "7"))
 			done := make(chan error, 1)
 			go func() { done <- write(indexer, gate.index) }()
 			<-gate.entered
 
 			requireFormerState(t, indexer)
-			snapshot, err := SnapshotOf(indexer)
+			snapshot, err := cache.SnapshotOf(indexer)
 			require.NoError(t, err)
 			defer snapshot.Close()
 			requireFormerSnapshot(t, snapshot)
@@ -277,7 +278,7 @@ func (b *blockingIndex) index(obj any) ([]string, error) {
 }
 
 // requireFormerState asks an indexer everything that can be asked; it holds a and b of value 1.
-func requireFormerState(t *testing.T, indexer Indexer) {
+func requireFormerState(t *testing.T, indexer cache.Indexer) {
 	t.Helper()
 	a, b := item{"a", 1}, item{"b", 1}
 	objects := func(found []any, err error) {
@@ -302,16 +303,16 @@ func requireFormerState(t *testing.T, indexer Indexer) {
 	require.False(t, exists)
 
 	objects(indexer.List(), nil)
-	objects(ListInto(indexer, nil), nil)
+	objects(cache.ListInto(indexer, nil), nil)
 	objects(indexer.ByIndex("slow", "all"))
 	objects(indexer.Index("slow", item{"x", 1}))
 	keys(indexer.ListKeys(), nil)
 	keys(indexer.IndexKeys("slow", "all"))
-	keys(sortedKeys(All(indexer)), nil)
-	members, err := ByIndexSeq(indexer, "slow", "all")
+	keys(sortedKeys(cache.All(indexer)), nil)
+	members, err := cache.ByIndexSeq(indexer, "slow", "all")
 	keys(sortedKeys(members), err)
-	require.Equal(t, 2, Len(indexer))
-	n, err := Count(indexer, "slow", "all")
+	require.Equal(t, 2, cache.Len(indexer))
+	n, err := cache.Count(indexer, "slow", "all")
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.Equal(t, []string{"all"}, indexer.ListIndexFuncValues("slow"))
@@ -322,7 +323,7 @@ func requireFormerState(t *testing.T, indexer Indexer) {
 }
 
 // requireFormerSnapshot is requireFormerState for a snapshot.
-func requireFormerSnapshot(t *testing.T, s Snapshot) {
+func requireFormerSnapshot(t *testing.T, s cache.Snapshot) {
 	t.Helper()
 	obj, exists := s.Get("a")
 	require.True(t, exists)
@@ -342,7 +343,7 @@ func requireFormerSnapshot(t *testing.T, s Snapshot) {
 
 func TestUndeltaStorePushesItsContent(t *testing.T) {
 	var pushed [][]any
-	store := NewUndeltaStore(func(all []any) { pushed = append(pushed, all) }, itemKey)
+	store := cache.NewUndeltaStore(func(all []any) { pushed = append(pushed, all) }, itemKey)
 	require.NoError(t, store.Add(item{"a", 1}))
 	require.NoError(t, store.Delete(item{"a", 1}))
 	assert.Error(t, store.Add(nil))
@@ -351,7 +352,7 @@ func TestUndeltaStorePushesItsContent(t *testing.T) {
 
 // TestNilPointersAreNoObjects: they are refused like nil itself, and change nothing.
 func TestNilPointersAreNoObjects(t *testing.T) {
-	s := NewStore(MetaNamespaceKeyFunc)
+	s := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, s.Add(testkit.Pod("a", "1")))
 	none := (*corev1.Pod)(nil)
 	for name, call := range map[string]func() error{
@@ -360,7 +361,7 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 		"Delete":  func() error { return s.Delete(none) },
 		"Replace": func() error { return s.Replace([]any{testkit.Pod("b", "1"), none}, "2") },
 	} {
-		var keyError KeyError
+		var keyError cache.KeyError
 		require.ErrorAs(t, call(), &keyError, name)
 		assert.ErrorIs(t, keyError.Err, event.ErrNilObject, name)
 		assert.Equal(t, []string{"ns/a"}, s.ListKeys(), name)
@@ -370,9 +371,9 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 // TestNilOptionOfAStore is refused with a text that says which one it is.
 func TestNilOptionOfAStore(t *testing.T) {
 	const second = "option 2 of 2 is nil: leave it out"
-	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { NewStore(itemKey, WithIndexPanics(), nil) })
-	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { NewIndexer(itemKey, nil, WithIndexPanics(), nil) })
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewStore(itemKey, cache.WithIndexPanics(), nil) })
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewIndexer(itemKey, nil, cache.WithIndexPanics(), nil) })
 	assert.PanicsWithValue(t, "NewThreadSafeStore: "+second, func() {
-		NewThreadSafeStore(nil, nil, WithThreadSafeStoreMetrics(InformerNameAndResource{}, nil), nil)
+		cache.NewThreadSafeStore(nil, nil, cache.WithThreadSafeStoreMetrics(cache.InformerNameAndResource{}, nil), nil)
 	})
 }

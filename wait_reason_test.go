@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -19,15 +19,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole second rings.
-func waitedFor(t *testing.T, informer Controller) error {
+func waitedFor(t *testing.T, informer cache.Controller) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	err := WaitForSync(ctx, informer)
+	err := cache.WaitForSync(ctx, informer)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, 10*time.Second+500*time.Millisecond, time.Since(began))
 	return err
@@ -47,14 +48,14 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		server  *testkit.Server
 		never   bool // it is not run
 		example runtime.Object
-		options []Option
+		options []cache.Option
 		says    []string
 		is      error
 	}{
 		"never run":       {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
 		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
-		"waits for slots": {server: &testkit.Server{NoStream: true}, options: []Option{slotless}, says: []string{"listing for 10.5s"}},
+		"waits for slots": {server: &testkit.Server{NoStream: true}, options: []cache.Option{cache.Slotless}, says: []string{"listing for 10.5s"}},
 		"refused": {server: &testkit.Server{NoStream: true, OnList: listsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
 			says: []string{"backing off for 500ms", "11 errors since the last success", "the server is out of reach for 10.5s", "connection refused"}, is: testkit.ErrRefused},
 		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
@@ -65,9 +66,9 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
 		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
-		"described": {server: &testkit.Server{}, never: true, options: []Option{WithObjectDescription("pods of the east")},
+		"described": {server: &testkit.Server{}, never: true, options: []cache.Option{cache.WithObjectDescription("pods of the east")},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
-		"identified": {server: &testkit.Server{}, never: true, options: []Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
+		"identified": {server: &testkit.Server{}, never: true, options: []cache.Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 				if example == nil {
 					example = &v1.Pod{}
 				}
-				informer := InformerFunc(append([]Option{WithBackoff(*testkit.Second())}, tc.options...)...)(tc.server, example, 0, nil)
+				informer := cache.InformerFunc(append([]cache.Option{cache.WithBackoff(*testkit.Second())}, tc.options...)...)(tc.server, example, 0, nil)
 				if !tc.never {
 					defer running(t, informer)()
 				}
@@ -92,9 +93,6 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 	}
 }
 
-// slotless is the option of slots that are never free.
-func slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{}, 1)})(c) }
-
 // streamsOf answers each watch with the events.
 func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
@@ -103,24 +101,24 @@ func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOpti
 }
 
 // identified is an identity with that resource, which nobody has reserved.
-func identified(gvr schema.GroupVersionResource) Option {
-	var nobody *InformerName
-	return WithIdentifier(nobody.WithResource(gvr), nil)
+func identified(gvr schema.GroupVersionResource) cache.Option {
+	var nobody *cache.InformerName
+	return cache.WithIdentifier(nobody.WithResource(gvr), nil)
 }
 
 // TestWaitForSyncOfAControllerSaysOfWhat: its name is that of its queue.
 func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-		err := waitedFor(t, New(&Config{Queue: queue, ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}))
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
+		err := waitedFor(t, cache.New(&cache.Config{Queue: queue, ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}))
 		assert.ErrorContains(t, err, "RealFIFO of *v1.Pod has not synced: never run")
 	})
 }
 
 // TestWaitForSyncOfNothing: an informer that was forgotten is told by its place.
 func TestWaitForSyncOfNothing(t *testing.T) {
-	require.NoError(t, WaitForSync(t.Context()))
-	err := WaitForSync(t.Context(), NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
+	require.NoError(t, cache.WaitForSync(t.Context()))
+	err := cache.WaitForSync(t.Context(), cache.NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
 	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
 }
 
@@ -130,14 +128,14 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}
-		_, informer := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}, Handler: ResourceEventHandlerFuncs{
+		_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { <-release },
 		}})
 		stop := running(t, informer)
 		err := waitedFor(t, informer)
 		assert.ErrorContains(t, err, "watching for 10.5s, its first list is not in the store yet")
 		close(release)
-		require.NoError(t, WaitForSync(t.Context(), informer))
+		require.NoError(t, cache.WaitForSync(t.Context(), informer))
 		stop()
 	})
 }
@@ -158,7 +156,7 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 		s := statusOf(t, informer)
 		assert.Equal(t, 1, s.Attempts)
 		assert.EqualError(t, s.LastError, "panic while listing: out of order")
-		assert.Equal(t, PhaseBackingOff, s.Phase)
+		assert.Equal(t, cache.PhaseBackingOff, s.Phase)
 		assert.Contains(t, s.String(), "last error: panic while listing: out of order")
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, statusOf(t, informer).Attempts)
@@ -174,7 +172,7 @@ func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, WithErrorPolicy(func(context.Context, error, int) ErrorDecision { panic(errLister) }))
+		informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision { panic(errLister) }))
 		defer running(t, informer)()
 		assert.ErrorIs(t, statusOf(t, informer).LastError, errLister)
 	})

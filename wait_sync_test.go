@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestWaitsLogWhatClientGoLogs: lines that people look for in logs are the same, word for word.
 func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 	type wait struct {
-		named       func(string, <-chan struct{}, ...InformerSynced) bool
-		withContext func(context.Context, ...InformerSynced) bool
+		named       func(string, <-chan struct{}, ...cache.InformerSynced) bool
+		withContext func(context.Context, ...cache.InformerSynced) bool
 	}
 	said := func(w wait) []string {
 		reported, lines := testkit.Reports(t), testkit.CaptureLog(t)
@@ -28,13 +29,13 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 			assert.Equal(t, synced, w.named("pods", ctx.Done(), is))
 			assert.Equal(t, synced, w.withContext(ctx, is))
 		}
-		logged := about("aches", lines.Take())
+		logged := testkit.About("aches", lines.Take())
 		assert.NotEmpty(t, logged)
 		return append(logged, reported()...)
 	}
 	theirs := said(wait{clientgo.WaitForNamedCacheSync, clientgo.WaitForNamedCacheSyncWithContext})
 	assert.NotEmpty(t, theirs)
-	assert.Equal(t, theirs, said(wait{WaitForNamedCacheSync, WaitForNamedCacheSyncWithContext}))
+	assert.Equal(t, theirs, said(wait{cache.WaitForNamedCacheSync, cache.WaitForNamedCacheSyncWithContext}))
 }
 
 // TestIndexErrorsAreClientGos: so are these errors.
@@ -43,12 +44,12 @@ func TestIndexErrorsAreClientGos(t *testing.T) {
 		_, byIndex := store.ByIndex("other", "x")
 		_, index := store.Index("other", testkit.PodAt("a", "1"))
 		_, keys := store.IndexKeys("other", "x")
-		conflict := store.AddIndexers(Indexers{"other": MetaNamespaceIndexFunc, NamespaceIndex: MetaNamespaceIndexFunc})
+		conflict := store.AddIndexers(cache.Indexers{"other": cache.MetaNamespaceIndexFunc, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		for _, err := range []error{byIndex, index, keys, conflict} {
 			texts = append(texts, err.Error())
 		}
 		return texts
 	}
-	indexers := func() Indexers { return Indexers{NamespaceIndex: MetaNamespaceIndexFunc} }
-	assert.Equal(t, said(clientgo.NewIndexer(MetaNamespaceKeyFunc, indexers())), said(NewIndexer(MetaNamespaceKeyFunc, indexers())))
+	indexers := func() cache.Indexers { return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc} }
+	assert.Equal(t, said(clientgo.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())), said(cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())))
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package cache_test
 
 import (
 	"context"
@@ -17,14 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 // waitsFor starts WaitForVersion and returns a look at how it ended, nil before.
-func waitsFor(t *testing.T, informer Controller, rv string) (ended func() *error) {
+func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() *error) {
 	var result *error
 	go func() {
-		err := WaitForVersion(t.Context(), informer, rv)
+		err := cache.WaitForVersion(t.Context(), informer, rv)
 		result = &err
 	}()
 	return func() *error {
@@ -57,7 +58,7 @@ func TestWaitForVersion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := testkit.NewScriptedWatch(0)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList(tc.listed)), OnWatch: testkit.Watches(w)}
-				store, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
+				store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 				ended := waitsFor(t, simple, "7")
 				require.Nil(t, ended())
 				stop := running(t, simple)
@@ -72,7 +73,7 @@ func TestWaitForVersion(t *testing.T) {
 				require.NotNil(t, store)
 				stop()
 				if !tc.reached {
-					assert.ErrorIs(t, *ended(), errNotReached)
+					assert.ErrorIs(t, *ended(), cache.ErrNotReached)
 				}
 			})
 		})
@@ -83,7 +84,7 @@ func TestWaitForVersion(t *testing.T) {
 func TestWaitForVersionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, WithListMode(ListModeWatchList))
+		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, cache.WithListMode(cache.ListModeWatchList))
 		defer running(t, informer)()
 		ended := waitsFor(t, informer, "7")
 		w.Events <- testkit.Added("a", "7")
@@ -102,23 +103,23 @@ func TestWaitForVersionErrors(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informerOf(server)
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
-			require.ErrorIs(t, WaitForVersion(t.Context(), informer, malformed), ErrNotComparable)
+			require.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, malformed), cache.ErrNotComparable)
 		}
-		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, Indexers{})
-		require.ErrorIs(t, WaitForVersion(t.Context(), foreign, "7"), ErrNotSupported)
-		users := New(&Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
-		require.ErrorIs(t, WaitForVersion(t.Context(), users, "7"), ErrNotSupported)
+		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
+		require.ErrorIs(t, cache.WaitForVersion(t.Context(), foreign, "7"), cache.ErrNotSupported)
+		users := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
+		require.ErrorIs(t, cache.WaitForVersion(t.Context(), users, "7"), cache.ErrNotSupported)
 
 		defer running(t, informer)()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		err := WaitForVersion(ctx, informer, "7")
+		err := cache.WaitForVersion(ctx, informer, "7")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, testkit.ErrForbidden)
 		assert.Contains(t, err.Error(), "backing off for 1ms (list)")
 		assert.NotContains(t, err.Error(), "\n", "one line of a log")
 
-		require.ErrorIs(t, WaitForVersion(t.Context(), informer, "7"), ErrNotComparable, "the server's versions are no numbers")
+		require.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "7"), cache.ErrNotComparable, "the server's versions are no numbers")
 	})
 }
 
@@ -131,9 +132,9 @@ func TestWaitForVersionAfterRewind(t *testing.T) {
 		}
 		informer := informerOf(server)
 		defer running(t, informer)()
-		require.NoError(t, WaitForVersion(t.Context(), informer, "9"))
+		require.NoError(t, cache.WaitForVersion(t.Context(), informer, "9"))
 		time.Sleep(2 * time.Second)
 		require.Nil(t, waitsFor(t, informer, "4")())
-		require.NoError(t, WaitForVersion(t.Context(), informer, "3"))
+		require.NoError(t, cache.WaitForVersion(t.Context(), informer, "3"))
 	})
 }

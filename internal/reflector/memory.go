@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"sync"
 	"time"
 
 	clientfeatures "k8s.io/client-go/features"
@@ -12,15 +13,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// memory is what a reflector is made of and has learned: what outlives a round.
+// memory is what a reflector is made of and has learned: what outlives a round. The machine's goroutine uses it, but position may be read by anyone.
 type memory struct {
-	reader
+	Options
 
 	lists    clientgo.ListerWatcherWithContext
+	expects  expectation
 	timeouts watchTimeouts
 	opening  Phase // how a round begins: streaming or listing; but see begin
 
-	// paging says that a list from the server's cache came in pages although one page was possible:
+	position position
+	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
 	// that server has no watch cache, and paging costs it nothing.
 	paging bool
 	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
@@ -29,13 +32,16 @@ type memory struct {
 	synced bool
 	// waitsOut tells that an expected error was logged and is not over.
 	waitsOut bool
+	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
+	bookmarked bool
 }
 
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
-		reader:   reader{Options: o, expects: expectationOf(o.ExpectedType)},
+		Options:  o,
 		lists:    clientgo.ToListerWatcherWithContext(o.ListerWatcher),
+		expects:  expectationOf(o.ExpectedType),
 		timeouts: watchTimeoutsFrom(o.MinWatchTimeout),
 		opening:  openingPhase(o),
 	}
@@ -94,4 +100,49 @@ func (m *memory) refuse(refused bool) {
 		m.position.refused = refused
 		m.Report.refusal(refused)
 	}
+}
+
+// position is where the reflector stands in the history of the collection.
+type position struct {
+	mu struct {
+		sync.RWMutex
+		version string
+	}
+	// refused records that the server no longer, or not yet, knows version, so that the next whole state must be its
+	// newest. Only the engine's goroutine uses it.
+	refused bool
+}
+
+func (p *position) version() string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mu.version
+}
+
+func (p *position) advance(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.version = version
+}
+
+// forList is the version a list asks for: "" (the newest) after a refusal, "0" (whatever the server has in its cache)
+// for the first one, else at least the last one seen, so that the store never goes back in time.
+func (p *position) forList() string {
+	version := p.version()
+	switch {
+	case p.refused:
+		return ""
+	case version == "":
+		return "0"
+	default:
+		return version
+	}
+}
+
+// forStream is the version a watch-list stream asks for: at least the last one seen, or the newest.
+func (p *position) forStream() string {
+	if p.refused {
+		return ""
+	}
+	return p.version()
 }

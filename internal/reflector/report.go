@@ -47,7 +47,7 @@ type Status struct {
 // Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
 // the reflector is, so that an informer that was not started has one too.
 type Report struct {
-	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet. Written by the reader
+	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
 	lists   atomic.Int64  // LIST requests, each page one
 	watches atomic.Int64  // watch requests, watch-lists included
 	Ended   chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
@@ -125,6 +125,9 @@ func (p *Report) enter(phase Phase) {
 		p.mu.known.Mode = ByWatchList
 	}
 }
+
+// event notes that the server was heard of at now.
+func (p *Report) event(now time.Time) { p.heard.Store(now.UnixNano()) }
 
 // failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
 // after the watch-list that it replaces, is one failure.

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -52,4 +53,14 @@ func CaptureLog(t *testing.T) *Logged {
 	processLog.listener.Store(lines)
 	t.Cleanup(func() { processLog.listener.Store(nil) })
 	return lines
+}
+
+// About returns the texts that contain what.
+func About(what string, texts []string) (found []string) {
+	for _, text := range texts {
+		if strings.Contains(text, what) {
+			found = append(found, text)
+		}
+	}
+	return found
 }

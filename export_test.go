@@ -1,0 +1,67 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// What package cache_test compares with, or steps by hand.
+var (
+	ErrAlreadyStarted  = errAlreadyStarted
+	ErrAlreadyStopped  = errAlreadyStopped
+	ErrBadDelivery     = errBadDelivery
+	ErrBadOptions      = errBadOptions
+	ErrNeverSyncs      = errNeverSyncs
+	ErrNilHandler      = errNilHandler
+	ErrNilIndexFunc    = errNilIndexFunc
+	ErrNoKeyFunc       = errNoKeyFunc
+	ErrNoListerWatcher = errNoListerWatcher
+	ErrNotReached      = errNotReached
+	ErrStoppedUnsynced = errStoppedUnsynced
+
+	SinkOf  = sinkOf
+	StoreOf = storeOf
+)
+
+const MaxParallel = maxParallel
+
+// EngineOf returns what is inside a queue of ours.
+func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
+
+// InformersQueue returns a queue as informers have it.
+func InformersQueue(coalesced bool, transform TransformFunc) *PipelineQueue {
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform, queueConfig: queueConfig{coalesced: coalesced}})
+	return &PipelineQueue{p.queue, p}
+}
+
+// ShouldResync is what a reflector of the informer asks before a resync.
+func ShouldResync(informer SharedIndexInformer) bool {
+	return informer.(*sharedIndexInformer).processor.ShouldResync()
+}
+
+// WrapDetector changes the mutation detector of an informer that does not run yet.
+func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
+	s := informer.(*sharedIndexInformer)
+	s.mutationDetector = wrap(s.mutationDetector)
+}
+
+// IndexesAreQuick reports whether the reflector may write to the informer's store itself.
+func IndexesAreQuick(informer SharedIndexInformer) bool {
+	return informer.(*sharedIndexInformer).store.objects.contents.Pace.AllowsReader(1)
+}
+
+// WithOutages gives an informer turns that no other test takes.
+func WithOutages(lines *reflector.OutageLines) Option {
+	return func(c *informerConfig) { c.reflector.Outages = lines }
+}
+
+// Slotless is the option of slots that are never free.
+func Slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{}, 1)})(c) }
+
+// AtomicFIFO returns a queue as informers have it, but for the store.
+func AtomicFIFO() *RealFIFO {
+	return NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})
+}
