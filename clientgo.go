@@ -66,8 +66,8 @@ func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRe
 // called for each change.
 type (
 	// SharedInformer keeps a Store equal, eventually, to a collection on the server, and calls any
-	// number of handlers. The Store has a change before a handler is called for it. It runs once and
-	// is never restarted. Every method may be called concurrently.
+	// number of handlers. The Store has a change before a handler is called for it. It runs once
+	// and is never restarted. Every method may be called concurrently.
 	SharedInformer = clientgo.SharedInformer
 
 	// SharedIndexInformer is a SharedInformer whose Store is an Indexer. Indexers may be added at

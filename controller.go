@@ -80,7 +80,9 @@ func New(config *Config) Controller {
 }
 
 func newController(config Config, failures *processFailures, take func() error) *controller {
-	return &controller{config: config, clock: clock.RealClock{}, failures: failures, take: take, report: reflector.NewReport()}
+	return &controller{
+		config: config, clock: clock.RealClock{}, failures: failures, take: take, report: reflector.NewReport(),
+	}
 }
 
 func (c *controller) popSingle() error {
@@ -163,7 +165,8 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-patience.C:
-		klog.FromContext(ctx).Info("Warning: the informer has stopped, and Run waits until a call returns", "type", c.resourceName(), "of", c.calls)
+		klog.FromContext(ctx).Info("Warning: the informer has stopped, and Run waits until a call returns",
+			"type", c.resourceName(), "of", c.calls)
 	}
 }
 

@@ -144,8 +144,8 @@ func unwrapDelivery(handler ResourceEventHandler, standard Delivery) (ResourceEv
 		return nil, fanout.Options{}, errNilHandler
 	}
 	if wrapsDelivery(handler) {
-		bad.add("Deliver is inside of another wrapper, where nobody sees it: have one Delivery, and its wrapper outermost; " +
-			"instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
+		bad.add("Deliver is inside of another wrapper, where nobody sees it: " +
+			"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
 	}
 	if err := bad.as(errBadDelivery); err != nil {
 		return nil, fanout.Options{}, fmt.Errorf("handler %s: %w", name, err)
@@ -182,13 +182,15 @@ func (d Delivery) checkAsStandard(bad *faults) {
 // check notes the fields that say nothing that can be had. Each fault begins with where.
 func (d Delivery) check(bad *faults, where string) {
 	if d.Overflow > OverflowDisconnect {
-		bad.add("%sOverflow is %v: use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect", where, d.Overflow)
+		bad.add("%sOverflow is %v: use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect",
+			where, d.Overflow)
 	}
 	switch {
 	case d.Max < 0:
 		bad.add("%sMax is %d: use a positive number, or 0 for %d", where, d.Max, defaultMax)
 	case d.Max > 0 && (d.Overflow == OverflowLossless || d.Overflow == OverflowCoalesce):
-		bad.add("%sMax is %d, which is for OverflowBlock and OverflowDisconnect, and Overflow is %v", where, d.Max, d.Overflow)
+		bad.add("%sMax is %d, which is for OverflowBlock and OverflowDisconnect, and Overflow is %v",
+			where, d.Max, d.Overflow)
 	}
 	if d.OnDisconnect != nil && d.Overflow != OverflowDisconnect {
 		bad.add("%sOnDisconnect is set, which is for OverflowDisconnect, and Overflow is %v", where, d.Overflow)
@@ -223,7 +225,8 @@ func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
 	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
 		if v.IsNil() {
-			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that", "type", v.Type().String())
+			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that",
+				"type", v.Type().String())
 		}
 	}
 }

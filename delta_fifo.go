@@ -137,7 +137,9 @@ func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
 	keys := listed.Names()
 	deletions := f.unlistedLocked(keys)
 	for i, key := range listed.Keys {
-		f.queue.AppendLocked(event.Record{Type: f.replacedType, Key: key, Version: listed.Versions[i], Object: listed.Objects[i]})
+		f.queue.AppendLocked(event.Record{
+			Type: f.replacedType, Key: key, Version: listed.Versions[i], Object: listed.Objects[i],
+		})
 	}
 	for i := range deletions {
 		f.byKey.Put(deletions[i]) // whether or not the object can still be had

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps a local copy of the objects of a Kubernetes API server and reports changes. It
-// is a drop-in for k8s.io/client-go/tools/cache v0.37 with engines of its own: change the import line
-// and everything compiles, mixed with code that still uses client-go's package.
+// Package cache keeps a local copy of the objects of a Kubernetes API server and reports changes.
+// It is a drop-in for k8s.io/client-go/tools/cache v0.37 with engines of its own: change the import
+// line and everything compiles, mixed with code that still uses client-go's package.
 //
 //	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{
 //		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
@@ -84,8 +84,8 @@
 //     [WithIdentifier] and [WithObjectDescription] name it.
 //   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout],
-//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace], and
-//     [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
+//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace],
+//     and [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
 //   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
 //   - To set up its queue: [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
@@ -102,8 +102,8 @@
 // # Testing
 //
 // Every constructor takes a ListerWatcher: package cachetest has one that is scripted like an API
-// server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels, contexts
-// and clocks, so informers work inside a testing/synctest bubble.
+// server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels,
+// contexts and clocks, so informers work inside a testing/synctest bubble.
 //
 // Those who change this package find its inside described in internal/README.md.
 package cache

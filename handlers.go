@@ -40,7 +40,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
-		return nil, fmt.Errorf("handler %s was not added to shared informer because %w", nameForHandler(handler), errAlreadyStopped)
+		return nil, fmt.Errorf("handler %s was not added to shared informer because %w",
+			nameForHandler(handler), errAlreadyStopped)
 	}
 	listener, err := s.newListenerLocked(handler, options)
 	if err != nil {
@@ -76,7 +77,8 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 		return requested
 	}
 	if requested < minimumResyncPeriod {
-		logger.Info("Warning: resync period raised to the minimum", "requested", requested, "minimum", minimumResyncPeriod)
+		logger.Info("Warning: resync period raised to the minimum",
+			"requested", requested, "minimum", minimumResyncPeriod)
 		requested = minimumResyncPeriod
 	}
 	check := s.life.resyncCheckPeriod
@@ -84,7 +86,8 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 		return requested
 	}
 	if s.life.phase != phaseNew {
-		logger.Info("Warning: the informer runs already: resync period raised to its check period", "requested", requested, "checkPeriod", check)
+		logger.Info("Warning: the informer runs already: resync period raised to its check period",
+			"requested", requested, "checkPeriod", check)
 		return check
 	}
 	s.life.resyncCheckPeriod = requested

@@ -53,7 +53,8 @@ func reportIndexFailures(failures []table.IndexFailure) {
 		if p := (*table.PanicError)(nil); errors.As(f.Err, &p) && p.Stack != nil {
 			details = append(details, "stack", string(p.Stack))
 		}
-		utilruntime.HandleErrorWithContext(context.Background(), event.Discreet(indexFailureError(f)), "Index function failed", details...)
+		err := event.Discreet(indexFailureError(f))
+		utilruntime.HandleErrorWithContext(context.Background(), err, "Index function failed", details...)
 	}
 }
 
@@ -65,7 +66,8 @@ func indexFailureError(f *table.IndexFailure) error {
 func (m *threadSafeMap) degradedIndexes() (reasons []string) {
 	lacking := m.table.Lacking()
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
-		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", lacking[name], name))
+		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them",
+			lacking[name], name))
 	}
 	return reasons
 }

@@ -38,21 +38,28 @@ func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Dur
 //
 // Deprecated: use NewInformerWithOptions.
 func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
-	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers})
+	return newInformer(InformerOptions{
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers,
+	})
 }
 
 // NewTransformingInformer is NewInformerWithOptions with these options.
 //
 // Deprecated: use NewInformerWithOptions.
 func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
-	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Transform: transformer})
+	return newInformer(InformerOptions{
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Transform: transformer,
+	})
 }
 
 // NewTransformingIndexerInformer is NewInformerWithOptions with these options.
 //
 // Deprecated: use NewInformerWithOptions.
 func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers, transformer TransformFunc) (Indexer, Controller) {
-	return newInformer(InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers, Transform: transformer})
+	return newInformer(InformerOptions{
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers,
+		Transform: transformer,
+	})
 }
 
 func newInformer(options InformerOptions) (*keyedStore, Controller) {

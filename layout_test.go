@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,6 +72,7 @@ const (
 	mostRootFiles     = 26 // without tests
 	mostLines         = 500
 	mostFunctionLines = 60
+	mostColumns       = 100 // of comments, a tab being four
 )
 
 // TestRootStaysSmall: what is new is a package of its own.
@@ -115,6 +117,27 @@ func checkSize(t *testing.T, path string) {
 		if function, ok := declaration.(*ast.FuncDecl); ok {
 			lines := files.Position(function.End()).Line - files.Position(function.Pos()).Line + 1
 			assert.LessOrEqual(t, lines, mostFunctionLines, "lines of %s in %s", function.Name.Name, path)
+		}
+	}
+}
+
+// TestCommentWidths: comments of the root are as wide as those of the packages behind it.
+func TestCommentWidths(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			if line = strings.TrimRight(line, "\n"); strings.HasPrefix(strings.TrimLeft(line, "\t"), "//") {
+				columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+				assert.LessOrEqual(t, columns, mostColumns, "%s:%d", path, number)
+			}
 		}
 	}
 }

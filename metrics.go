@@ -61,7 +61,10 @@ type queueMetrics struct {
 func newQueueMetrics(id InformerNameAndResource, own InformerMetricsProvider) queueMetrics {
 	if id.Reserved() {
 		if provider := metricsProvider(own); provider != nil {
-			return queueMetrics{depth: provider.NewQueuedItemMetric(id), latency: provider.NewProcessingLatencyMetric(id)}
+			return queueMetrics{
+				depth:   provider.NewQueuedItemMetric(id),
+				latency: provider.NewProcessingLatencyMetric(id),
+			}
 		}
 		if metrics, ok := clientGoQueueMetrics(id); ok {
 			return metrics
@@ -150,8 +153,8 @@ func clientGoMetric[M any](id InformerNameAndResource, owner any, path ...string
 // clientGoNoMetric returns the type that takes the place of metrics without a provider, in
 // client-go; nil if not known.
 var clientGoNoMetric = sync.OnceValue(func() reflect.Type {
-	nobodys, _ := hiddenField[GaugeMetric](clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true}),
-		"metrics", "numberOfQueuedItem")
+	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true})
+	nobodys, _ := hiddenField[GaugeMetric](queue, "metrics", "numberOfQueuedItem")
 	return reflect.TypeOf(nobodys)
 })
 

@@ -258,7 +258,8 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 		bad.add("%s: Duration is %v: the first delay must be positive", name, b.Duration)
 	}
 	if !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1) || b.Steps < 0 || b.Cap < 0 {
-		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative or no number", name, b.Factor, b.Jitter, b.Steps, b.Cap)
+		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative or no number",
+			name, b.Factor, b.Jitter, b.Steps, b.Cap)
 	}
 }
 

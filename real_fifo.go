@@ -36,7 +36,9 @@ var (
 //
 // Deprecated: use NewRealFIFOWithOptions, which has all options.
 func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer TransformFunc) *RealFIFO {
-	return NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects, Transformer: transformer})
+	return NewRealFIFOWithOptions(RealFIFOOptions{
+		KeyFunction: keyFunc, KnownObjects: knownObjects, Transformer: transformer,
+	})
 }
 
 // NewRealFIFOWithOptions returns an empty RealFIFO. It panics for options that contradict each
@@ -124,7 +126,9 @@ func (f *RealFIFO) expandLocked(listed *queue.List) (records []event.Record) {
 		}
 	}
 	for i, key := range listed.Keys {
-		records = append(records, event.Record{Type: Replaced, Key: key, Version: listed.Versions[i], Object: listed.Objects[i], Transformed: true})
+		records = append(records, event.Record{
+			Type: Replaced, Key: key, Version: listed.Versions[i], Object: listed.Objects[i], Transformed: true,
+		})
 	}
 	return records
 }
@@ -176,7 +180,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 // alone in its batch, as ReplacedAll, SyncAll and Bookmark always are, goes to processSingle
 // instead. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
-	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, func(batch []event.Record, isInInitialList bool) error {
+	process := func(batch []event.Record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
 		for i := range batch {
 			deltas[i] = queue.DeltaOf(&batch[i])
@@ -185,7 +189,8 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 			return processSingle(Deltas(deltas), isInInitialList)
 		}
 		return processBatch(deltas, isInInitialList)
-	})
+	}
+	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, process)
 }
 
 // SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from

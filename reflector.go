@@ -166,7 +166,8 @@ func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 		s.mu.reflector = newStandIn(o, s.mu.source)
 	}
 	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
-		utilruntime.HandleError(fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.Name, err))
+		utilruntime.HandleError(
+			fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.Name, err))
 	}
 	return s.mu.reflector
 }

@@ -124,7 +124,8 @@ func (i *inspection) status() Status {
 		status.Degraded = append(status.Degraded, i.store.objects.degradedIndexes()...)
 	}
 	if n := i.transform.Untransformed(); n > 0 {
-		status.Degraded = append(status.Degraded, fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
+		status.Degraded = append(status.Degraded,
+			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
 	}
 	return status
 }
@@ -133,9 +134,15 @@ func (i *inspection) status() Status {
 func inspect(informer any) *inspection {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{Controller: own, report: own.report, store: own.store, progress: &own.pipeline.applier.Progress, transform: own.transformer()}
+		return &inspection{
+			Controller: own, report: own.report, store: own.store,
+			progress: &own.pipeline.applier.Progress, transform: own.transformer(),
+		}
 	case *controller:
-		return &inspection{Controller: own, what: own.resourceName(), report: own.report, store: own.store, progress: own.progress, transform: own.transformer()}
+		return &inspection{
+			Controller: own, what: own.resourceName(), report: own.report, store: own.store,
+			progress: own.progress, transform: own.transformer(),
+		}
 	default:
 		return nil
 	}
