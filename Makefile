@@ -4,7 +4,7 @@ GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
 GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
-FUZZED := . e2e/wire
+FUZZED := . internal/decode e2e/wire
 DURATION ?= 10m
 TIME ?= 1m
 MODULES := . conformance conformance/controllerruntime e2e examples bench tools

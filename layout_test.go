@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"internal/table":      {},
 	"internal/eventlog":   {},
 	"internal/identical":  {},
+	"internal/decode":     {},
 	"internal/interleave": {},
 	"internal/retry":      {"internal/event"},
 	"internal/reflector":  {"internal/event"},

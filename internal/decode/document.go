@@ -1,0 +1,154 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import "strconv"
+
+// Unstructured reads an object as unstructured objects have it. What has no kind and apiVersion is
+// given up, and what has items, which client-go makes a list of.
+func Unstructured(data []byte, o Options) (map[string]any, error) {
+	d := newReader(data, o)
+	m, ok := d.whole()
+	if _, list := m["items"]; list {
+		ok = d.giveUp("items")
+	}
+	return m, d.release(ok && d.identified(m))
+}
+
+// UnstructuredItem is Unstructured for an item of a list. One that has neither kind nor apiVersion
+// is given these.
+func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[string]any, error) {
+	d := newReader(data, o)
+	m, ok := d.whole()
+	_, hasKind := m["kind"]
+	_, hasVersion := m["apiVersion"]
+	if ok && !hasKind && !hasVersion {
+		m["kind"], m["apiVersion"] = kind, apiVersion
+	}
+	return m, d.release(ok && d.identified(m))
+}
+
+// whole reads an object that is all of the data.
+func (d *reader) whole() (map[string]any, bool) {
+	m, ok := d.object(true)
+	return m, ok && d.end()
+}
+
+func (d *reader) identified(m map[string]any) bool {
+	return isText(m, "kind") && isText(m, "apiVersion") || d.giveUp("no kind or apiVersion")
+}
+
+func isText(m map[string]any, key string) bool {
+	text, ok := m[key].(string)
+	return ok && text != ""
+}
+
+// documentNode reads any value as interfaces have it.
+type documentNode struct{}
+
+func (documentNode) json(d *reader, p place) bool {
+	v, ok := d.document()
+	set(p, v)
+	return ok
+}
+
+func (d *reader) document() (any, bool) {
+	switch d.peek() {
+	case '{':
+		return anyOf(d.object(false))
+	case '[':
+		return anyOf(d.array())
+	case '"':
+		text, ok := d.text()
+		if !ok {
+			return nil, false
+		}
+		return d.boxed(text), true
+	case 't':
+		return true, d.literal("true")
+	case 'f':
+		return false, d.literal("false")
+	case 'n':
+		return nil, d.literal("null")
+	}
+	text, whole, ok := d.number()
+	if !ok {
+		return nil, false
+	}
+	if whole {
+		if n, fits := parseInt(text); fits {
+			return n, true
+		}
+	}
+	n, err := strconv.ParseFloat(view(text), 64)
+	if err != nil {
+		return nil, d.giveUp("a number out of range")
+	}
+	return n, true
+}
+
+// anyOf keeps a value that was not read out of an interface.
+func anyOf[T any](v T, ok bool) (any, bool) {
+	if !ok {
+		return nil, false
+	}
+	return v, true
+}
+
+// object reads an object; top says that it is a whole one, whose data may be a secret's.
+func (d *reader) object(top bool) (map[string]any, bool) {
+	if !d.enter('{', "not an object") {
+		return nil, false
+	}
+	if d.peek() == '}' {
+		return map[string]any{}, d.leave()
+	}
+	base, before := len(d.pairs), d.private
+	for {
+		name, ok := d.key()
+		if !ok {
+			return nil, false
+		}
+		key := d.kept(name)
+		d.private = before || top && (key == "data" || key == "stringData")
+		v, ok := d.document()
+		if !ok {
+			return nil, false
+		}
+		d.private = before
+		d.pairs = append(d.pairs, pair{key: key, any: v})
+		if another, ok := d.more('}'); !another {
+			made := make(map[string]any, len(d.pairs)-base)
+			for i := range d.pairs[base:] {
+				made[d.pairs[base+i].key] = d.pairs[base+i].any
+			}
+			d.pop(base)
+			return made, ok
+		}
+	}
+}
+
+func (d *reader) array() ([]any, bool) {
+	if !d.enter('[', "not an array") {
+		return nil, false
+	}
+	if d.peek() == ']' {
+		return []any{}, d.leave()
+	}
+	base := len(d.values)
+	for {
+		v, ok := d.document()
+		if !ok {
+			return nil, false
+		}
+		d.values = append(d.values, v)
+		if another, ok := d.more(']'); !another {
+			made := make([]any, len(d.values)-base)
+			copy(made, d.values[base:])
+			clear(d.values[base:])
+			d.values = d.values[:base]
+			return made, ok
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// planOf is PlanOf for types that have a plan.
+func planOf(t testing.TB, of reflect.Type) *Plan {
+	t.Helper()
+	plan, err := PlanOf(of)
+	require.NoError(t, err)
+	return plan
+}
+
+// read reads a document with our decoder, and writes all over the data afterwards.
+func read(t testing.TB, of reflect.Type, data []byte, o Options) (any, error) {
+	t.Helper()
+	data = bytes.Clone(data)
+	into := reflect.New(of).Interface()
+	err := planOf(t, of).JSON(data, into, o)
+	overwrite(data)
+	return into, err
+}
+
+func overwrite(data []byte) {
+	for i := range data {
+		data[i] = '#'
+	}
+}
+
+// sameJSON fails the test unless our decoder gives up, or makes of a document what client-go's
+// makes of it. It reports whether it did.
+func sameJSON(t testing.TB, of reflect.Type, data []byte, o Options) (decoded bool) {
+	t.Helper()
+	ours, err := read(t, of, data, o)
+	if err != nil {
+		require.ErrorIs(t, err, ErrGiveUp, "%s", data)
+		return false
+	}
+	wanted := reflect.New(of).Interface()
+	require.NoError(t, utiljson.Unmarshal(data, wanted), "client-go refuses %q", data)
+	if !reflect.DeepEqual(wanted, ours) {
+		require.Equal(t, wanted, ours, "of %q", data)
+		require.Fail(t, "not deeply equal", "%q", data)
+	}
+	return true
+}
+
+// sameDocument is sameJSON for unstructured objects.
+func sameDocument(t testing.TB, data []byte, o Options) (decoded bool) {
+	t.Helper()
+	copied := bytes.Clone(data)
+	ours, err := Unstructured(copied, o)
+	overwrite(copied)
+	if err != nil {
+		require.ErrorIs(t, err, ErrGiveUp)
+		return false
+	}
+	wanted, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
+	require.NoError(t, err, "client-go refuses %q", data)
+	object, ok := wanted.(*unstructured.Unstructured)
+	require.True(t, ok, "client-go makes a %T of %q", wanted, data)
+	if !reflect.DeepEqual(object.Object, ours) {
+		require.Equal(t, object.Object, ours, "of %q", data)
+		require.Fail(t, "not deeply equal", "%q", data)
+	}
+	return true
+}
+
+// TestItems: items of lists get the kind of the list if they have none, and what client-go makes
+// of them otherwise.
+func TestItems(t *testing.T) {
+	for item, decoded := range map[string]bool{
+		`{"metadata":{"name":"a"}}`:                      true,
+		`{"kind":"A","apiVersion":"v1","items":[1.0,2]}`: true,
+		`{"kind":"A"}`:                    false,
+		`{"apiVersion":"v1"}`:             false,
+		`{"kind":"","apiVersion":""}`:     false,
+		`{"kind":null,"apiVersion":null}`: false,
+		`null`:                            false,
+		`{}x`:                             false,
+	} {
+		ours, err := UnstructuredItem([]byte(item), "Widget", "example.com/v1", Options{})
+		require.Equal(t, decoded, err == nil, item)
+		if !decoded {
+			continue
+		}
+		list := []byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","items":[` + item + `]}`)
+		wanted, _, err := unstructured.UnstructuredJSONScheme.Decode(list, nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, wanted.(*unstructured.UnstructuredList).Items[0].Object, ours)
+	}
+}
+
+// TestErrors: the one error says why and where, and nothing of the data.
+func TestErrors(t *testing.T) {
+	type object struct{ Name string }
+	for data, wanted := range map[string]string{
+		`{"Name":12}`:              "decode: given up at byte 8: not a string",
+		`null`:                     "decode: given up at byte 0: null for an object",
+		`[]`:                       "decode: given up at byte 0: not an object",
+		`{"Name":"a"} x`:           "decode: given up at byte 13: something behind the value",
+		`{"Name":"a","Name":"b"}`:  "decode: given up at byte 19: a member twice",
+		`{"Name":"a",}`:            "decode: given up at byte 12: no name of a member",
+		`{"Other":{"a":[1,2,+3]}}`: "decode: given up at byte 19: not a value",
+	} {
+		_, err := read(t, reflect.TypeFor[object](), []byte(data), Options{})
+		require.EqualError(t, err, wanted, data)
+		require.True(t, errors.Is(err, ErrGiveUp))
+	}
+	plan := planOf(t, reflect.TypeFor[object]())
+	for _, into := range []any{nil, object{}, (*object)(nil), new(string), new(*object)} {
+		require.ErrorIs(t, plan.JSON([]byte("{}"), into, Options{}), ErrGiveUp)
+	}
+}

@@ -1,0 +1,206 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type trap struct {
+	name    string
+	data    string
+	decoded bool
+}
+
+func spring(t *testing.T, of reflect.Type, form string, traps []trap) {
+	for _, trap := range traps {
+		data := []byte(fmt.Sprintf(form, trap.data))
+		assert.Equal(t, trap.decoded, sameJSON(t, of, data, Options{Intern: NewIntern(0)}), "%s: %s", trap.name, trap.data)
+	}
+}
+
+// TestTrapsOfMembers: what is decoded is also equal to what client-go makes of it.
+func TestTrapsOfMembers(t *testing.T) {
+	spring(t, reflect.TypeFor[corev1.Pod](), `%s`, []trap{
+		{"empty", `{}`, true},
+		{"spaces", " \t\r\n{ \"metadata\" :\n{\t\"name\"\r: \"a\" , \"labels\" : { } } }\n", true},
+		{"other case", `{"Metadata":{"name":"a"},"metadata":{"Name":"a","LABELS":{"a":"b"}}}`, true},
+		{"escape in a name", `{"met\u0061data":{"n\u0061me":"a"}}`, true},
+		{"unknown members", `{"x":{"metadata":{"name":["a",{"b":1e5}]}},"y":null,"z":[[],{},"\ud800"],"x":1}`, true},
+		{"other order", `{"status":{"phase":"Running"},"spec":{"nodeName":"n"},"metadata":{"uid":"u","name":"a"}}`, true},
+		{"twice", `{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}`, false},
+		{"twice, once escaped", `{"metadata":{"name":"a","n\u0061me":"b"}}`, false},
+		{"twice, null", `{"metadata":{"name":"a","name":null}}`, false},
+		{"twice in a map", `{"metadata":{"labels":{"a":"1","a":"2"}}}`, true},
+		{"null object", `null`, false},
+		{"null struct", `{"metadata":null,"spec":null}`, true},
+		{"null pointer, list and map", `{"metadata":{"labels":null,"ownerReferences":null,"deletionTimestamp":null}}`, true},
+		{"null text and number", `{"metadata":{"name":null,"generation":null}}`, true},
+		{"null in a list", `{"spec":{"containers":[null,{"name":"a"},null]}}`, true},
+		{"null in a list of texts", `{"metadata":{"finalizers":[null,"a"]}}`, true},
+		{"null in a map", `{"metadata":{"labels":{"a":null}}}`, true},
+		{"empty list and map", `{"metadata":{"labels":{},"ownerReferences":[],"finalizers":[ ]}}`, true},
+		{"text for a struct", `{"metadata":"a"}`, false},
+		{"list for a struct", `{"metadata":[]}`, false},
+		{"struct for a list", `{"spec":{"containers":{}}}`, false},
+		{"number for a text", `{"metadata":{"name":1}}`, false},
+		{"bool for a text", `{"metadata":{"name":true}}`, false},
+		{"text for a bool", `{"spec":{"hostNetwork":"true"}}`, false},
+		{"comma at the end", `{"metadata":{},}`, false},
+		{"two commas", `{"metadata":{},,"spec":{}}`, false},
+		{"no comma", `{"metadata":{}"spec":{}}`, false},
+		{"no colon", `{"metadata"{}}`, false},
+		{"no end", `{"metadata":{}`, false},
+		{"two objects", `{}{}`, false},
+		{"other white space", "{\v}", false},
+		{"byte order mark", "\ufeff{}", false},
+		{"comment", `{/**/}`, false},
+		{"nothing", ``, false},
+		{"white space alone", ` `, false},
+		{"error in what is unknown", `{"x":{"y":[01]}}`, false},
+		{"control character in what is unknown", "{\"x\":\"\n\"}", false},
+		{"bad escape in what is unknown", `{"x":"\u00g0"}`, false},
+		{"error in managed fields", `{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{},}}]}}`, false},
+		{"managed fields as they are", `{"metadata":{"managedFields":[{"fieldsV1": {"f:a" : { } } },{"fieldsV1":null},{"fieldsV1":[1]}]}}`, true},
+	})
+}
+
+// TestTrapsOfDepth: client-go takes 10,000; what is that deep is left to it.
+func TestTrapsOfDepth(t *testing.T) {
+	for depth, decoded := range map[int]bool{10: true, deepest - 10: true, deepest + 1: false, 10001: false} {
+		nested := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat(`]}`, depth/2)
+		spring(t, reflect.TypeFor[widgetSpec](), `%s`, []trap{
+			{"unknown", `{"unknown":` + nested + `}`, decoded},
+			{"any", `{"any":` + nested + `}`, decoded},
+			{"itself", strings.Repeat(`{"next":`, depth) + `null` + strings.Repeat(`}`, depth), decoded},
+		})
+	}
+}
+
+func TestTrapsOfTexts(t *testing.T) {
+	spring(t, reflect.TypeFor[metav1.ObjectMeta](), `{"name":%[1]s,"labels":{%[1]s:%[1]s},"finalizers":[%[1]s]}`, []trap{
+		{"plain", `"abcdefghijklmnop"`, true},
+		{"empty", `""`, true},
+		{"escapes", `"\"\\\/\b\f\n\r\t"`, true},
+		{"apostrophe", `"\'"`, false},
+		{"unicode escapes", `"\u0041\u00e9\u65e5\u0000\uFFFD"`, true},
+		{"pair of surrogates", `"\ud83d\ude00 and \uD83D\uDE00"`, true},
+		{"half a pair", `"\ud83d"`, false},
+		{"half a pair before a letter", `"\ud83d\u0041"`, false},
+		{"second half first", `"\ude00\ud83d"`, false},
+		{"short escape", `"\u12"`, false},
+		{"unknown escape", `"\x41"`, false},
+		{"UTF-8", `"日本語 é 😀"`, true},
+		{"not UTF-8", "\"a\xff\"", false},
+		{"half a letter", "\"\xe6\x97\"", false},
+		{"letter halved by an escape", "\"\xc3\\u00a9\"", false},
+		{"UTF-16 in UTF-8", "\"\xed\xa0\xbd\"", false},
+		{"delete", "\"\x7f\"", true},
+		{"tab", "\"\t\"", false},
+		{"zero byte", "\"\x00\"", false},
+		{"no end", `"abc`, false},
+		{"escaped end", `"abc\"`, false},
+	})
+}
+
+func TestTrapsOfNumbers(t *testing.T) {
+	for field, largest := range map[string]string{"i8": "127", "i16": "32767", "i32": "2147483647", "i64": "9223372036854775807"} {
+		spring(t, reflect.TypeFor[widgetStatus](), `{"`+field+`":%s}`, []trap{
+			{"zero", `0`, true}, {"minus zero", `-0`, true}, {"largest", largest, true}, {"smallest", "-" + largest, true},
+			{"smaller", "-" + strings.TrimSuffix(largest, "7") + "8", true},
+			{"too small", "-" + strings.TrimSuffix(largest, "7") + "9", false}, {"too large", strings.TrimSuffix(largest, "7") + "8", false},
+			{"leading zero", `01`, false}, {"minus and leading zero", `-01`, false}, {"point", `1.0`, false}, {"exponent", `1e0`, false},
+			{"plus", `+1`, false}, {"text", `"1"`, false}, {"far too large", strings.Repeat("9", 30), false}, {"minus", `-`, false},
+			{"two", `1 2`, false}, {"hexadecimal", `0x1`, false}, {"underscore", `1_0`, false}, {"bool", `true`, false},
+		})
+	}
+	for field, largest := range map[string]string{"u8": "255", "u16": "65535", "u32": "4294967295", "u64": "18446744073709551615"} {
+		spring(t, reflect.TypeFor[widgetStatus](), `{"`+field+`":%s}`, []trap{
+			{"largest", largest, true}, {"too large", largest + "0", false}, {"minus", `-1`, false}, {"minus zero", `-0`, false},
+			{"point", `1.0`, false},
+		})
+	}
+	for _, field := range []string{"f32", "f64"} {
+		spring(t, reflect.TypeFor[widgetStatus](), `{"`+field+`":%s}`, []trap{
+			{"point", `0.1`, true}, {"exponent", `-1.5e+10`, true}, {"minus zero", `-0.0`, true}, {"tiny", `1e-400`, true},
+			{"too large", `1e400`, false}, {"no digit before the point", `.5`, false}, {"no digit behind it", `1.`, false},
+			{"no digit in the exponent", `1e`, false}, {"infinity", `Infinity`, false}, {"large", `123456789012345678901234567890`, true},
+		})
+	}
+	spring(t, reflect.TypeFor[widgetStatus](), `{"f32":%s}`, []trap{{"too large", `3.5e38`, false}, {"rounded", `16777217`, true}})
+}
+
+func TestTrapsOfOddTypes(t *testing.T) {
+	spring(t, reflect.TypeFor[odd](), `{%s}`, []trap{
+		{"own method", `"upper":"a","upperP":"b","uppers":["c",null,"d"]`, true},
+		{"own method refuses", `"upper":1`, false},
+		{"own method and null", `"hears":null,"hearsL":[null],"hearsM":{"a":null}`, true},
+		{"own method behind a pointer and null", `"hearsP":null,"upperP":null`, true},
+		{"own method and any value", `"hears":{"a": [1, 2] },"hearsL":[1.50,"\u0041"],"hearsP":[ ]`, true},
+		{"own method and an error within", `"hears":{"a":[1,]}`, false},
+		{"text method", `"byText":"a","byTextP":"\u0041","byTexts":{"a":"b"},"loud":"x","loudP":"y"`, true},
+		{"text method and null", `"byText":null,"byTextP":null,"byTexts":{"a":null},"loud":null`, true},
+		{"text method and an object", `"loud":{"a":"b"}`, false},
+		{"text method refuses", `"byText":""`, false},
+		{"embedded method", `"behind":"2026-01-05T08:00:50Z","behindP":"2026-01-05T08:00:50Z"`, true},
+		{"embedded method and null", `"behind":null,"behindP":null`, true},
+		{"embedded methods that hide each other", `"both":{"Heard":"a","Deaf":"b"}`, true},
+		{"keys with a method", `"keys":{"a":"b"}`, false},
+		{"keys that are numbers", `"ints":{"1":"b"}`, false},
+		{"json.Number", `"number":1`, false},
+		{"number in a string", `"quoted":"1"`, false},
+		{"list with that option", `"quotedL":[1]`, false},
+		{"interface with methods", `"iface":"a"`, false},
+		{"bytes of a type of their own", `"bytes":"YQ=="`, false},
+		{"struct without a name that has methods", `"noName":{}`, false},
+		{"shadowed", `"shadowed":"a"`, false},
+		{"embedded in an unexported struct", `"deep":"a"`, true},
+		{"embedded by a pointer", `"pointed":"a"`, false},
+	})
+	spring(t, manyFields, `{%s}`, []trap{
+		{"first, last", `"f0":1,"f199":2,"f64":3,"f63":4,"f128":5`, true}, {"twice", `"f0":1,"f199":2,"f64":3,"f199":4`, false},
+	})
+	for _, none := range []reflect.Type{tooMany, reflect.TypeFor[oddName](), reflect.TypeFor[struct{ metav1.Time }](), reflect.TypeFor[[2]int]()} {
+		_, err := PlanOf(none)
+		assert.Error(t, err, none)
+	}
+}
+
+func TestTrapsOfDocuments(t *testing.T) {
+	for _, trap := range []trap{
+		{"numbers", `1,-0,1.0,1e3,9223372036854775807,9223372036854775808,-9223372036854775808,1e-400,123456789012345678901234567890`, true},
+		{"too large a number", `1e400`, false},
+		{"nested", `[],{},[[null]],{"a":{"b":[true,false]}},{"":""}`, true},
+		{"twice", `{"a":1,"a":{"b":2}},{"a":{"b":1},"a":{"c":2}}`, true},
+		{"case", `{"a":1,"A":2}`, true},
+		{"comma", `1,`, false},
+	} {
+		data := []byte(fmt.Sprintf(`{"kind":"A","apiVersion":"b/v1","metadata":{"name":"n"},"list":[%s]}`, trap.data))
+		assert.Equal(t, trap.decoded, sameDocument(t, data, Options{}), trap.name)
+	}
+	for data, decoded := range map[string]bool{
+		`{"kind":"A","apiVersion":"v1"}`:              true,
+		`{"kind":"B","apiVersion":"v1","kind":"A"}`:   true,
+		`{"kind":"A","apiVersion":"v1","items":[]}`:   false,
+		`{"kind":"A","apiVersion":"v1","items":null}`: false,
+		`{"kind":"A","apiVersion":"v1","Items":[]}`:   true,
+		`{"kind":"","apiVersion":"v1"}`:               false,
+		`{"kind":1,"apiVersion":"v1"}`:                false,
+		`{"apiVersion":"v1"}`:                         false,
+		`{"kind":"A"}`:                                false,
+		`{}`:                                          false,
+		`null`:                                        false,
+		`[]`:                                          false,
+		`"a"`:                                         false,
+	} {
+		assert.Equal(t, decoded, sameDocument(t, []byte(data), Options{}), data)
+	}
+}
