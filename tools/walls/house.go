@@ -20,7 +20,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// module is the path of the root module. Its own package and those under internal/ are the rooms.
+// module is the path of the root module. Its own package and those under internal/ are the rooms, but
+// for those that only tests use.
 const module = "github.com/kinformer/cache"
 
 // house is the root module as its sources show it.
@@ -49,6 +50,7 @@ func load(dir string) (*house, error) {
 		return nil, err
 	}
 	h := &house{rooms: map[string]*room{}, uses: map[arrow]map[string]struct{}{}}
+	loaded = slices.DeleteFunc(loaded, isForTests)
 	for _, pkg := range loaded {
 		for _, problem := range pkg.Errors {
 			return nil, problem
@@ -59,6 +61,16 @@ func load(dir string) (*house, error) {
 		h.addUses(pkg)
 	}
 	return h, nil
+}
+
+// isForTests reports whether no informer is made of a package.
+func isForTests(pkg *packages.Package) bool {
+	for _, kit := range []string{"internal/testkit", "internal/interleave"} {
+		if name := roomOf(pkg.PkgPath); name == kit || strings.HasPrefix(name, kit+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // roomOf names the room of a package.
