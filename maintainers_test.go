@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,12 +23,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maintainersPage is what internal/README.md says of the packages that run in a user's program. Test
-// kits are not among them.
+// maintainersPage says what there is in the packages that run in a user's program.
 const maintainersPage = "internal/README.md"
 
-var enginePackages = []string{"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
-	"internal/retry", "internal/table", "internal/eventlog", "internal/identical", "factory"}
+// isOfLibrary reports whether a package, one of those that mayImport knows, runs in a user's program,
+// and not only in tests.
+func isOfLibrary(folder string) bool {
+	switch folder {
+	case "", "factory":
+		return true
+	case "internal/testkit", "internal/interleave":
+		return false
+	default:
+		return strings.HasPrefix(folder, "internal/")
+	}
+}
 
 // checkedPackage is a package with the types of its sources.
 type checkedPackage struct {
@@ -41,8 +51,9 @@ func TestMaintainersPage(t *testing.T) {
 	text, err := os.ReadFile(maintainersPage)
 	require.NoError(t, err)
 	packages := checkPackages(t)
-	var locks, starts []string
+	var locks, starts, names []string
 	for _, pkg := range packages {
+		names = append(names, pkg.Name())
 		locks = append(locks, pkg.locks(t)...)
 		starts = append(starts, pkg.starts()...)
 	}
@@ -56,7 +67,7 @@ func TestMaintainersPage(t *testing.T) {
 	})
 	t.Run("packages", func(t *testing.T) { checkPackageTable(t, text) })
 	t.Run("names", func(t *testing.T) {
-		for _, name := range found(text, `\b((?:cache|event|reflector|queue|store|fanout|retry|table|eventlog|factory)\.\w+(?:\.\w+)*)\b`) {
+		for _, name := range found(text, `\b((?:`+strings.Join(names, "|")+`)\.\w+(?:\.\w+)*)\b`) {
 			assert.True(t, isDeclared(packages, name), "there is no %s", name)
 		}
 	})
@@ -113,8 +124,10 @@ func namesInColumn(t *testing.T, text []byte, heading string, column int) (names
 func checkPackages(t *testing.T) (packages []checkedPackage) {
 	t.Helper()
 	var paths []string
-	for _, folder := range enginePackages {
-		paths = append(paths, path.Join(modulePath, folder))
+	for _, folder := range slices.Sorted(maps.Keys(mayImport)) {
+		if isOfLibrary(folder) {
+			paths = append(paths, path.Join(modulePath, folder))
+		}
 	}
 	listed, files := listPackages(t, paths), token.NewFileSet()
 	imports := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(listed[path].Export) })
