@@ -88,56 +88,62 @@ func TestFilteredWatchAfterList(t *testing.T) {
 	}
 }
 
+type listChange = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
+
+// edits changes lists of pods.
+func edits(f func(*v1.PodList) runtime.Object) listChange {
+	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return f(list.(*v1.PodList)), nil
+	}
+}
+
+// changes are what ListFuncs do to lists.
+var changes = map[string]listChange{
+	"edits": edits(func(l *v1.PodList) runtime.Object {
+		for i := range l.Items {
+			l.Items[i].Labels["edited"] = "yes"
+		}
+		return l
+	}),
+	"sets kinds": edits(func(l *v1.PodList) runtime.Object {
+		for i := range l.Items {
+			l.Items[i].APIVersion, l.Items[i].Kind = "v1", "Pod"
+		}
+		return l
+	}),
+	"drops one": edits(func(l *v1.PodList) runtime.Object {
+		l.Items = l.Items[:len(l.Items)-1]
+		return l
+	}),
+	"adds one": edits(func(l *v1.PodList) runtime.Object {
+		l.Items = append(l.Items, *pod("more", "4"))
+		return l
+	}),
+	"another list": edits(func(l *v1.PodList) runtime.Object {
+		return &metav1.List{ListMeta: l.ListMeta}
+	}),
+	"lists twice": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		a, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		b, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		both := a.(*v1.PodList)
+		both.Items = append(both.Items, b.(*v1.PodList).Items...)
+		return both, nil
+	},
+}
+
 // TestAlteredLists: whatever a ListFunc does to a list, the informer gets that in the end.
 func TestAlteredLists(t *testing.T) {
-	type change = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
-	edit := func(f func(*v1.PodList) runtime.Object) change {
-		return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := plain.ListWithContext(ctx, o)
-			if err != nil {
-				return nil, err
-			}
-			return f(list.(*v1.PodList)), nil
-		}
-	}
-	for name, change := range map[string]change{
-		"edits": edit(func(l *v1.PodList) runtime.Object {
-			for i := range l.Items {
-				l.Items[i].Labels["edited"] = "yes"
-			}
-			return l
-		}),
-		"sets kinds": edit(func(l *v1.PodList) runtime.Object {
-			for i := range l.Items {
-				l.Items[i].APIVersion, l.Items[i].Kind = "v1", "Pod"
-			}
-			return l
-		}),
-		"drops one": edit(func(l *v1.PodList) runtime.Object {
-			l.Items = l.Items[:len(l.Items)-1]
-			return l
-		}),
-		"adds one": edit(func(l *v1.PodList) runtime.Object {
-			l.Items = append(l.Items, *pod("more", "4"))
-			return l
-		}),
-		"another list": edit(func(l *v1.PodList) runtime.Object {
-			return &metav1.List{ListMeta: l.ListMeta}
-		}),
-		"lists twice": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
-			a, err := plain.ListWithContext(ctx, o)
-			if err != nil {
-				return nil, err
-			}
-			b, err := plain.ListWithContext(ctx, o)
-			if err != nil {
-				return nil, err
-			}
-			both := a.(*v1.PodList)
-			both.Items = append(both.Items, b.(*v1.PodList).Items...)
-			return both, nil
-		},
-	} {
+	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			for _, k := range podClients {
 				answers := []answer{list("5", pods(20, "4")...)}
