@@ -66,7 +66,7 @@ const (
 func newConsumer(t *target, number int) *consumer {
 	c := &consumer{target: t, feed: t.feed}
 	c.share.number, c.share.parallel = uint32(number), uint32(t.parallel)
-	if t.coalesces() {
+	if t.coalesces {
 		c.mu.pending = newCoalescer()
 	}
 	return c
@@ -87,7 +87,7 @@ func (c *consumer) enter(first *event.Change) {
 
 // pause counts what was delivered, and reports whether there is more. The caller holds the feed's
 // lock.
-func (c *consumer) pause(now int64) (state consumerState, said remark, more bool) {
+func (c *consumer) pause(now int64) (state consumerState, said *remark, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said = c.settleLocked(now)
@@ -119,7 +119,7 @@ func (c *consumer) park() consumerState {
 }
 
 func (c *consumer) hasReadAllLocked() bool {
-	return !c.run.more() && c.mu.first == nil && len(c.mu.cursor.Peek()) == 0 && c.mu.pending.empty()
+	return !c.run.more() && c.mu.first == nil && len(c.mu.cursor.Peek()) == 0 && (c.mu.pending == nil || c.mu.pending.empty())
 }
 
 // abandon drops everything that is still to be delivered, for ever. It does not wait for a call. It
@@ -160,11 +160,13 @@ func (c *consumer) work() {
 // take counts what was delivered, and moves what is next to run. It returns false when there is
 // nothing.
 func (c *consumer) take() bool {
-	c.takeAt(c.feed.now()).say()
+	if said := c.takeAt(c.feed.now()); said != nil {
+		said.say()
+	}
 	return c.run.next < c.run.end
 }
 
-func (c *consumer) takeAt(now int64) (said remark) {
+func (c *consumer) takeAt(now int64) (said *remark) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said = c.settleLocked(now)
@@ -175,7 +177,7 @@ func (c *consumer) takeAt(now int64) (said remark) {
 		return said
 	}
 	if !r.more() {
-		if c.target.coalesces() {
+		if c.target.coalesces {
 			c.takePendingLocked()
 		} else {
 			c.takeRunLocked()
@@ -308,7 +310,7 @@ func (c *consumer) setRun(next run) {
 func (c *consumer) runLimitLocked() int {
 	bulk := c.run.bulk != nil
 	switch {
-	case !c.run.quick, c.target.isBounded() && !bulk, c.mu.sync == syncPending && !bulk:
+	case !c.run.quick, c.target.bounded && !bulk, c.mu.sync == syncPending && !bulk:
 		return 1
 	case bulk:
 		return bulkRun
@@ -322,7 +324,7 @@ func (c *consumer) runLimitLocked() int {
 func (c *consumer) deliver() (returned bool) {
 	defer utilruntime.HandleCrashWithLogger(c.target.logger)
 	own := &c.share
-	if c.target.coalesces() {
+	if c.target.coalesces {
 		own = nil // what is not for the consumer did not get into pending
 	}
 	c.run.deliver(c.target.handler, &c.target.closed, own)
@@ -354,16 +356,17 @@ func (c *consumer) settle() {
 	c.mu.Lock()
 	said := c.settleLocked(c.feed.now())
 	c.mu.Unlock()
-	said.say()
+	if said != nil {
+		said.say()
+	}
 }
 
-// settleLocked counts what was delivered since the last time, and returns what is worth a word.
-func (c *consumer) settleLocked(now int64) (said remark) {
-	said.target = c.target
-	said.call, said.lost = c.mu.count(&c.run, now)
+// settleLocked counts what was delivered since the last time, and returns what is worth a word; nil: nothing.
+func (c *consumer) settleLocked(now int64) (said *remark) {
+	call, lost := c.mu.count(&c.run, now)
 	c.passLocked()
-	if said.call > 0 {
-		said.backlog = c.backlogLocked()
+	if call > 0 || lost != nil {
+		said = &remark{target: c.target, call: call, lost: lost, backlog: c.backlogLocked()}
 	}
 	c.checkSyncedLocked()
 	return said
@@ -372,7 +375,7 @@ func (c *consumer) settleLocked(now int64) (said remark) {
 // passLocked moves the consumer's place on. One that coalesces has passed what it has read.
 func (c *consumer) passLocked() {
 	r := &c.run
-	if !c.target.coalesces() && r.next > r.settled {
+	if !c.target.coalesces && r.next > r.settled {
 		c.mu.pass(r)
 		if c.target.overflow == Block {
 			c.feed.madeRoom()
@@ -387,7 +390,7 @@ func (c *consumer) backlogLocked() int64 {
 		return 0
 	}
 	behind := max(0, c.feed.end.Load()-c.mu.passed)
-	if c.target.coalesces() {
+	if c.target.coalesces {
 		behind += int64(c.mu.pending.len())
 		if c.mu.current.running {
 			behind++
@@ -426,7 +429,7 @@ func (c *consumer) addFigures(all *Figures, now int64) {
 	if c.mu.pending != nil {
 		all.Coalesced += c.mu.pending.merged
 	}
-	if backlog := int(c.backlogLocked()); c.target.coalesces() {
+	if backlog := int(c.backlogLocked()); c.target.coalesces {
 		all.Pending += backlog
 	} else { // each consumer of a handler counts every notification
 		all.Pending = max(all.Pending, backlog)
@@ -451,7 +454,7 @@ func (c *consumer) checkSyncedLocked() {
 	if c.mu.state == consumerAtWork && c.mu.passed < max(until, c.target.joinedAt) {
 		return
 	}
-	if c.target.coalesces() && (c.mu.current.initial || c.mu.pending.initialLeft()) {
+	if c.target.coalesces && (c.mu.current.initial || c.mu.pending.initialLeft()) {
 		return
 	}
 	c.mu.sync = syncDone

@@ -154,7 +154,7 @@ func (w *pool) workOn(c *consumer) {
 // next gives a consumer back and returns the one to serve now: the same if there is more for it,
 // nil if the worker is not needed any more. A worker that has just started has none to give back.
 func (w *pool) next(last *consumer) (c *consumer) {
-	var said remark
+	var said *remark
 	more, start := false, false
 	w.feed.mu.Lock()
 	if last == nil {
@@ -169,12 +169,14 @@ func (w *pool) next(last *consumer) (c *consumer) {
 	if start {
 		go w.workFunc()
 	}
-	said.say()
+	if said != nil {
+		said.say()
+	}
 	return c
 }
 
 // pauseLocked makes a consumer idle that has read all. One with more to deliver stays the worker's.
-func (w *pool) pauseLocked(c *consumer) (said remark, more bool) {
+func (w *pool) pauseLocked(c *consumer) (said *remark, more bool) {
 	state, said, more := c.pause(w.feed.now())
 	switch {
 	case state == consumerClosed:

@@ -198,7 +198,7 @@ func (u *unruly) judge(h *misfit) {
 	}
 	assert.False(u, known.Working || known.Stuck)
 	assert.Zero(u, known.Pending)
-	if h.listener.coalesces() {
+	if h.listener.coalesces {
 		assert.Equal(u, latest(h.expected), latest(h.heard))
 		return
 	}

@@ -72,7 +72,7 @@ func (h *hearer) OnUpdate(was, is any) {
 // OnDelete may tell of a version that was merged with its end.
 func (h *hearer) OnDelete(obj any) {
 	t := obj.(thing)
-	if was, found := h.known[t.name]; !found || was != t && !h.coalesces() {
+	if was, found := h.known[t.name]; !found || was != t && !h.coalesces {
 		h.fail("it knows %v, not %v", was, t)
 	}
 	h.hear(deleted(t), t)
@@ -119,7 +119,7 @@ func (h *hearer) begin(l line) {
 	case h.gone:
 		h.may--
 	}
-	if !h.coalesces() && !l.resync {
+	if !h.coalesces && !l.resync {
 		if next, ok := h.next(l.name); !ok || next != l {
 			h.fail("%s instead of %s", l.text, next.text)
 		}
@@ -198,7 +198,7 @@ func (h *hearer) waiting() int {
 
 // checkBound is called when so many changes were distributed.
 func (h *hearer) checkBound(n int) {
-	if !h.joined || !h.isBounded() || h.leaving || h.street.stopping {
+	if !h.joined || !h.bounded || h.leaving || h.street.stopping {
 		return
 	}
 	if closed := isOver(h.closing); h.waiting() > h.max && !closed {
@@ -253,7 +253,7 @@ func (h *hearer) check() error {
 
 // isBehind reports whether something was left out.
 func (h *hearer) isBehind() bool {
-	if !h.coalesces() {
+	if !h.coalesces {
 		return len(h.heard) != len(h.initial)+len(h.street.changes)-h.from
 	}
 	return len(h.known) != len(h.street.state) ||

@@ -47,6 +47,9 @@ type target struct {
 	live     int   // those that have not ended; guarded by the feed's lock
 	joinedAt int64 // the end of the feed when it was added; set before its consumers see it
 
+	coalesces bool // what waits is merged by object
+	bounded   bool // there is a bound of how far the handler may be behind
+
 	unsynced   atomic.Int64  // consumers whose part of the initial list is not through
 	synced     chan struct{} // closed when that is none
 	syncFailed atomic.Pointer[syncFailure]
@@ -63,17 +66,13 @@ func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options
 	t.feed, t.handler, t.logger, t.name, t.overflow = f, handler, o.Logger, o.Name, o.Overflow
 	t.parallel = max(1, o.Parallel)
 	t.live = t.parallel
+	t.coalesces, t.bounded = o.Overflow == Coalesce, o.Overflow == Block || o.Overflow == Disconnect
 	t.unsynced.Store(int64(t.parallel))
 	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
 }
 
-func (t *target) coalesces() bool { return t.overflow == Coalesce }
-
 // needsKeys reports whether calls are merged or handed out by object.
-func (t *target) needsKeys() bool { return t.coalesces() || t.parallel > 1 }
-
-// isBounded reports whether there is a bound of how far the handler may be behind.
-func (t *target) isBounded() bool { return t.overflow == Block || t.overflow == Disconnect }
+func (t *target) needsKeys() bool { return t.coalesces || t.parallel > 1 }
 
 // consumerSynced is called once by each consumer whose part of the initial list is through.
 func (t *target) consumerSynced() {
@@ -157,10 +156,10 @@ func (t *target) NeverSyncs() <-chan struct{} {
 	return t.hopeless
 }
 
-// remark is what there is to say of a listener once no lock is held. The zero value is nothing.
+// remark is what there is to say of a listener once no lock is held.
 type remark struct {
 	target  *target
-	call    time.Duration // a slow call, which perhaps does not return
+	call    time.Duration // a slow call, which perhaps does not return; 0: there was none
 	backlog int64         // how far the listener is behind then
 	lost    *lostCall
 }

@@ -1,0 +1,195 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fanout
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+// registry is who is registered, and what seldom happens to them: it adds and removes listeners, keeps
+// those that are not lossless from piling up changes, and hands out resyncs. The feed's lock guards it.
+type registry struct {
+	feed *feed
+	pool *pool
+
+	stopped     bool              // Stop was called
+	listeners   []*Listener       // in no order, but each at its place
+	notLossless []*Listener       // those of listeners
+	blockers    atomic.Int64      // those that block; also read without the lock
+	round       event.ResyncRound // the last look at who is due for a resync
+	consumers   uint64            // how many there were so far
+	looked      int64             // when it was looked for stuck handlers last
+}
+
+// addLocked registers a listener, whose consumers first hear of the objects in known.
+func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
+	listener.place = len(r.listeners)
+	r.listeners = append(r.listeners, listener)
+	known.Keyed = listener.needsKeys()
+	if listener.overflow != Lossless {
+		r.notLossless = append(r.notLossless, listener)
+	}
+	if listener.overflow == Block {
+		r.blockers.Add(1)
+	}
+	listener.joinedAt = r.feed.end.Load()
+	for _, c := range listener.consumers {
+		r.consumers++
+		c.share.id = r.consumers
+		if known.Len() == 0 {
+			r.pool.parkLocked(c)
+		} else {
+			c.enter(&event.Change{Kind: event.ChangeAdd, Many: known, Initial: true, At: r.feed.now()})
+			r.pool.push(c)
+		}
+		c.checkSynced()
+	}
+}
+
+// removeLocked drops what a listener had still to deliver. It does nothing for one that is not
+// registered.
+func (r *registry) removeLocked(listener *Listener) {
+	if !r.hasLocked(listener) {
+		return
+	}
+	end := len(r.listeners) - 1
+	last := r.listeners[end]
+	r.listeners[listener.place], last.place = last, listener.place
+	r.listeners = slices.Delete(r.listeners, end, end+1)
+	r.notLossless = slices.DeleteFunc(r.notLossless, func(other *Listener) bool { return other == listener })
+	if listener.overflow == Block {
+		r.blockers.Add(-1)
+		defer r.feed.madeRoom()
+	}
+	listener.closed.Store(true)
+	close(listener.closing)
+	for _, c := range listener.consumers {
+		r.pool.removeLocked(c)
+	}
+	if listener.unsynced.Load() > 0 {
+		listener.failSyncLocked(ErrRemovedUnsynced)
+	}
+}
+
+// hasLocked reports whether a listener, which may be that of another processor, is registered.
+func (r *registry) hasLocked(listener *Listener) bool {
+	if listener.feed != r.feed || listener.place >= len(r.listeners) {
+		return false
+	}
+	return r.listeners[listener.place] == listener
+}
+
+func (r *registry) consumersLocked() iter.Seq[*consumer] {
+	return func(yield func(*consumer) bool) {
+		for _, listener := range r.listeners {
+			for _, c := range listener.consumers {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keysNeededLocked reports whether a listener needs to know which object each call of a bulk record
+// is about.
+func (r *registry) keysNeededLocked() bool {
+	for _, listener := range r.listeners {
+		if listener.needsKeys() {
+			return true
+		}
+	}
+	return false
+}
+
+// checkOverflowLocked keeps handlers that are not lossless from letting everything pile up in the
+// log.
+func (r *registry) checkOverflowLocked() {
+	for i := len(r.notLossless) - 1; i >= 0; i-- {
+		switch listener := r.notLossless[i]; listener.overflow {
+		case Coalesce:
+			r.foldLocked(listener)
+		case Disconnect:
+			if behind := listener.behind(); behind > listener.max {
+				r.disconnectLocked(listener, behind)
+			}
+		}
+	}
+}
+
+// foldLocked merges what waits for a handler that coalesces, if that is much.
+func (r *registry) foldLocked(listener *Listener) {
+	for _, c := range listener.consumers {
+		if c.startFold() {
+			r.pool.running.Go(c.fold)
+		}
+	}
+}
+
+// disconnectLocked removes a listener that is too far behind.
+func (r *registry) disconnectLocked(listener *Listener, behind int) {
+	listener.dropped.Store(true)
+	r.removeLocked(listener)
+	err := fmt.Errorf("%w: %s: %d notifications are waiting, the most are %d", ErrDisconnected, listener.name, behind, listener.max)
+	r.pool.running.Go(func() {
+		defer utilruntime.HandleCrashWithLogger(listener.logger)
+		listener.logger.Info("Warning: event handler removed", "err", err)
+		if listener.onDisconnect != nil {
+			listener.onDisconnect(err)
+		}
+	})
+}
+
+// findStuckLocked looks for handlers that are worth a line in the log although their call, as it does
+// not return, cannot write one.
+func (r *registry) findStuckLocked(now int64) (found []remark) {
+	r.looked = now
+	for c := range r.consumersLocked() {
+		if call, backlog := c.call(now); call >= stuckCall {
+			found = append(found, remark{target: c.target, call: call, backlog: backlog})
+		}
+	}
+	return found
+}
+
+// handOutLocked gives a resync of all objects to the consumers that take part and have none to
+// deliver yet, and leaves a record of it for the log: of size 0 if it is for none.
+func (r *registry) handOutLocked(c *event.Change) {
+	all, wanted := c.Many, false
+	var provided []uint64
+	for consumer := range r.consumersLocked() {
+		switch {
+		case r.round.Excludes(consumer.share.id):
+		case consumer.oweResync(all):
+			wanted = true
+		default:
+			provided = append(provided, consumer.share.id)
+		}
+	}
+	c.Many, c.Round = &event.Snapshot{}, r.round.Without(provided)
+	if wanted {
+		c.Many.N = all.Len()
+	} else {
+		all.Release()
+	}
+}
+
+// missLocked notes that an update that counts as a resync passes by those that do not take part.
+func (r *registry) missLocked() {
+	if len(r.round) == 0 {
+		return
+	}
+	for c := range r.consumersLocked() {
+		if r.round.Excludes(c.share.id) {
+			c.missResync()
+		}
+	}
+}
