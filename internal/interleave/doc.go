@@ -37,6 +37,8 @@
 // a wait group, such as a channel, does so by Await. Who waits for what never comes is found when
 // nobody else is left.
 //
+// A mutex may be barred to threads of a name: then schedules fail in which one of them takes it.
+//
 // A schedule that fails is told: who ran from where to where. Replay runs it again.
 //
 // # What it shows, and what it does not

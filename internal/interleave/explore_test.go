@@ -133,6 +133,27 @@ func TestTryLockFailsAtTimes(t *testing.T) {
 	require.Len(t, results, 2)
 }
 
+// TestABarredMutex: whoever takes it, or tries to, fails; others do not.
+func TestABarredMutex(t *testing.T) {
+	for name, take := range map[string]func(*interleave.Mutex){
+		"Lock":    func(m *interleave.Mutex) { m.Lock(); m.Unlock() },
+		"TryLock": func(m *interleave.Mutex) { _ = m.TryLock() && func() bool { m.Unlock(); return true }() },
+	} {
+		for _, barred := range []string{"a", "b", "c"} {
+			report := interleave.Explore(1, func() interleave.Program {
+				var m interleave.Mutex
+				m.Bar(barred)
+				return interleave.Program{Threads: two(func() { take(&m) }, interleave.Point)}
+			})
+			if barred == "a" {
+				require.ErrorContains(t, report.Failure, "barred to the thread that takes it: a", name)
+			} else {
+				require.Nil(t, report.Failure, name)
+			}
+		}
+	}
+}
+
 func TestADeadlockIsFound(t *testing.T) {
 	program := func() interleave.Program {
 		var m, n interleave.Mutex

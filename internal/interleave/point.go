@@ -4,6 +4,7 @@
 package interleave
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 )
@@ -28,7 +29,13 @@ func Fail(err error) {
 }
 
 // Mutex is sync.Mutex with points.
-type Mutex struct{ m sync.Mutex }
+type Mutex struct {
+	m      sync.Mutex
+	barred string // the name of threads; empty: none
+}
+
+// Bar has schedules fail in which a thread of this name takes the mutex, or tries to.
+func (m *Mutex) Bar(thread string) { m.barred = thread }
 
 func (m *Mutex) Lock() {
 	r := active
@@ -36,12 +43,24 @@ func (m *Mutex) Lock() {
 		m.m.Lock()
 		return
 	}
-	for r.point(); !m.m.TryLock(); {
+	for m.point(r); !m.m.TryLock(); {
 		r.wait(m)
 	}
 }
 
-func (m *Mutex) TryLock() bool { Point(); return m.m.TryLock() }
+func (m *Mutex) TryLock() bool {
+	if r := active; r != nil {
+		m.point(r)
+	}
+	return m.m.TryLock()
+}
+
+// point is one that is barred to some.
+func (m *Mutex) point(r *run) {
+	if r.point(); m.barred != "" && r.current.Name == m.barred {
+		Fail(fmt.Errorf("%w: %s", errBarred, m.barred))
+	}
+}
 
 func (m *Mutex) Unlock() {
 	Point()

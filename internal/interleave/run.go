@@ -48,6 +48,7 @@ var (
 	errDeadlock = errors.New("deadlock: all threads wait")
 	errEndless  = errors.New("the program does not end")
 	errDiffers  = errors.New("the program differs from what it was by the same switches")
+	errBarred   = errors.New("a mutex is barred to the thread that takes it")
 	errMany     = errors.New("too many threads")
 )
 

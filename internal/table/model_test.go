@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -422,21 +421,6 @@ func (x *machine) Check(t *rapid.T) {
 	if len(x.held) == 0 {
 		requireNothingKept(t, x.table)
 	}
-}
-
-// requireNothingKept waits for a janitor that may still be at work.
-func requireNothingKept(t require.TestingT, table *Table) {
-	for tidying(table) {
-		runtime.Gosched()
-	}
-	require.Zero(t, table.Snapshots().Kept)
-	require.Nil(t, table.pins.left.Load(), "somebody has left and was not heard")
-}
-
-func tidying(table *Table) bool {
-	table.w.Lock()
-	defer table.w.Unlock()
-	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.leaving != nil
 }
 
 // eachFailure calls hook for one failure after the other.

@@ -50,7 +50,7 @@ const (
 	// this one or any newer one.
 	pinArriving = 1
 	// pinKept marks a pin that was arriving when something was superseded: it may
-	// be kept for it, and who leaves tidies up.
+	// be kept for it, and who leaves calls the janitor.
 	pinKept = 2
 	// pinCounted: the writer has counted the pin at its generation.
 	pinCounted = 4
@@ -152,6 +152,17 @@ func (l *pins) leave(p *pin) (kept bool) {
 	}
 }
 
+// crowded tells that those who arrive pass by too many pins that are in use.
+func (l *pins) crowded() bool {
+	n := 0
+	for p := l.head.Load(); p != nil && n <= manyPins; p = p.next.Load() {
+		if p.state.Load() != 0 {
+			n++
+		}
+	}
+	return n > manyPins
+}
+
 // look calls settled with the generation of each pin that it counts. It returns
 // the lowest generation at which one of the marked pins that still arrive may
 // settle, and at how many pins it has looked.
@@ -203,6 +214,9 @@ func (l *pins) count(p *pin) {
 	}
 	l.counted.Store(p)
 }
+
+// discountable tells whether discount would find one.
+func (l *pins) discountable() bool { return l.leaving != nil || l.left.Load() != nil }
 
 // discount takes off one of the counted pins that were left, and returns its
 // generation; ok is false if there is none.

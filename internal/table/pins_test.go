@@ -66,16 +66,20 @@ func TestWritesLookAtFewPins(t *testing.T) {
 						put(table, strconv.Itoa(i/every%100), &half{value: "v", count: i})
 					}
 					held = append(held, table.Snapshot())
+					tidied(table)
 					require.LessOrEqual(t, table.pins.listed(), manyPins+2)
 				}
 				stepsOf(table, 200)
 				require.LessOrEqual(t, stepsOf(table, writes), writes, "%d open", table.Snapshots().Open)
+				table.janitor.Store(true) // so that all is left to the writes
 				for i, at := range order(snapshots) {
 					held[at].Close()
 					if i%100 == 0 {
 						require.LessOrEqual(t, stepsOf(table, 1), 2*tidyStep, "%d open", table.Snapshots().Open)
 					}
 				}
+				table.janitor.Store(false)
+				table.callJanitor()
 				requireNothingKept(t, table)
 				require.LessOrEqual(t, stepsOf(table, writes), writes, "all closed")
 				require.Empty(t, table.w.limbo.holders)

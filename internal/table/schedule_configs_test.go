@@ -100,7 +100,7 @@ var configs = []config{
 		readers: [][]call{{keep(get("a"))}}},
 	{name: "oldest snapshot behind free pins", setup: "a=v", pins: 3, writes: "a=w",
 		readers: [][]call{{keep(get("a")), keep(get("a")), oldest}}},
-	{name: "pin that arrives while others tidy up", setup: "a=v", hold: []int{1}, writes: "a=w",
+	{name: "pin that arrives while the janitor tidies up", setup: "a=v", hold: []int{1}, writes: "a=w",
 		readers: [][]call{{snapshot(get("a"))}, {closeHeld(0)}}},
 	{name: "oldest snapshot", setup: "a=v", pins: 2, writes: "a=w; a=v",
 		readers: [][]call{{oldest, snapshot(get("a")), oldest}}},
@@ -112,6 +112,11 @@ var configs = []config{
 		readers: [][]call{{closeHeld(2), closeHeld(0)}, {closeHeld(1)}}},
 	{name: "held snapshots are closed at once", setup: "a=v; a=w; b=v", hold: []int{1, 2},
 		readers: [][]call{{closeHeld(0)}, {closeHeld(1)}}, more: 1},
+	{name: "snapshots are closed while the janitor discounts", setup: "a=v; a=v; a=v; a=v; a=v",
+		hold:    []int{1, 2, 3, 4},
+		readers: [][]call{{closeHeld(0), closeHeld(1)}, {closeHeld(2), closeHeld(3)}}},
+	{name: "many snapshots without writes", setup: "a=v", crowd: true,
+		readers: [][]call{{keep(), keep(), keep(), snapshot()}, {keep(), keep(), closeHeld(0)}}},
 	{name: "snapshot is closed while it is read", setup: "a=v b=v", hold: []int{1}, writes: "-a",
 		readers: [][]call{{askFirst(get("a"), list())}, {closeHeld(0)}}},
 	{name: "pins without writes", setup: "a=v; a=w", hold: []int{1},
@@ -138,7 +143,7 @@ var configs = []config{
 		readers: [][]call{{union("v", "w"), spelled("a"), spelled("A")}}},
 
 	// Other writers.
-	{name: "tidying reader is in the way", setup: "a=v; a=v", hold: []int{1},
+	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1},
 		writes:  "try a=v; try -a",
 		readers: [][]call{{closeHeld(0)}, {ask(get("a"))}}},
 }

@@ -28,6 +28,8 @@ type config struct {
 	writes string
 	// readers call one after the other what they have.
 	readers [][]call
+	// crowd: in the end, too many pins are not in the list.
+	crowd bool
 	// more preemptions than others with as many readers; see TestSchedules.
 	more int
 }
@@ -59,6 +61,7 @@ type holding struct {
 // start makes the table of a configuration, and the threads.
 func (c *config) start(s *scripts, answers *int) interleave.Program {
 	t := New(map[string]IndexFunc{"value": valuesOfItem}, Options{})
+	t.w.Bar("reader") // no read takes the writers' lock
 	r := &rig{table: t, states: s.states, answers: answers}
 	for i := range s.before {
 		r.write(s.before[i : i+1])
@@ -67,7 +70,12 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 		}
 	}
 	r.freePins(c.pins)
-	p := interleave.Program{Check: func() error { return r.check() }}
+	p := interleave.Program{Check: func() error {
+		if n := r.inUse(); c.crowd && n > manyPins+len(c.readers) {
+			return fmt.Errorf("those who arrive pass by %d pins", n)
+		}
+		return r.check()
+	}}
 	p.Threads = append(p.Threads, interleave.Thread{Name: "writer", Body: func() { r.write(s.during) }})
 	for _, calls := range c.readers {
 		p.Threads = append(p.Threads, interleave.Thread{Name: "reader", Body: func() {
@@ -77,6 +85,17 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 		}})
 	}
 	return p
+}
+
+// inUse is how many pins are in the list and not free. Who arrives and passes by more than manyPins
+// has them counted; readers who do not see each other yet pass by one less each.
+func (r *rig) inUse() (n int) {
+	for p := r.table.pins.head.Load(); p != nil; p = p.next.Load() {
+		if p.state.Load() != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *rig) freePins(n int) {

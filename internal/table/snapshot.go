@@ -57,7 +57,7 @@ func (t *Table) open() *Snapshot {
 	v, m := t.glanceMeta()
 	p.settle(v.gen)
 	if passed > manyPins {
-		t.tryCount()
+		t.callJanitor() // who counts them
 	}
 	h := &hold{table: t, pin: p}
 	h.users.Store(holdOpen)

@@ -20,7 +20,8 @@ type Table struct {
 	pins pins
 
 	// opened counts the open snapshots, kept the versions in limbo, forgotten the
-	// lost snapshots. janitor is set while a goroutine is about to tidy.
+	// lost snapshots. janitor is set while a goroutine is about to look at the
+	// pins that were left.
 	opened    atomic.Int64
 	kept      atomic.Int64
 	forgotten atomic.Uint64

@@ -36,7 +36,7 @@ const (
 	// and pins that were left, so that they shrink faster than they can grow ...
 	tidyPerOp = 4
 	// ... and at tidyStep at least: about 10 us, the longest that a writer
-	// waits for a tidying reader.
+	// waits for the janitor.
 	tidyStep = 128
 
 	// keptLog is the room for changes that survives a batch: 2^10 records and
