@@ -86,10 +86,7 @@ func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, 
 // Errors as for Add, and only of what would be queued. An object without a key is no write that
 // HasSynced counts.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
-	if _, err := f.queue.Reader.Keys.KeyOf(obj, false); err != nil {
-		return err
-	}
-	return f.queue.Put(Deleted, obj)
+	return f.queue.PutKeyed(Deleted, obj)
 }
 
 // admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.

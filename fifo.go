@@ -87,35 +87,30 @@ func (f *FIFO) Pop(process PopProcessFunc) (interface{}, error) {
 		taken++
 		if obj, waiting := f.items[key]; waiting {
 			delete(f.items, key)
-			return obj, process(obj, !f.HasSynced())
+			return obj, process(obj, f.core.IsInitialLocked())
 		}
 	}
 }
 
-// Replace makes list the content of the queue; objects that wait already keep their order. An
-// object without a key fails the call (KeyError) and leaves the queue as it was. The queue keeps no
-// resourceVersion.
+// Replace makes list the content of the queue, in the order of the list. An object without a key
+// fails the call (KeyError) and leaves the queue as it was. The queue keeps no resourceVersion.
 func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 	keys, err := f.replacedKeys(list)
 	if err != nil {
 		return err
 	}
-	items := make(map[string]any, len(list))
+	items, order := make(map[string]any, len(list)), keys[:0]
 	for i, key := range keys {
+		if _, twice := items[key]; !twice {
+			order = append(order, key)
+		}
 		items[key] = list[i]
 	}
 
 	f.core.Mu.Lock()
 	defer f.core.Mu.Unlock()
 	f.core.PopulateInitialLocked(len(items))
-	f.items, f.order = items, f.order[:0]
-	queued := make(map[string]bool, len(items))
-	for _, key := range keys {
-		if !queued[key] {
-			queued[key] = true
-			f.order = append(f.order, key)
-		}
-	}
+	f.items, f.order = items, order
 	if len(f.order) > 0 {
 		f.core.Mu.Arrival.Broadcast()
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/trace"
 
 	"github.com/kinformer/cache/internal/event"
 )
@@ -57,9 +56,9 @@ func (q *Queue) Pop(title string, count func() int, process ProcessFunc) error {
 	q.showDepthLocked()
 	q.limit.resume(depth)
 	if depth > deepQueue {
-		defer q.traceSlowPop(title, batch[0].Key, depth, len(batch))()
+		defer q.logSlowPop(time.Now(), title, batch[0].Key, depth, len(batch))
 	}
-	isInInitialList := q.isInitialLocked()
+	isInInitialList := q.IsInitialLocked()
 	if q.options.Early {
 		q.ThroughLocked(items)
 	} else {
@@ -108,20 +107,18 @@ const (
 	slowPopBatch = time.Second
 )
 
-// traceSlowPop returns what to call when processing is over.
-func (q *Queue) traceSlowPop(title, key string, depth, batch int) func() {
-	fields := []trace.Field{
-		{Key: "ID", Value: key},
-		{Key: "Depth", Value: depth},
-		{Key: "BatchSize", Value: batch},
-		{Key: "Reason", Value: "slow event handlers blocking the queue"},
+// logSlowPop writes a line if processing has taken long.
+func (q *Queue) logSlowPop(start time.Time, title, key string, depth, batch int) {
+	took := time.Since(start)
+	if took < min(slowPop*time.Duration(batch), slowPopBatch) {
+		return
 	}
+	about := []any{"id", key, "depth", depth, "batchSize", batch, "took", took, "reason", "slow event handlers blocking the queue"}
 	if name := q.options.Identifier.Name(); name != "" {
-		fields = append(fields, trace.Field{Key: "Name", Value: name})
+		about = append(about, "name", name)
 	}
 	if gvr := q.options.Identifier.GroupVersionResource(); !gvr.Empty() {
-		fields = append(fields, trace.Field{Key: "Resource", Value: gvr})
+		about = append(about, "resource", gvr)
 	}
-	t := trace.New(title, fields...)
-	return func() { t.LogIfLong(min(slowPop*time.Duration(batch), slowPopBatch)) }
+	q.Reader.Logger.V(2).Info(title, about...)
 }

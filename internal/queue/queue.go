@@ -114,15 +114,24 @@ func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, ref
 }
 
 // Put queues one change that did not come in a batch.
-func (q *Queue) Put(typ clientgo.DeltaType, obj any) error {
-	rec, err := q.Reader.Record(typ, obj)
+func (q *Queue) Put(typ clientgo.DeltaType, obj any) error { return q.put(typ, obj, true) }
+
+// PutKeyed is Put, but HasSynced does not count an object without a key.
+func (q *Queue) PutKeyed(typ clientgo.DeltaType, obj any) error { return q.put(typ, obj, false) }
+
+func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
+	one := [1]event.Record{{Type: typ, Object: obj}} // an array, which is not copied to be appended
+	one[0].Version, _ = event.VersionOf(obj)
+	err := q.Reader.Complete(&one[0])
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	q.PopulateLocked()
+	if counts || err == nil || one[0].Key != "" {
+		q.PopulateLocked()
+	}
 	switch {
 	case err == nil:
-		q.AppendLocked(rec)
-	case q.ignoresLocked(typ, rec.Key):
+		q.AppendLocked(one[:]...)
+	case q.ignoresLocked(typ, one[0].Key):
 		return nil
 	}
 	return err
@@ -175,7 +184,7 @@ func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
 	if q.Direct == nil || q.Mu.closed || q.Mu.working > 0 || q.Waiting.Len() > 0 {
 		return false
 	}
-	_ = q.workLocked(batch, q.isInitialLocked(), func(batch []event.Record, isInInitialList bool) error {
+	_ = q.workLocked(batch, q.IsInitialLocked(), func(batch []event.Record, isInInitialList bool) error {
 		done = q.Direct(batch, isInInitialList)
 		return nil
 	})
@@ -196,9 +205,6 @@ func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process P
 	}
 	return process(batch, isInInitialList)
 }
-
-// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is false.
-func (q *Queue) isInitialLocked() bool { return !q.Mu.populated || q.Mu.initial > 0 }
 
 // restLocked lets others work on what came meanwhile.
 func (q *Queue) restLocked() {

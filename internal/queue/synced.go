@@ -70,8 +70,10 @@ func (q *Synced) Done() <-chan struct{} { return q.synced }
 
 // PopulateLocked notes that the queue was filled by other means than a Replace.
 func (q *Synced) PopulateLocked() {
-	q.Mu.populated = true
-	q.checkSyncedLocked()
+	if !q.Mu.populated {
+		q.Mu.populated = true
+		q.checkSyncedLocked()
+	}
 }
 
 // PopulateInitialLocked notes that a Replace left n items; only the first population counts.
@@ -90,6 +92,10 @@ func (q *Synced) ThroughLocked(n int) {
 		q.checkSyncedLocked()
 	}
 }
+
+// IsInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
+// false.
+func (q *Synced) IsInitialLocked() bool { return !q.Mu.populated || q.Mu.initial > 0 }
 
 func (q *Synced) checkSyncedLocked() {
 	if q.Mu.populated && q.Mu.initial == 0 && !clientgo.IsDone(q) {
