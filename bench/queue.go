@@ -12,6 +12,7 @@ import (
 	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/table"
 )
 
 const queueGroup = "Queue"
@@ -38,7 +39,7 @@ type queuePath func(objects []any) (taken int, err error)
 // queueObjects is the number of objects that are updated, few as in fanoutObjects.
 const queueObjects = fanoutObjects
 
-func queueRow(name, title string, depth int, pathOf func(side) queuePath) row {
+func queueRow(name, title string, depth int, pathOf func(side, []any) queuePath) row {
 	return row{group: queueGroup, name: name, title: title, light: true, setup: func(ctx context.Context, e *env) (trial, error) {
 		population, err := e.population(ctx)
 		if err != nil {
@@ -48,7 +49,7 @@ func queueRow(name, title string, depth int, pathOf func(side) queuePath) row {
 		updated = updated[:min(queueObjects, len(updated))]
 		depth := min(depth, len(updated))
 		return func(_ context.Context, s side) (outcome, error) {
-			return queueRound(e, pathOf(s), updated, depth, e.ops(2_000_000/(depth+9))+1)
+			return queueRound(e, pathOf(s, updated), updated, depth, e.ops(2_000_000/(depth+9))+1)
 		}, nil
 	}}
 }
@@ -69,12 +70,18 @@ func queueRound(e *env, path queuePath, updated []any, depth, batches int) (outc
 	return outcome{samples: perOp(usage, batches*depth), check: check{Updates: taken}}, err
 }
 
-// batchPath is the inner way of the side.
-func batchPath(s side) queuePath {
+// batchPath is the inner way of the side. The store has the objects, as that of
+// an informer has.
+func batchPath(s side, updated []any) queuePath {
 	if s.module == clientGo(0, "").module {
-		return apiPath(s)
+		return apiPath(s, updated)
 	}
-	q := queue.New(queue.Options{Opens: event.OpensDeltas, Bookmarks: true, Unlocked: true})
+	stored := table.New(nil, table.Options{})
+	for _, obj := range updated {
+		key, _ := clientgo.MetaNamespaceKeyFunc(obj) // a pod has one
+		stored.Apply([]table.Op{{Key: key, Object: obj}}, nil)
+	}
+	q := queue.New(queue.Options{Opens: event.OpensDeltas, Bookmarks: true, Unlocked: true, Stored: stored})
 	var batch []event.Record
 	taken := 0
 	count := func(batch []event.Record, _ bool) error { taken = len(batch); return nil }
@@ -94,7 +101,7 @@ func batchPath(s side) queuePath {
 
 // apiPath is the way through the exported RealFIFO of the side, made as
 // informers make it.
-func apiPath(s side) queuePath {
+func apiPath(s side, _ []any) queuePath {
 	options := clientgo.RealFIFOOptions{
 		KeyFunction: clientgo.MetaNamespaceKeyFunc, AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 	}
