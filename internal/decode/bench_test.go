@@ -1,28 +1,23 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package decode
 
 import (
+	"bytes"
 	"fmt"
-	"os"
+	"io"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 )
-
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return data
-}
 
 // pods are n pods of 9 KB that differ as pods of some deployments do.
 func pods(t testing.TB, n int) [][]byte {
@@ -76,22 +71,94 @@ func BenchmarkPodUnstructured(b *testing.B) {
 	}
 }
 
-// clientDecoder is what client-go's typed clients decode with.
-func clientDecoder(t testing.TB, mediaType string) runtime.Decoder {
-	negotiated := scheme.Codecs.WithoutConversion()
-	info, ok := runtime.SerializerInfoForMediaType(negotiated.SupportedMediaTypes(), mediaType)
-	require.True(t, ok)
-	return negotiated.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion)
+// BenchmarkWatchJSON reads a watch from its bytes on.
+func BenchmarkWatchJSON(b *testing.B) {
+	var stream bytes.Buffer
+	for _, pod := range pods(b, benchPods) {
+		fmt.Fprintf(&stream, "{\"type\":\"MODIFIED\",\"object\":%s}\n", bytes.TrimSpace(pod))
+	}
+	b.Run("client-go", func(b *testing.B) {
+		decoder := clientWatch(b, "application/json", &endless{data: stream.Bytes()})
+		perObject(b, 1, func() {
+			if _, _, err := decoder.Decode(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	})
+	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
+	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
+		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {
+			frames := NewFrames(&endless{data: stream.Bytes()}, 1<<20)
+			perObject(b, 1, func() {
+				frame, err := frames.Next()
+				require.NoError(b, err)
+				_, object, err := WatchFrame(frame)
+				require.NoError(b, err)
+				require.NoError(b, plan.JSON(object, new(corev1.Pod), Options{Intern: table}))
+			})
+		})
+	}
 }
 
+// endless repeats data, in pieces of 32 KB as they come from a connection.
+type endless struct {
+	data []byte
+	at   int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	n := copy(b[:min(len(b), 32<<10)], e.data[e.at:])
+	e.at = (e.at + n) % len(e.data)
+	return n, nil
+}
+
+// BenchmarkListJSON reads lists of 200 pods; figures are of one pod.
+func BenchmarkListJSON(b *testing.B) {
+	items := bytes.Join(pods(b, 200), []byte(","))
+	data := fmt.Appendf(nil, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%s]}`, items)
+	b.Run("client-go", func(b *testing.B) {
+		decoder := clientDecoder(b, "application/json")
+		perItem(b, func() {
+			_, _, err := decoder.Decode(data, nil, nil)
+			require.NoError(b, err)
+		})
+	})
+	plan, table := planOf(b, reflect.TypeFor[corev1.Pod]()), NewIntern(16<<20)
+	b.Run("ours,interned=true", func(b *testing.B) {
+		perItem(b, func() {
+			list := NewListReader(bytes.NewReader(data), 1<<20)
+			for item, err := list.Next(); err != io.EOF; item, err = list.Next() {
+				require.NoError(b, err)
+				require.NoError(b, plan.JSON(item, new(corev1.Pod), Options{Intern: table}))
+			}
+		})
+	})
+}
+
+func perItem(b *testing.B, list func()) { perObject(b, 200, list) }
+
 func run(b *testing.B, list [][]byte, decode func([]byte) error) {
-	b.ReportAllocs()
-	b.SetBytes(int64(len(list[0])))
 	i := 0
-	for b.Loop() {
+	perObject(b, 1, func() {
 		if err := decode(list[i%len(list)]); err != nil {
 			b.Fatal(err)
 		}
 		i++
+	})
+}
+
+// perObject reports the processor's time for one of so many objects, garbage collection included.
+func perObject(b *testing.B, objects int, f func()) {
+	b.ReportAllocs()
+	before := used()
+	for b.Loop() {
+		f()
 	}
+	b.ReportMetric(float64(used()-before)/float64(b.N*objects), "cpu-ns/object")
+}
+
+func used() int64 {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return usage.Utime.Nano() + usage.Stime.Nano()
 }

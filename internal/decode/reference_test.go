@@ -6,6 +6,7 @@ package decode
 import (
 	"bytes"
 	"errors"
+	"os"
 	"reflect"
 	"testing"
 
@@ -13,6 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return data
+}
 
 // planOf is PlanOf for types that have a plan.
 func planOf(t testing.TB, of reflect.Type) *Plan {
