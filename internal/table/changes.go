@@ -3,34 +3,6 @@
 
 package table
 
-// changes lists the records and leaves that the current batch has changed, and
-// has the memory for what they were before.
-//
-// While a body or an index is built aside nothing is superseded; only leaves
-// that lost a member are then of interest.
-type changes struct {
-	building bool
-
-	records []uint32
-	leaves  []leafRef
-
-	// pasts are free. olds are for this batch, those from next on free. A batch
-	// that nobody had a pin at leaves its pasts and olds to the next one: nobody
-	// can look at them any longer, for who came after it was published does not
-	// go back before it. What is new is cold, and that is what it costs.
-	//
-	// If somebody had, olds are given up as a whole: notes of two batches that
-	// lie in one block would keep each other alive.
-	pasts []*past
-	olds  []leafOld
-	next  int
-}
-
-type leafRef struct {
-	post *posting
-	i    uint32
-}
-
 func (l *changes) record(id uint32) {
 	if !l.building {
 		l.records = append(l.records, id)

@@ -3,34 +3,7 @@
 
 package table
 
-import (
-	"hash/maphash"
-	"sync/atomic"
-)
-
-// core is one whole body of the table, from one Replace to the next.
-//
-// published is the newest generation that readers may see; storing it is the
-// only act that makes a batch visible. Everything newer is the writer's draft.
-type core struct {
-	published atomic.Uint64
-	// Readers load published and what follows for each call, the writer stores
-	// only published for each batch: keep them on separate cache lines.
-	_ [56]byte
-
-	seed    maphash.Seed
-	keys    keytab
-	records slab[record]
-	indexes atomic.Pointer[[]*index]
-	_       [56]byte
-	metas   metas
-
-	// What follows is the writer's.
-
-	n    int
-	rows *rows
-	log  changes
-}
+import "hash/maphash"
 
 // newCore makes a body for about n objects, whose first batch is gen.
 func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {

@@ -4,10 +4,8 @@
 package table
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
-	"unsafe"
 )
 
 // callsUser tells whether some of the functions are the user's.
@@ -18,45 +16,6 @@ func callsUser(ixs []*index) bool {
 		}
 	}
 	return false
-}
-
-// indexValues are the values of one object in one index: none, or lacking, if
-// its function failed.
-type indexValues = []string
-
-// lacking is what an object has whose function failed. What it is is told by
-// where it points.
-var (
-	lackingPlace [1]string
-	lacking      indexValues = lackingPlace[:0]
-)
-
-func isLacking(values indexValues) bool {
-	return len(values) == 0 && unsafe.SliceData(values) == &lackingPlace[0]
-}
-
-// IndexFailure tells that an IndexFunc returned an error or panicked. The
-// object is stored all the same, outside of that index.
-type IndexFailure struct {
-	Index, Key string
-	Object     any
-	// Err is what the function returned, or a *PanicError.
-	Err error
-}
-
-// PanicError is the panic of an IndexFunc.
-type PanicError struct {
-	Value any
-	// Stack is of the first panic of the function in a write, and else nil.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("index function panicked: %v", e.Value) }
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 // failures are those of one write.
@@ -157,20 +116,6 @@ func (x *indexer) computeAll(at int, keys []string, objects []any, values []inde
 		values[next] = of
 	}
 	return next
-}
-
-// note keeps account of the objects that have no place because the function
-// failed for them.
-func (ix *index) note(id uint32, values indexValues) {
-	switch {
-	case !isLacking(values):
-		delete(ix.lacking, id)
-	case ix.lacking == nil:
-		ix.lacking = map[uint32]struct{}{id: {}}
-	default:
-		ix.lacking[id] = struct{}{}
-	}
-	ix.lacks.Store(int64(len(ix.lacking)))
 }
 
 // Lacking returns for each index the number of objects, in the newest state,

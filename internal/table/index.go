@@ -6,22 +6,32 @@ package table
 import (
 	"hash/maphash"
 	"slices"
-	"sync/atomic"
+	"unsafe"
 )
 
-// IndexFunc computes the values under which an object is found in an index.
-// It may be called by writers and by readers, never under a lock that a read
-// needs. It may read the table and must not write to it. The slice that it
-// returns stays its own.
-type IndexFunc = func(obj any) ([]string, error)
+// lacking is what an object has whose function failed. What it is is told by
+// where it points.
+var (
+	lackingPlace [1]string
+	lacking      indexValues = lackingPlace[:0]
+)
 
-// indexer is a named function with its count of failures. It outlives the
-// postings, which a Replace builds anew.
-type indexer struct {
-	name     string
-	fn       IndexFunc
-	single   func(obj any) (value string, err error) // fn, if that always has one value; or nil
-	failures atomic.Uint64
+func isLacking(values indexValues) bool {
+	return len(values) == 0 && unsafe.SliceData(values) == &lackingPlace[0]
+}
+
+// note keeps account of the objects that have no place because the function
+// failed for them.
+func (ix *index) note(id uint32, values indexValues) {
+	switch {
+	case !isLacking(values):
+		delete(ix.lacking, id)
+	case ix.lacking == nil:
+		ix.lacking = map[uint32]struct{}{id: {}}
+	default:
+		ix.lacking[id] = struct{}{}
+	}
+	ix.lacks.Store(int64(len(ix.lacking)))
 }
 
 // valuesFor returns those of an object, which stay as they are: the function may
@@ -38,37 +48,6 @@ func (x *indexer) valuesFor(obj any, memory []string) (values indexValues, err e
 	}
 	memory[0] = values[0]
 	return memory, err
-}
-
-// index holds the postings of one indexer.
-//
-//	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
-//	object id ──▶ row ──▶ (posting id, position)       writer only
-//	posting id ──▶ posts ──▶ posting
-type index struct {
-	*indexer
-	// born is the generation that made the index: older states lack it.
-	born uint64
-	seed maphash.Seed
-
-	values hashtab[posting]
-	posts  slab[atomic.Pointer[posting]]
-
-	// What follows is the writer's.
-
-	// rows has the places of the objects with one value; the index's column is
-	// the one at column.
-	rows   *rows
-	column int
-	// many has the places of the objects with several values, in the order of
-	// the values; their place in rows is refMany.
-	many map[uint32][]ref
-	// lacking are the objects for which the function failed.
-	lacking map[uint32]struct{}
-	log     *changes
-
-	// lacks is len(lacking), for any goroutine.
-	lacks atomic.Int64
 }
 
 // newIndex makes an empty index.

@@ -8,46 +8,6 @@ import (
 	"slices"
 )
 
-// kept names a superseded version that a pinned generation needs, by the
-// generation that wrote it: of leaf i of a posting or, where post is nil, of
-// record i of a body.
-type kept struct {
-	core *core
-	post *posting
-	i    uint32
-	gen  uint64
-}
-
-// holder is a generation that pins are at, with what is kept for it.
-type holder struct {
-	gen   uint64
-	pins  int
-	items []kept
-}
-
-// limbo holds what is superseded and still kept. Each such version is named
-// exactly once: by the newest holder that needs it, or in the queue after that
-// was left. So a version is looked at once for each generation that needed it,
-// whatever the number of writes meanwhile, and not at all by a write that comes
-// after. Snapshots that are closed in the order in which they were taken have
-// each version looked at once.
-type limbo struct {
-	// holders are in the rising order of their generations. spare is one to be
-	// used again.
-	holders []*holder
-	spare   *holder
-	// arriving is the lowest generation at which a pin that arrived at the last
-	// look may settle. landing holds what is kept for such pins, whose generation
-	// is not known yet.
-	arriving uint64
-	landing  holder
-	queue    [][]kept
-	// n counts all versions.
-	n int
-	// steps counts the pins and versions that were looked at.
-	steps int
-}
-
 // nobody tells that the last look found no pin.
 func (l *limbo) nobody() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
 
@@ -153,60 +113,4 @@ func (l *limbo) pop() (kept, bool) {
 		l.queue = l.queue[:n]
 	}
 	return k, true
-}
-
-// tidy looks again at up to limit of the versions whose holder has gone.
-func (l *limbo) tidy(limit int) {
-	for ; limit > 0; limit-- {
-		k, ok := l.pop()
-		if !ok {
-			break
-		}
-		if h := k.cut(l); h != nil {
-			l.hold(h, k)
-		}
-		l.steps++
-	}
-}
-
-// cut removes the version unless somebody needs it, who then is returned.
-func (k *kept) cut(l *limbo) *holder {
-	if k.post != nil {
-		h := k.post.leaf(k.i).cut(k.gen, l)
-		if h == nil {
-			k.post.index.settle(k.post)
-		}
-		return h
-	}
-	h := k.core.records.at(k.i).cut(k.gen, l)
-	if h == nil {
-		k.core.release(k.i)
-	}
-	return h
-}
-
-// retire lets go of what the batch that was just published has superseded, but
-// for what somebody needs.
-func (c *core) retire(l *limbo) {
-	alone := l.nobody()
-	for _, id := range c.log.records {
-		p, h := c.records.at(id).retire(l)
-		switch {
-		case h != nil:
-			l.hold(h, kept{core: c, i: id, gen: p.gen})
-		case p != nil && alone:
-			c.log.reuse(p)
-		}
-		c.release(id)
-	}
-	gen := c.published.Load()
-	for _, at := range c.log.leaves {
-		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
-			l.hold(h, kept{core: c, post: at.post, i: at.i, gen: from})
-		}
-	}
-	for _, at := range c.log.leaves {
-		at.post.index.settle(at.post)
-	}
-	c.log.reset(alone)
 }

@@ -5,6 +5,7 @@ package table
 
 import (
 	"errors"
+	"fmt"
 )
 
 var (
@@ -28,6 +29,36 @@ type Options struct {
 	// another that does the same, always with one value. Writers then call
 	// that one: it need not allocate. nil: there is none.
 	SingleValued func(IndexFunc) func(obj any) (value string, err error)
+}
+
+// IndexFunc computes the values under which an object is found in an index.
+// It may be called by writers and by readers, never under a lock that a read
+// needs. It may read the table and must not write to it. The slice that it
+// returns stays its own.
+type IndexFunc = func(obj any) ([]string, error)
+
+// IndexFailure tells that an IndexFunc returned an error or panicked. The
+// object is stored all the same, outside of that index.
+type IndexFailure struct {
+	Index, Key string
+	Object     any
+	// Err is what the function returned, or a *PanicError.
+	Err error
+}
+
+// PanicError is the panic of an IndexFunc.
+type PanicError struct {
+	Value any
+	// Stack is of the first panic of the function in a write, and else nil.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("index function panicked: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
 }
 
 // Op is one change of a transaction.

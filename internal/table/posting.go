@@ -3,24 +3,17 @@
 
 package table
 
-import "sync/atomic"
-
-// posting is the set of objects with one value in one index: ids in leaves,
-// all full but the last one with members, so that a change costs the same in a
-// posting of any size.
-type posting struct {
-	value string
-	// first is nil before the first member comes. It is replaced by a larger or
-	// smaller one as the members ask for.
-	first atomic.Pointer[leaf]
-	// more holds the leaves after the first one, of full size. The slice is
-	// shared with readers: elements in use are never overwritten.
-	more atomic.Pointer[[]*leaf]
-
-	// The fields below are the writer's; index and id never change.
-	index *index
-	id    uint32
-	n     uint32
+// resized returns a copy of a leaf, which may be nil, with room for n members
+// or a few more. Readers may go on with the original: it will not change.
+func (l *leaf) resized(n uint32) *leaf {
+	c := newLeaf(n)
+	if l != nil {
+		c.gen.Store(l.gen.Load())
+		c.n = l.n
+		c.old.Store(l.old.Load())
+		copy(c.ids(), l.ids()[:l.n])
+	}
+	return c
 }
 
 // rest returns the leaves after the first.

@@ -96,22 +96,6 @@ func (r *record) start(gen uint64, id uint32, key string, w words) {
 	r.store(w)
 }
 
-// set gives a record its next object, in the draft gen. It notes the record if
-// the draft has not changed it before.
-func (r *record) set(gen uint64, w words, log *changes) {
-	if now := r.gen.Load(); now != gen {
-		p := log.past()
-		p.gen, p.words = now, r.words
-		if older := r.undo.Load(); older != nil {
-			p.prev.Store(older)
-		}
-		r.undo.Store(p)
-		r.gen.Store(gen)
-		log.record(r.id)
-	}
-	r.store(w)
-}
-
 // idle tells that the record has no key.
 func (r *record) idle() bool { return r.keyData == nil }
 
@@ -119,34 +103,4 @@ func (r *record) idle() bool { return r.keyData == nil }
 func (r *record) end() {
 	atomic.StorePointer(&r.keyData, nil)
 	atomic.StoreUint32(&r.keyLen, 0)
-}
-
-// retire lets go of the version that the last change has superseded, unless a
-// holder needs it.
-func (r *record) retire(l *limbo) (p *past, h *holder) {
-	if p = r.undo.Load(); p == nil {
-		return nil, nil
-	}
-	if h = l.needs(p.gen, r.gen.Load()); h == nil {
-		r.undo.Store(p.prev.Load())
-	}
-	return p, h
-}
-
-// cut is retire for any superseded version.
-func (r *record) cut(from uint64, l *limbo) *holder {
-	link, upTo := &r.undo, r.gen.Load()
-	p := link.Load()
-	for p != nil && p.gen != from {
-		link, upTo = &p.prev, p.gen
-		p = link.Load()
-	}
-	if p == nil {
-		return nil
-	}
-	h := l.needs(from, upTo)
-	if h == nil {
-		link.Store(p.prev.Load())
-	}
-	return h
 }

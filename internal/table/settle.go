@@ -19,6 +19,62 @@ func (t *Table) settle(ops int) {
 	t.check()
 }
 
+// retire lets go of what the batch that was just published has superseded, but
+// for what somebody needs.
+func (c *core) retire(l *limbo) {
+	alone := l.nobody()
+	for _, id := range c.log.records {
+		p, h := c.records.at(id).retire(l)
+		switch {
+		case h != nil:
+			l.hold(h, kept{core: c, i: id, gen: p.gen})
+		case p != nil && alone:
+			c.log.reuse(p)
+		}
+		c.release(id)
+	}
+	gen := c.published.Load()
+	for _, at := range c.log.leaves {
+		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
+			l.hold(h, kept{core: c, post: at.post, i: at.i, gen: from})
+		}
+	}
+	for _, at := range c.log.leaves {
+		at.post.index.settle(at.post)
+	}
+	c.log.reset(alone)
+}
+
+// tidy looks again at up to limit of the versions whose holder has gone.
+func (l *limbo) tidy(limit int) {
+	for ; limit > 0; limit-- {
+		k, ok := l.pop()
+		if !ok {
+			break
+		}
+		if h := k.cut(l); h != nil {
+			l.hold(h, k)
+		}
+		l.steps++
+	}
+}
+
+// cut removes the version unless somebody needs it, who then is returned.
+func (k *kept) cut(l *limbo) *holder {
+	if k.post != nil {
+		h := k.post.leaf(k.i).cut(k.gen, l)
+		if h == nil {
+			k.post.index.settle(k.post)
+		}
+		return h
+	}
+	h := k.core.records.at(k.i).cut(k.gen, l)
+	if h == nil {
+		k.core.release(k.i)
+	}
+	return h
+}
+
 // leave frees a pin. If something may be kept for it, that is for the janitor to
 // look at: a reader takes no lock.
 func (t *Table) leave(p *pin) {

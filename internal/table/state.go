@@ -9,6 +9,11 @@ import (
 	"sync/atomic"
 )
 
+// This file is what the table is: the types that hold each other. What they hold
+// themselves (records, leaves, slots, ids, pins) is in files that need none of these;
+// what is done with them, from the notes of a change up to a whole write, is in those
+// that need this one. No two files need each other.
+
 // Table is an indexed set of objects: one writer at a time, readers that never
 // wait. See the package documentation for the guarantees. Create it with New.
 type Table struct {
@@ -40,4 +45,158 @@ type Table struct {
 		singles   []string
 		values    []indexValues
 	}
+}
+
+// core is one whole body of the table, from one Replace to the next.
+//
+// published is the newest generation that readers may see; storing it is the
+// only act that makes a batch visible. Everything newer is the writer's draft.
+type core struct {
+	published atomic.Uint64
+	// Readers load published and what follows for each call, the writer stores
+	// only published for each batch: keep them on separate cache lines.
+	_ [56]byte
+
+	seed    maphash.Seed
+	keys    keytab
+	records slab[record]
+	indexes atomic.Pointer[[]*index]
+	_       [56]byte
+	metas   metas
+
+	// What follows is the writer's.
+
+	n    int
+	rows *rows
+	log  changes
+}
+
+// indexer is a named function with its count of failures. It outlives the
+// postings, which a Replace builds anew.
+type indexer struct {
+	name     string
+	fn       IndexFunc
+	single   func(obj any) (value string, err error) // fn, if that always has one value; or nil
+	failures atomic.Uint64
+}
+
+// indexValues are the values of one object in one index: none, or lacking, if
+// its function failed.
+type indexValues = []string
+
+// index holds the postings of one indexer.
+//
+//	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
+//	object id ──▶ row ──▶ (posting id, position)       writer only
+//	posting id ──▶ posts ──▶ posting
+type index struct {
+	*indexer
+	// born is the generation that made the index: older states lack it.
+	born uint64
+	seed maphash.Seed
+
+	values hashtab[posting]
+	posts  slab[atomic.Pointer[posting]]
+
+	// What follows is the writer's.
+
+	// rows has the places of the objects with one value; the index's column is
+	// the one at column.
+	rows   *rows
+	column int
+	// many has the places of the objects with several values, in the order of
+	// the values; their place in rows is refMany.
+	many map[uint32][]ref
+	// lacking are the objects for which the function failed.
+	lacking map[uint32]struct{}
+	log     *changes
+
+	// lacks is len(lacking), for any goroutine.
+	lacks atomic.Int64
+}
+
+// posting is the set of objects with one value in one index: ids in leaves,
+// all full but the last one with members, so that a change costs the same in a
+// posting of any size.
+type posting struct {
+	value string
+	// first is nil before the first member comes. It is replaced by a larger or
+	// smaller one as the members ask for.
+	first atomic.Pointer[leaf]
+	// more holds the leaves after the first one, of full size. The slice is
+	// shared with readers: elements in use are never overwritten.
+	more atomic.Pointer[[]*leaf]
+
+	// The fields below are the writer's; index and id never change.
+	index *index
+	id    uint32
+	n     uint32
+}
+
+// changes lists the records and leaves that the current batch has changed, and
+// has the memory for what they were before.
+//
+// While a body or an index is built aside nothing is superseded; only leaves
+// that lost a member are then of interest.
+type changes struct {
+	building bool
+
+	records []uint32
+	leaves  []leafRef
+
+	// pasts are free. olds are for this batch, those from next on free. A batch
+	// that nobody had a pin at leaves its pasts and olds to the next one: nobody
+	// can look at them any longer, for who came after it was published does not
+	// go back before it. What is new is cold, and that is what it costs.
+	//
+	// If somebody had, olds are given up as a whole: notes of two batches that
+	// lie in one block would keep each other alive.
+	pasts []*past
+	olds  []leafOld
+	next  int
+}
+
+type leafRef struct {
+	post *posting
+	i    uint32
+}
+
+// limbo holds what is superseded and still kept. Each such version is named
+// exactly once: by the newest holder that needs it, or in the queue after that
+// was left. So a version is looked at once for each generation that needed it,
+// whatever the number of writes meanwhile, and not at all by a write that comes
+// after. Snapshots that are closed in the order in which they were taken have
+// each version looked at once.
+type limbo struct {
+	// holders are in the rising order of their generations. spare is one to be
+	// used again.
+	holders []*holder
+	spare   *holder
+	// arriving is the lowest generation at which a pin that arrived at the last
+	// look may settle. landing holds what is kept for such pins, whose generation
+	// is not known yet.
+	arriving uint64
+	landing  holder
+	queue    [][]kept
+	// n counts all versions.
+	n int
+	// steps counts the pins and versions that were looked at.
+	steps int
+}
+
+// holder is a generation that pins are at, with what is kept for it.
+type holder struct {
+	gen   uint64
+	pins  int
+	items []kept
+}
+
+// kept names a superseded version that a pinned generation needs, by the
+// generation that wrote it: of leaf i of a posting or, where post is nil, of
+// record i of a body.
+type kept struct {
+	core *core
+	post *posting
+	i    uint32
+	gen  uint64
 }

@@ -42,6 +42,16 @@ func (t *Table) Apply(ops []Op, stamp Stamp) {
 	t.report(t.apply(ops, stamp))
 }
 
+// TryApply is Apply for a caller who must not wait for other writers: while
+// there is one it does nothing and returns false.
+func (t *Table) TryApply(ops []Op, stamp Stamp) (done bool) {
+	if !t.w.TryLock() {
+		return false
+	}
+	t.report(t.apply(ops, stamp))
+	return true
+}
+
 // apply runs all user code before the first change: if that panics or exits
 // the goroutine, the deferred unlock leaves the table as it was. The caller has
 // locked other writers out.
@@ -158,6 +168,22 @@ func (t *Table) addIndexers(added []*indexer) (failed failures, err error) {
 	c.publish(gen, c.meta().rv)
 	t.settle(0)
 	return failed, nil
+}
+
+// widen adds indexes over all live objects, in the draft gen.
+func (t *Table) widen(c *core, gen uint64, added []*indexer, failed *failures) {
+	if len(added) == 0 {
+		return
+	}
+	ixs, rows := slices.Clone(*c.indexes.Load()), c.rows.widened(len(added))
+	for _, x := range added {
+		ixs = append(ixs, c.build(x, gen, rows, len(ixs), &t.functions, failed))
+	}
+	for _, ix := range ixs {
+		ix.rows = rows
+	}
+	c.rows = rows
+	c.indexes.Store(&ixs)
 }
 
 // conflicts returns an error that names every indexer whose name is taken.

@@ -1,0 +1,138 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+// What a change overwrites, in records and leaves: noted before the change, let go
+// of after the batch, or cut when nobody is left who needs it.
+
+// set gives a record its next object, in the draft gen. It notes the record if
+// the draft has not changed it before.
+func (r *record) set(gen uint64, w words, log *changes) {
+	if now := r.gen.Load(); now != gen {
+		p := log.past()
+		p.gen, p.words = now, r.words
+		if older := r.undo.Load(); older != nil {
+			p.prev.Store(older)
+		}
+		r.undo.Store(p)
+		r.gen.Store(gen)
+		log.record(r.id)
+	}
+	r.store(w)
+}
+
+// retire lets go of the version that the last change has superseded, unless a
+// holder needs it.
+func (r *record) retire(l *limbo) (p *past, h *holder) {
+	if p = r.undo.Load(); p == nil {
+		return nil, nil
+	}
+	if h = l.needs(p.gen, r.gen.Load()); h == nil {
+		r.undo.Store(p.prev.Load())
+	}
+	return p, h
+}
+
+// cut is retire for any superseded version.
+func (r *record) cut(from uint64, l *limbo) *holder {
+	link, upTo := &r.undo, r.gen.Load()
+	p := link.Load()
+	for p != nil && p.gen != from {
+		link, upTo = &p.prev, p.gen
+		p = link.Load()
+	}
+	if p == nil {
+		return nil
+	}
+	h := l.needs(from, upTo)
+	if h == nil {
+		link.Store(p.prev.Load())
+	}
+	return h
+}
+
+// note keeps what the next change in the draft gen overwrites: the number of
+// members, and the id at pos. fresh tells that it is the draft's first change
+// of the leaf. A leaf that is as young as the draft needs no notes: it had no
+// members before.
+func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
+	head := l.old.Load()
+	now := l.gen.Load()
+	if fresh = now != gen; !fresh && (head == nil || head.full != nil) {
+		return false
+	}
+	o := log.old()
+	o.from, o.upTo, o.n, o.pos, o.id, o.notes = now, gen, l.n, pos, l.ids()[pos], 1
+	if head != nil {
+		o.prev.Store(head)
+	}
+	if !fresh {
+		o.from, o.notes = head.from, head.notes+1
+	}
+	l.old.Store(o)
+	if !fresh && o.notes > maxNotes {
+		l.old.Store(l.filled(o))
+	}
+	if fresh {
+		l.gen.Store(gen)
+	}
+	return fresh
+}
+
+// filled returns one full leafOld in the place of the notes that begin at o.
+func (l *leaf) filled(o *leafOld) *leafOld {
+	f := &leafOld{from: o.from, upTo: o.upTo, full: new([leafLen]uint32)}
+	copy(f.full[:], l.ids()[:l.n])
+	for ; ; o = o.prev.Load() {
+		f.full[o.pos] = o.id
+		if o.notes == 1 {
+			f.n = o.n
+			f.prev.Store(o.prev.Load())
+			return f
+		}
+	}
+}
+
+// retire lets go of what the batch gen has superseded, unless a holder needs it.
+// Then from names it.
+func (l *leaf) retire(gen uint64, limbo *limbo) (from uint64, h *holder) {
+	o := l.old.Load()
+	if o == nil || o.upTo != gen {
+		return 0, nil
+	}
+	if h = limbo.needs(o.from, gen); h == nil {
+		l.old.Store(o.rest())
+		return 0, nil
+	}
+	if o.full == nil {
+		l.old.Store(l.filled(o))
+	}
+	return o.from, h
+}
+
+// rest returns what comes after the notes of a batch.
+func (o *leafOld) rest() *leafOld {
+	for o.full == nil && o.notes > 1 {
+		o = o.prev.Load()
+	}
+	return o.prev.Load()
+}
+
+// cut removes what was kept as from, unless a holder needs it.
+func (l *leaf) cut(from uint64, limbo *limbo) *holder {
+	link := &l.old
+	o := link.Load()
+	for o != nil && o.from != from {
+		link = &o.prev
+		o = link.Load()
+	}
+	if o == nil {
+		return nil
+	}
+	h := limbo.needs(o.from, o.upTo)
+	if h == nil {
+		link.Store(o.prev.Load())
+	}
+	return h
+}
