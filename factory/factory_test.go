@@ -153,28 +153,33 @@ func TestTheTableIsUpToDate(t *testing.T) {
 	assert.Equal(t, string(want), string(got), "run go generate ./factory")
 }
 
-// TestForResourceKnowsWhatClientGoKnows takes the resources from the source of client-go's generic informers.
-func TestForResourceKnowsWhatClientGoKnows(t *testing.T) {
+// resourcesOfClientGo are those that client-go's generic informers know by their source.
+func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource) {
 	dir, err := exec.CommandContext(boundedContext(t), "go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/informers").Output()
 	require.NoError(t, err)
 	src, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "generic.go"))
 	require.NoError(t, err)
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 	var group, version string
-	count := 0
 	for _, m := range regexp.MustCompile(`// Group=(\S+), Version=(\S+)|WithResource\("(\w+)"\)`).FindAllStringSubmatch(string(src), -1) {
 		if m[1] != "" {
 			group, version = strings.TrimSuffix(m[1], "core"), m[2]
 			continue
 		}
-		count++
-		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: m[3]}
+		resources = append(resources, schema.GroupVersionResource{Group: group, Version: version, Resource: m[3]})
+	}
+	require.Greater(t, len(resources), 100)
+	return resources
+}
+
+// TestForResourceKnowsWhatClientGoKnows, and makes informers of ours for it.
+func TestForResourceKnowsWhatClientGoKnows(t *testing.T) {
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	for _, gvr := range resourcesOfClientGo(t) {
 		informer, err := f.ForResource(gvr)
 		if assert.NoError(t, err) {
 			assert.True(t, isOurs(informer.Informer()), gvr.String())
 		}
 	}
-	assert.Greater(t, count, 100)
 }
 
 func TestOnlyAccessedTypesAreListed(t *testing.T) {

@@ -1,0 +1,227 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+)
+
+// actor is a fake client that tells what was asked of it.
+type actor interface{ Actions() []clienttesting.Action }
+
+// podsOf runs an informer of pods of each kind of factory in a bubble until it watches, and has test look at it and at its
+// client.
+func podsOf(t *testing.T, test func(t *testing.T, pods informers.GenericInformer, client actor), options ...factory.Option) {
+	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
+	for name, start := range map[string]func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()){
+		"typed": func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
+			client := fake.NewClientset(pod("ns", "a"), pod("other", "a"))
+			f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), options...)
+			pods, err := f.ForResource(podsResource)
+			require.NoError(t, err)
+			f.StartWithContext(ctx)
+			return pods, client, f.Shutdown
+		},
+		"dynamic": func(_ *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
+			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a"))
+			f := factory.Dynamic(client, 0, options...)
+			pods := f.ForResource(podsResource)
+			f.StartWithContext(ctx)
+			return pods, client, f.Shutdown
+		},
+		"metadata": func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
+			client := metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial)
+			f := factory.Metadata(client, 0, options...)
+			pods := f.ForResource(podsResource)
+			f.StartWithContext(ctx)
+			return pods, client, f.Shutdown
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(bubbleContext(t))
+				pods, client, shutdown := start(t, ctx)
+				defer shutdown()
+				defer cancel()
+				synctest.Wait()
+				require.True(t, pods.Informer().HasSynced())
+				test(t, pods, client)
+			})
+		})
+	}
+}
+
+// asked returns the options of the first list and of the first watch.
+func asked(t *testing.T, client actor) (list, watch metav1.ListOptions) {
+	t.Helper()
+	actions := client.Actions()
+	require.Len(t, actions, 2)
+	return actions[0].(clienttesting.ListActionImpl).ListOptions, actions[1].(clienttesting.WatchActionImpl).ListOptions
+}
+
+// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has left out.
+func TestTweakReachesEveryRequest(t *testing.T) {
+	podsOf(t, func(t *testing.T, _ informers.GenericInformer, client actor) {
+		list, watch := asked(t, client)
+		assert.Equal(t, "app=a", list.LabelSelector)
+		assert.Equal(t, "app=a", watch.LabelSelector)
+	}, factory.WithTweakListOptions(selectA))
+}
+
+// TestInformersHaveTheNamespaceIndex, as client-go's have, under its name; and take more.
+func TestInformersHaveTheNamespaceIndex(t *testing.T) {
+	podsOf(t, func(t *testing.T, pods informers.GenericInformer, _ actor) {
+		indexer := pods.Informer().GetIndexer()
+		found, err := indexer.ByIndex(cache.NamespaceIndex, "ns")
+		require.NoError(t, err)
+		assert.Len(t, found, 1)
+		require.NoError(t, pods.Informer().AddIndexers(cache.Indexers{"name": func(obj any) ([]string, error) {
+			return []string{obj.(metav1.Object).GetName()}, nil
+		}}))
+		assert.Equal(t, []string{"a"}, indexer.ListIndexFuncValues("name"))
+	})
+}
+
+// TestListersNameWhatTheyMiss: an error of theirs says which resource it is about, as those of client-go do.
+func TestListersNameWhatTheyMiss(t *testing.T) {
+	podsOf(t, func(t *testing.T, pods informers.GenericInformer, _ actor) {
+		found, err := pods.Lister().ByNamespace("ns").Get("a")
+		require.NoError(t, err)
+		assert.Equal(t, "a", found.(metav1.Object).GetName())
+		_, err = pods.Lister().ByNamespace("nowhere").Get("a")
+		require.ErrorContains(t, err, `pods "a" not found`)
+	})
+}
+
+// TestOptionsAddUp: options of informers that are given at several places are all applied, after those of the factory, and of
+// others the last one counts.
+func TestOptionsAddUp(t *testing.T) {
+	var nobody *cache.InformerName
+	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
+	var limit atomic.Int64 // not every client keeps it
+	podsOf(t, func(t *testing.T, pods informers.GenericInformer, client actor) {
+		list, _ := asked(t, client)
+		assert.EqualValues(t, 9, limit.Swap(0))
+		assert.Empty(t, list.LabelSelector)
+		assert.Equal(t, "SharedIndexInformer others.v9", pods.Informer().HasSyncedChecker().Name())
+		assert.Equal(t, []string{"ns/a"}, pods.Informer().GetStore().ListKeys())
+	},
+		factory.WithInformerOptions(cache.WithPageSize(7), cache.WithIdentifier(others, nil)), factory.WithInformerOptions(cache.WithPageSize(9)),
+		factory.WithNamespace("other"), factory.WithNamespace("ns"),
+		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
+		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(nil))
+}
+
+// hanging is a dynamic client whose requests go on until their context ends.
+type hanging struct {
+	dynamic.Interface
+	dynamic.NamespaceableResourceInterface
+	lists  bool // a list is answered
+	begun  chan context.Context
+	closed chan struct{} // when a request has seen the end of its context
+}
+
+func (h *hanging) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return h
+}
+
+func (h *hanging) Namespace(string) dynamic.ResourceInterface { return h }
+
+func (*hanging) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (h *hanging) hang(ctx context.Context) error {
+	h.begun <- ctx
+	<-ctx.Done()
+	close(h.closed)
+	return ctx.Err()
+}
+
+func (h *hanging) List(ctx context.Context, _ metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	if h.lists {
+		return &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}, nil
+	}
+	return nil, h.hang(ctx)
+}
+
+func (h *hanging) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	return nil, h.hang(ctx)
+}
+
+// TestRequestsEndWithTheirInformer: a request that hangs is given up when the informer is stopped, and carries what the context of
+// the start carries, such as a logger.
+func TestRequestsEndWithTheirInformer(t *testing.T) {
+	type key struct{}
+	for request, lists := range map[string]bool{"list": false, "watch": true} {
+		t.Run(request, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := &hanging{lists: lists, begun: make(chan context.Context, 1), closed: make(chan struct{})}
+				f := factory.Dynamic(client, 0)
+				ctx, cancel := context.WithCancel(context.WithValue(bubbleContext(t), key{}, "carried"))
+				defer f.Shutdown()
+				defer cancel()
+				f.ForResource(podsResource)
+				f.StartWithContext(ctx)
+				assert.Equal(t, "carried", (<-client.begun).Value(key{}))
+				assert.True(t, f.Stop(podsResource))
+				<-client.closed
+			})
+		})
+	}
+}
+
+// TestResyncPeriodOfAFactory: handlers without one of their own hear of every object again each time it is over.
+func TestResyncPeriodOfAFactory(t *testing.T) {
+	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
+	for name, make := range map[string]func(t *testing.T) *factory.ResourceFactory{
+		"dynamic": func(*testing.T) *factory.ResourceFactory {
+			return factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), time.Minute)
+		},
+		"metadata": func(t *testing.T) *factory.ResourceFactory {
+			return factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), []runtime.Object{partial}...), time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := make(t)
+				ctx, cancel := context.WithCancel(bubbleContext(t))
+				defer f.Shutdown()
+				defer cancel()
+				heard := 0
+				_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+					UpdateFunc: func(old, current any) {
+						assert.Same(t, old, current)
+						heard++
+					},
+				})
+				require.NoError(t, err)
+				f.StartWithContext(ctx)
+				time.Sleep(3*time.Minute + time.Second)
+				synctest.Wait()
+				assert.Equal(t, 3, heard)
+			})
+		})
+	}
+}
