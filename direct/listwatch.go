@@ -1,0 +1,51 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// Getter starts GET requests, as the REST client of an API group does.
+type Getter interface{ Get() *rest.Request }
+
+// NewListWatch returns a ListWatch for the objects of a resource in a namespace, "" for all of them. It
+// is client-go's NewFilteredListWatchFromClient, but asks for protobuf, as generated clients do, if the
+// type of the objects, of which example is one, knows it, and the client's configuration leaves it
+// open. tweak, which may be nil, changes the options of a request, to set selectors.
+//
+// The client has to be made of a config that Transport was wrapped around.
+func NewListWatch(c Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
+	_, readsProtobuf := example.(interface{ Unmarshal([]byte) error })
+	request := func(options metav1.ListOptions, watches bool) *rest.Request {
+		options.Watch = watches
+		if tweak != nil {
+			tweak(&options)
+		}
+		return c.Get().UseProtobufAsDefaultIfPreferred(readsProtobuf).Namespace(namespace).Resource(resource).
+			VersionedParams(&options, metav1.ParameterCodec)
+	}
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return request(options, false).Do(ctx).Get()
+	}
+	follow := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return request(options, true).Watch(ctx)
+	}
+	return &clientgo.ListWatch{
+		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+			return list(context.Background(), options)
+		},
+		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+			return follow(context.Background(), options)
+		},
+		ListWithContextFunc:  list,
+		WatchFuncWithContext: follow,
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// Chunks of memory grow from the first, which holds a short list, to the last: more gains nothing,
+// and less costs system calls.
+const (
+	firstChunk = 4 << 10
+	lastChunk  = 128 << 10
+)
+
+var errClosed = errors.New("the body was closed")
+
+// ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so that
+// a server is not held up by the decoding of what it sends. One goroutine reads from it.
+type ahead struct {
+	body  io.Reader
+	limit int64
+	size  int // of the next chunk; the goroutine's own
+
+	mu struct {
+		sync.Mutex
+		chunks  [][]byte // read, the first perhaps in part
+		waiting int64    // bytes in them
+		err     error    // behind them
+		closed  bool
+	}
+	changed sync.Cond
+}
+
+// readAhead begins to read. The goroutine ends when body returns an error, as after its Close, or
+// close was called.
+func readAhead(body io.Reader, limit int64) *ahead {
+	a := &ahead{body: body, limit: limit, size: firstChunk}
+	a.changed.L = &a.mu
+	go a.run()
+	return a
+}
+
+func (a *ahead) run() {
+	for a.makeRoom() {
+		buf := a.empty()
+		n, err := a.body.Read(buf)
+		a.add(buf[:n], err)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// makeRoom waits until less than the limit waits to be read. It returns false when nobody reads.
+func (a *ahead) makeRoom() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.mu.waiting >= a.limit && !a.mu.closed {
+		a.changed.Wait()
+	}
+	return !a.mu.closed
+}
+
+// empty returns memory to read into: what is left of the last chunk, or a new one.
+func (a *ahead) empty() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.mu.chunks); n > 0 {
+		if last := a.mu.chunks[n-1]; cap(last)-len(last) >= cap(last)/4 {
+			return last[len(last):cap(last)]
+		}
+	}
+	buf := make([]byte, a.size)
+	a.size = min(2*a.size, lastChunk)
+	return buf
+}
+
+// add makes what was read known. If it went into the last chunk it becomes part of that.
+func (a *ahead) add(read []byte, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(read) > 0 {
+		a.appendLocked(read)
+	}
+	a.mu.waiting += int64(len(read))
+	a.mu.err = err
+	a.changed.Broadcast()
+}
+
+func (a *ahead) appendLocked(read []byte) {
+	if n := len(a.mu.chunks); n > 0 {
+		last := a.mu.chunks[n-1]
+		if room := last[len(last):cap(last)]; len(room) > 0 && &room[0] == &read[0] {
+			a.mu.chunks[n-1] = last[:len(last)+len(read)]
+			return
+		}
+	}
+	a.mu.chunks = append(a.mu.chunks, read)
+}
+
+// Read returns what was read, and then the error of the body.
+func (a *ahead) Read(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.mu.chunks) == 0 && a.mu.err == nil && !a.mu.closed {
+		a.changed.Wait()
+	}
+	if a.mu.closed {
+		return 0, errClosed
+	}
+	if len(a.mu.chunks) == 0 {
+		return 0, a.mu.err
+	}
+	first := a.mu.chunks[0]
+	n := copy(p, first)
+	a.mu.chunks[0] = first[n:]
+	if a.mu.waiting -= int64(n); n == len(first) {
+		a.dropFirstLocked()
+	}
+	a.changed.Broadcast()
+	return n, nil
+}
+
+// dropFirstLocked drops a chunk that was read to its end.
+func (a *ahead) dropFirstLocked() {
+	a.mu.chunks[0] = nil
+	if a.mu.chunks = a.mu.chunks[1:]; len(a.mu.chunks) == 0 {
+		a.mu.chunks = nil
+	}
+}
+
+// failed returns the error that the body has failed with, nil if it did not, or has not yet.
+func (a *ahead) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if errors.Is(a.mu.err, io.EOF) {
+		return nil
+	}
+	return a.mu.err
+}
+
+// close ends the reading, and forgets what waits. It does not close the body.
+func (a *ahead) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.closed, a.mu.chunks = true, nil
+	a.changed.Broadcast()
+}

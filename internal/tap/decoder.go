@@ -1,0 +1,77 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Encoding is how objects are written on the wire.
+type Encoding string
+
+const (
+	JSON     Encoding = "json"
+	Protobuf Encoding = "protobuf"
+)
+
+// Decoder makes objects of one Go type of their bytes, deeply equal to those that the decoder of a
+// client of client-go's makes. It may give up, by an error that tells nothing of the data; it may not
+// guess. What it returns does not refer to what it was given. Any number of goroutines may use it.
+type Decoder interface {
+	// Event decodes a frame of a watch. The object has the apiVersion and kind that are on the wire.
+	Event(frame []byte) (watch.Event, error)
+	// List begins to read a list from its first byte.
+	List(body io.Reader) List
+}
+
+// List is a list that is read item by item, by one goroutine.
+type List interface {
+	// Next returns the next item. The error is io.EOF behind the last one, when the list was read to
+	// its end and nothing follows it; what body failed with; or one that says that this is no list,
+	// or none that can be taken apart.
+	Next() (Item, error)
+	// With returns the list as it was, but with these items only, in their places. It may be called
+	// once, after Next has returned io.EOF.
+	With(items [][]byte) []byte
+}
+
+// Item is an item of a list.
+type Item struct {
+	Wire   []byte         // valid until the next call of Next
+	Object runtime.Object // nil if the decoder gave up; complete when the list was read to its end
+	Why    error          // it gave up
+}
+
+// Maker returns a decoder for objects of a type, which is a pointer, in an encoding; nil if there is
+// none.
+type Maker func(reflect.Type, Encoding) Decoder
+
+// sure is a decoder that gives up where another one panics.
+type sure struct{ Decoder }
+
+func (d sure) Event(frame []byte) (got watch.Event, err error) {
+	defer giveUpOnPanic(&err)
+	return d.Decoder.Event(frame)
+}
+
+func (d sure) List(body io.Reader) List { return sureList{d.Decoder.List(body)} }
+
+type sureList struct{ List }
+
+func (l sureList) Next() (item Item, err error) {
+	defer giveUpOnPanic(&err)
+	return l.List.Next()
+}
+
+// giveUpOnPanic says nothing of what the panic says: that may be of the data.
+func giveUpOnPanic(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the decoder panicked with a value of type %T", p)
+	}
+}

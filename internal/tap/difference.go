@@ -1,0 +1,83 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// difference says where two objects are not deeply equal, by type and path and without a value; "":
+// they are.
+func difference(ours, theirs runtime.Object) string {
+	if reflect.DeepEqual(ours, theirs) {
+		return ""
+	}
+	a, b := reflect.ValueOf(ours), reflect.ValueOf(theirs)
+	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
+		return fmt.Sprintf("a %T, is a %T", ours, theirs)
+	}
+	return fmt.Sprintf("a %T, differs at %s", ours, "object"+path(a, b, deepestPath))
+}
+
+// deepestPath bounds the length of a path.
+const deepestPath = 40
+
+// path returns the way from two values that are not deeply equal to the first place where they are
+// not. Keys of maps are data, and are left out.
+func path(a, b reflect.Value, depth int) string {
+	if depth == 0 || a.Type() != b.Type() {
+		return ""
+	}
+	switch a.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return ""
+		}
+		return path(a.Elem(), b.Elem(), depth-1)
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !equal(a.Field(i), b.Field(i)) {
+				return "." + a.Type().Field(i).Name + path(a.Field(i), b.Field(i), depth-1)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() || a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
+			return ""
+		}
+		for i := range a.Len() {
+			if !equal(a.Index(i), b.Index(i)) {
+				return fmt.Sprintf("[%d]", i) + path(a.Index(i), b.Index(i), depth-1)
+			}
+		}
+	case reflect.Map:
+		return mapPath(a, b, depth)
+	}
+	return ""
+}
+
+func mapPath(a, b reflect.Value, depth int) string {
+	for _, key := range a.MapKeys() {
+		inB := b.MapIndex(key)
+		if inB.IsValid() && !equal(a.MapIndex(key), inB) {
+			return "[...]" + path(a.MapIndex(key), inB, depth-1)
+		}
+	}
+	return ""
+}
+
+// equal is reflect.DeepEqual for what a walk has come to. Unexported fields that cannot be compared pass
+// for equal: then the path is shorter.
+func equal(a, b reflect.Value) bool {
+	switch {
+	case a.CanInterface() && b.CanInterface():
+		return reflect.DeepEqual(a.Interface(), b.Interface())
+	case a.Comparable() && b.Comparable():
+		return a.Equal(b)
+	default:
+		return true
+	}
+}

@@ -1,0 +1,21 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Doubt tells that what was decoded directly cannot be trusted. The tap is off from then on; the
+// whole state has to be taken over again. It is an error, and the object of the last event of a watch.
+type Doubt struct{ Why string }
+
+func (d *Doubt) Error() string { return "decoding directly is off: " + d.Why }
+
+// GetObjectKind makes a Doubt an object, of no kind.
+func (d *Doubt) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns a copy.
+func (d *Doubt) DeepCopyObject() runtime.Object { return &Doubt{d.Why} }

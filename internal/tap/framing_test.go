@@ -1,0 +1,190 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/taptest"
+)
+
+// jsonFrames are the frames of added pods, without their line ends.
+func jsonFrames(n int) (frames [][]byte) {
+	for i := range n {
+		frames = append(frames, bytes.TrimSpace(taptest.Frame(watch.Added, pod(fmt.Sprintf("p%d", i), "9"), runtime.ContentTypeJSON)))
+	}
+	return frames
+}
+
+// pretty is a frame over many lines.
+func pretty(frame []byte) []byte {
+	var out bytes.Buffer
+	if err := json.Indent(&out, frame, "", "  "); err != nil {
+		panic(err)
+	}
+	return append(out.Bytes(), '\n')
+}
+
+// TestOddFraming: events come out the same however the stream is cut, and as directly as can be.
+func TestOddFraming(t *testing.T) {
+	f := jsonFrames(20)
+	lines := bytes.Join(f, []byte("\n"))
+	for name, c := range map[string]struct {
+		pieces  [][]byte
+		decoded int64
+	}{
+		"lines":               {[][]byte{lines, []byte("\n")}, 12},
+		"no line ends":        {f, 12},
+		"no line ends, once":  {[][]byte{bytes.Join(f, nil)}, 12},
+		"blank lines":         {[][]byte{bytes.Join(f, []byte("\n \r\n\n")), []byte("\n")}, 12},
+		"pretty":              {[][]byte{pretty(f[0]), pretty(f[1])}, 0},
+		"pretty later":        {[][]byte{lines, []byte("\n"), pretty(f[1]), lines}, 12},
+		"two in a line later": {[][]byte{lines, []byte("\n"), append(bytes.Clone(f[0]), f[1]...), []byte("\n"), lines}, -1},
+		"not JSON later":      {[][]byte{lines, []byte("\n[}\n"), lines}, 12},
+		"another value":       {[][]byte{lines, []byte("\nnull\n"), lines}, 12},
+		"text that looks on":  {[][]byte{lines, []byte("\n"), []byte(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"}\"{"}}}`)}, 13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, direct, state := plainAndTapped(t, kinds[1], false, nil, []answer{stream(false, runtime.ContentTypeJSON, c.pieces...)},
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+			require.Equal(t, plain, direct)
+			if c.decoded >= 0 { // else it depends on what arrives together
+				assert.Equal(t, c.decoded, state.Decoded)
+			}
+		})
+	}
+}
+
+// TestOddProtobuf: the same for the frames of protobuf.
+func TestOddProtobuf(t *testing.T) {
+	var frames []byte
+	for i := range 20 {
+		frames = append(frames, taptest.Frame(watch.Added, pod(fmt.Sprintf("p%d", i), "9"), protobufType)...)
+	}
+	huge := binary.BigEndian.AppendUint32(nil, 1<<31)
+	for name, last := range map[string][]byte{
+		"empty frame": {0, 0, 0, 0},
+		"huge frame":  huge,
+		"garbage":     {0, 0, 0, 2, 0xff, 0xff},
+		"half length": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, direct, state := plainAndTapped(t, kinds[0], false, nil, []answer{stream(false, streamType(protobufType), frames, last, frames)},
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+			require.Equal(t, plain, direct)
+			assert.EqualValues(t, 12, state.Decoded)
+		})
+	}
+}
+
+// TestNoLineEnd: an event is there as soon as it has come, also if no line end follows.
+func TestNoLineEnd(t *testing.T) {
+	f := jsonFrames(20)
+	server := newServer(t, false, nil, []answer{stream(true, runtime.ContentTypeJSON, f...)})
+	source := tappedOf(kinds[1].make(t, server.config(transport)), kinds[1].example, nil)
+	assert.Len(t, follow(t, source, firstWatch, 20).Events, 20)
+	assert.EqualValues(t, 12, source.ledger.State().Decoded)
+}
+
+// TestStarvedClient: a transport outside of ours that waits for more than a frame gets it, and nobody
+// waits for an answer that cannot come.
+func TestStarvedClient(t *testing.T) {
+	hoards := func(rt http.RoundTripper) http.RoundTripper {
+		ours := transport(rt)
+		return trip(func(r *http.Request) (*http.Response, error) {
+			resp, err := ours.RoundTrip(r)
+			if err == nil {
+				resp.Body = &hoard{resp.Body, nil}
+			}
+			return resp, err
+		})
+	}
+	for _, k := range podClients {
+		server := newServer(t, false, nil, []answer{events(false, manyEvents()...)})
+		source := tappedOf(k.make(t, server.config(hoards)), k.example, nil)
+		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
+		assert.Zero(t, source.ledger.State().Decoded)
+	}
+}
+
+// hoard is a body that returns nothing before it has all.
+type hoard struct {
+	io.ReadCloser
+	all io.Reader
+}
+
+func (h *hoard) Read(p []byte) (int, error) {
+	if h.all == nil {
+		all, err := io.ReadAll(h.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		h.all = bytes.NewReader(all)
+	}
+	return h.all.Read(p)
+}
+
+// TestOddLists: lists that are none, or are damaged, end as they do without us.
+func TestOddLists(t *testing.T) {
+	good := taptest.Encoded(podList("5"), runtime.ContentTypeJSON)
+	for name, body := range map[string][]byte{
+		"cut":           good[:len(good)/2],
+		"no JSON":       []byte("{]"),
+		"empty":         {},
+		"a status":      taptest.Encoded(statusOf(500, "InternalError"), runtime.ContentTypeJSON),
+		"null items":    []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":null}`),
+		"no items":      []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`),
+		"items first":   []byte(`{"apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"PodList","metadata":{"resourceVersion":"5"}}`),
+		"items of null": []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[null,{}]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, k := range kinds[1:3] {
+				answers := []answer{func(w http.ResponseWriter, r *http.Request) { reply(w, r, runtime.ContentTypeJSON, body) }}
+				plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
+				source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, nil)
+				list, err := source.ListWithContext(t.Context(), firstList)
+				if err != nil {
+					isDoubt(t, err)
+				} else {
+					assert.IsType(t, &tap.Page{}, list)
+				}
+				again := ask(t, source, firstList)
+				assert.Equal(t, plain, again)
+			}
+		})
+	}
+}
+
+// TestBrokenList: a list whose connection breaks fails with that error, and the tap is as good as it was.
+func TestBrokenList(t *testing.T) {
+	broken := func(w http.ResponseWriter, r *http.Request) {
+		body := taptest.Encoded(podList("5"), mediaOf(r))
+		w.Header().Set("Content-Type", mediaOf(r))
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		_, _ = w.Write(body[:len(body)-10])
+		panic(http.ErrAbortHandler)
+	}
+	for _, k := range podClients {
+		answers := []answer{broken, list("5", pods(20, "4")...)}
+		plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
+		require.Contains(t, plain.Err, "unexpected EOF")
+		source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, nil)
+		assert.Equal(t, plain, ask(t, source, firstList))
+		assert.Len(t, ask(t, source, firstList).Items, 20)
+		assert.True(t, source.ledger.State().On)
+	}
+}

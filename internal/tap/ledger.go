@@ -1,0 +1,79 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// State is whether an informer decodes directly, and how that goes.
+type State struct {
+	On       bool     // the last list or watch was
+	Encoding Encoding // of that; "" if it is not
+	Why      string   // it is not; "" if it is, or nothing was asked for yet
+
+	Decoded     int64            // objects that were decoded directly
+	GivenUp     map[string]int64 // those that were not, by reason, of which there are few
+	Verified    int64            // those that were decoded by both
+	Differences int64            // those of them that were not the same
+}
+
+// Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
+type Ledger struct {
+	decoded, verified, differences atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		on       bool
+		encoding Encoding
+		why      string
+		givenUp  map[string]int64
+	}
+}
+
+// State returns what is to be told now.
+func (l *Ledger) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return State{
+		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
+		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
+	}
+}
+
+// turnedOn notes that what was asked for is decoded directly.
+func (l *Ledger) turnedOn(e Encoding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.on, l.mu.encoding, l.mu.why = true, e, ""
+}
+
+// turnedOff notes that it is not.
+func (l *Ledger) turnedOff(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.on, l.mu.encoding, l.mu.why = false, "", why
+}
+
+// manyReasons is how many reasons are told apart.
+const manyReasons = 16
+
+// gaveUp notes an object that our decoder was not sure of.
+func (l *Ledger) gaveUp(why error) {
+	reason := "no reason"
+	if why != nil {
+		reason = why.Error()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.givenUp == nil {
+		l.mu.givenUp = map[string]int64{}
+	}
+	if _, known := l.mu.givenUp[reason]; !known && len(l.mu.givenUp) >= manyReasons {
+		reason = "others"
+	}
+	l.mu.givenUp[reason]++
+}

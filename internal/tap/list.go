@@ -1,0 +1,204 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// listBody is the body of a list that client-go reads instead of the real one: the same, without the
+// items that we decode. The first Read does the work, so that errors of the real body surface where
+// they always do.
+type listBody struct {
+	tap     *Tap
+	real    io.ReadCloser
+	decoder Decoder
+
+	// The goroutine that reads has these, until phase says read.
+	once       sync.Once
+	substitute io.Reader // real if nothing was taken
+	items      []runtime.Object
+	passed     []int // places of the items that client-go gets
+	gaveUp     []error
+	why        string // the list could not be taken apart
+	done       bool   // the substitute is complete
+
+	mu struct {
+		sync.Mutex
+		ahead  *ahead
+		closed bool
+		phase  listPhase
+	}
+}
+
+// listPhase is how far the reading of a list is.
+type listPhase uint8
+
+const (
+	unread  listPhase = iota // or read by client-go, because it was too late for us
+	reading                  // the items are being decoded
+	read                     // the substitute is there, or an error in its place
+)
+
+// phase returns unread for no list.
+func (b *listBody) phase() listPhase {
+	if b == nil {
+		return unread
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.phase
+}
+
+func (b *listBody) enter(p listPhase) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.phase = p
+}
+
+func newListBody(t *Tap, real io.ReadCloser, d Decoder) *listBody {
+	return &listBody{tap: t, real: real, decoder: d}
+}
+
+// Read returns the substitute, or the error of the real body.
+func (b *listBody) Read(p []byte) (int, error) {
+	b.once.Do(b.fill)
+	return b.substitute.Read(p)
+}
+
+// Close closes the real body. What was decoded stays.
+func (b *listBody) Close() error {
+	b.mu.Lock()
+	b.mu.closed = true
+	if b.mu.ahead != nil {
+		b.mu.ahead.close()
+	}
+	b.mu.Unlock()
+	return b.real.Close()
+}
+
+// fill decodes the list and makes the substitute.
+func (b *listBody) fill() {
+	ahead := b.begin()
+	if ahead == nil {
+		b.substitute = b.real
+		return
+	}
+	defer b.enter(read)
+	defer ahead.close()
+	list := b.decoder.List(ahead)
+	wires, err := b.readItems(list)
+	switch failed := ahead.failed(); {
+	case err == nil:
+		b.substitute, b.done = bytes.NewReader(list.With(wires)), true
+	case failed != nil:
+		b.substitute = failing{failed}
+	case errors.Is(err, errClosed):
+		b.substitute = failing{err}
+	default:
+		b.why = err.Error()
+		b.substitute = failing{fmt.Errorf("the list cannot be taken apart: %w", err)}
+	}
+}
+
+// begin begins to read, if the call that the list is for still runs.
+func (b *listBody) begin() *ahead {
+	if b.tap.isOver() {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.phase = reading
+	b.mu.ahead = readAhead(b.real, b.tap.ahead)
+	if b.mu.closed {
+		b.mu.ahead.close()
+	}
+	return b.mu.ahead
+}
+
+// readItems reads all items, and returns the bytes of those that client-go gets.
+func (b *listBody) readItems(list List) (wires [][]byte, err error) {
+	for {
+		item, err := list.Next()
+		if errors.Is(err, io.EOF) {
+			return wires, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if b.tap.samples() || len(b.items) == 0 || item.Object == nil {
+			b.passed = append(b.passed, len(b.items))
+			b.gaveUp = append(b.gaveUp, item.Why)
+			wires = append(wires, bytes.Clone(item.Wire))
+		}
+		b.items = append(b.items, item.Object)
+	}
+}
+
+// failing is a body that cannot be read.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// Page is a list whose items were decoded directly. As an object it is the list that the client has
+// returned, which has few of the items, or none.
+type Page struct {
+	metav1.ListInterface // of the list
+	List                 runtime.Object
+	Items                []runtime.Object
+}
+
+// page completes what was decoded by what the client has made of the substitute. It returns why that
+// is not as it should be; then differs, if an object is not what we have made of it, be it by a fault
+// of our decoder or because somebody has changed it.
+func (b *listBody) page(list runtime.Object, expected reflect.Type) (p *Page, why string, differs bool) {
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, fmt.Sprintf("the client returned a %T", list), false
+	}
+	var theirs []runtime.Object
+	err = meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
+		theirs = append(theirs, item)
+		return nil
+	})
+	if err != nil || len(theirs) != len(b.passed) {
+		return nil, fmt.Sprintf("the list was changed: %d items instead of %d", len(theirs), len(b.passed)), false
+	}
+	for i, place := range b.passed {
+		if b.items[place] == nil {
+			b.items[place] = theirs[i]
+		}
+		if where := difference(b.items[place], theirs[i]); where != "" {
+			return nil, "an item of the list, " + where, true
+		}
+		if reflect.TypeOf(theirs[i]) != expected {
+			return nil, fmt.Sprintf("an item of the list is a %T", theirs[i]), false
+		}
+	}
+	return &Page{ListInterface: accessor, List: list, Items: b.items}, "", false
+}
+
+// GetObjectKind returns that of the list.
+func (p *Page) GetObjectKind() schema.ObjectKind { return p.List.GetObjectKind() }
+
+// DeepCopyObject returns a copy. Nobody needs it.
+func (p *Page) DeepCopyObject() runtime.Object {
+	list := p.List.DeepCopyObject()
+	accessor, _ := meta.ListAccessor(list)
+	items := make([]runtime.Object, len(p.Items))
+	for i, item := range p.Items {
+		items[i] = item.DeepCopyObject()
+	}
+	return &Page{ListInterface: accessor, List: list, Items: items}
+}

@@ -1,0 +1,224 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// altered is a ListerWatcher whose results somebody changes.
+type altered struct {
+	clientgo.ListerWatcherWithContext
+	list  func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
+	watch func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error)
+}
+
+func (a altered) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if a.list == nil {
+		return a.ListerWatcherWithContext.ListWithContext(ctx, o)
+	}
+	return a.list(ctx, a.ListerWatcherWithContext, o)
+}
+
+func (a altered) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if a.watch == nil {
+		return a.ListerWatcherWithContext.WatchWithContext(ctx, o)
+	}
+	return a.watch(ctx, a.ListerWatcherWithContext, o)
+}
+
+// notP3 leaves an object out of a watch.
+func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := plain.WatchWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+		accessor, _ := e.Object.(metav1.Object)
+		return e, accessor.GetName() != "p3"
+	}), nil
+}
+
+// podClients are clients of pods in both encodings.
+var podClients = kinds[:2]
+
+// TestFilteredWatch: a watch that does not come as client-go makes it gets its body back: nothing is
+// lost, no second request is made, and none is tapped again.
+func TestFilteredWatch(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			answers := []answer{events(false, manyEvents()...)}
+			plain := follow(t, altered{k.make(t, newServer(t, false, nil, answers).config()), nil, notP3}, firstWatch, 0)
+			server := newServer(t, false, nil, answers)
+			source := tappedOf(altered{k.make(t, server.config(transport)), nil, notP3}, k.example, nil)
+			assert.Equal(t, plain, follow(t, source, firstWatch, 0))
+			assert.Equal(t, plain, follow(t, source, firstWatch, 0))
+			assert.Equal(t, tap.State{Why: "the watch is no plain stream, but a *watch.filteredWatch"}, source.ledger.State())
+			assert.Equal(t, []string{"watch 5", "watch 5"}, server.asked())
+		})
+	}
+}
+
+// TestFilteredWatchAfterList: who filters watches may filter lists, unnoticed: the state is taken over
+// again.
+func TestFilteredWatchAfterList(t *testing.T) {
+	for _, k := range podClients {
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
+		source := tappedOf(altered{k.make(t, server.config(transport)), nil, notP3}, k.example, nil)
+		require.Len(t, ask(t, source, firstList).Items, 20)
+		require.True(t, source.ledger.State().On)
+		_, err := source.WatchWithContext(t.Context(), firstWatch)
+		isDoubt(t, err)
+		require.Len(t, ask(t, source, firstList).Items, 20)
+		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents())-2)
+		assert.False(t, source.ledger.State().On)
+	}
+}
+
+type listChange = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
+
+// edits changes lists of pods.
+func edits(f func(*v1.PodList) runtime.Object) listChange {
+	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return f(list.(*v1.PodList)), nil
+	}
+}
+
+// changes are what ListFuncs do to lists.
+var changes = map[string]listChange{
+	"edits": edits(func(l *v1.PodList) runtime.Object {
+		for i := range l.Items {
+			l.Items[i].Labels["edited"] = "yes"
+		}
+		return l
+	}),
+	"sets kinds": edits(func(l *v1.PodList) runtime.Object {
+		for i := range l.Items {
+			l.Items[i].APIVersion, l.Items[i].Kind = "v1", "Pod"
+		}
+		return l
+	}),
+	"drops one": edits(func(l *v1.PodList) runtime.Object {
+		l.Items = l.Items[:len(l.Items)-1]
+		return l
+	}),
+	"adds one": edits(func(l *v1.PodList) runtime.Object {
+		l.Items = append(l.Items, *pod("more", "4"))
+		return l
+	}),
+	"another list": edits(func(l *v1.PodList) runtime.Object {
+		return &metav1.List{ListMeta: l.ListMeta}
+	}),
+	"lists twice": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		a, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		b, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		both := a.(*v1.PodList)
+		both.Items = append(both.Items, b.(*v1.PodList).Items...)
+		return both, nil
+	},
+}
+
+// TestAlteredLists: whatever a ListFunc does to a list, the informer gets that in the end.
+func TestAlteredLists(t *testing.T) {
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			for _, k := range podClients {
+				answers := []answer{list("5", pods(20, "4")...)}
+				plain := ask(t, altered{k.make(t, newServer(t, false, answers, nil).config()), change, nil}, firstList)
+				source := tappedOf(altered{k.make(t, newServer(t, false, answers, nil).config(transport)), change, nil}, k.example, nil)
+				_, err := source.ListWithContext(t.Context(), firstList)
+				isDoubt(t, err)
+				assert.Equal(t, plain, ask(t, source, firstList))
+				assert.NotEmpty(t, source.ledger.State().Why)
+			}
+		})
+	}
+}
+
+// TestAnotherRequestBefore: a request that is not the one that was asked for is not touched, and that
+// one is taken all the same.
+func TestAnotherRequestBefore(t *testing.T) {
+	for _, k := range podClients {
+		before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+			first, err := plain.ListWithContext(ctx, metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Len(t, first.(*v1.PodList).Items, 20)
+			return plain.ListWithContext(ctx, o)
+		}
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+		source := tappedOf(altered{k.make(t, server.config(transport)), before, nil}, k.example, nil)
+		assert.Len(t, ask(t, source, firstList).Items, 20)
+		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: 12, Verified: 8}, source.ledger.State())
+	}
+}
+
+// TestOtherObjects: an informer of nodes whose client lists pods gets pods, by client-go.
+func TestOtherObjects(t *testing.T) {
+	for _, k := range podClients {
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
+		source := tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
+		_, err := source.ListWithContext(t.Context(), firstList)
+		isDoubt(t, err)
+		assert.Len(t, ask(t, source, firstList).Items, 20)
+		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
+		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
+		assert.EqualValues(t, len(manyEvents()), source.ledger.State().GivenUp["an object is a *v1.Pod"])
+	}
+}
+
+// TestFailsAfterList: a ListFunc that fails on the list less items fails on the whole list, or not.
+func TestFailsAfterList(t *testing.T) {
+	for _, k := range podClients {
+		counts := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := plain.ListWithContext(ctx, o)
+			if err == nil && len(list.(*v1.PodList).Items) != 20 {
+				return nil, errors.New("not all of them")
+			}
+			return list, err
+		}
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+		source := tappedOf(altered{k.make(t, server.config(transport)), counts, nil}, k.example, nil)
+		_, err := source.ListWithContext(t.Context(), firstList)
+		isDoubt(t, err)
+		assert.Len(t, ask(t, source, firstList).Items, 20)
+	}
+}
+
+// TestTwoWatches: if one call opens two watches, client-go decodes both.
+func TestTwoWatches(t *testing.T) {
+	for _, k := range podClients {
+		twice := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
+			first, err := plain.WatchWithContext(ctx, o)
+			require.NoError(t, err)
+			first.Stop()
+			return plain.WatchWithContext(ctx, o)
+		}
+		server := newServer(t, false, nil, []answer{events(true), events(false, manyEvents()...)})
+		source := tappedOf(altered{k.make(t, server.config(transport)), nil, twice}, k.example, nil)
+		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
+		assert.Equal(t, tap.State{Why: "several watches were asked for in one call"}, source.ledger.State())
+	}
+}

@@ -1,0 +1,271 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
+)
+
+const (
+	// KillSwitch is the environment variable that turns all taps of a process off, by "off".
+	KillSwitch = "KINFORMER_DIRECT"
+
+	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
+	defaultAhead = 32 << 20
+	// verifiedFirst objects of an informer go both ways, and then one in defaultVerify: 8 tell a type
+	// that is decoded wrongly, one in 4096 costs nothing that can be measured.
+	verifiedFirst = 8
+	defaultVerify = 4096
+
+	// logsBodies is the level of klog at which client-go writes bodies, which then have to be whole.
+	logsBodies = 8
+)
+
+// Options are how an informer decodes. The zero value works.
+type Options struct {
+	Off    bool  // by client-go only
+	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead
+	Verify int64 // one object in so many goes both ways; 0: defaultVerify
+	// Make makes decoders; nil: those of this library.
+	Make Maker
+	// Ledger is where the source tells what it does; nil: one that nobody reads.
+	Ledger *Ledger
+}
+
+// Source is a ListerWatcher with a tap in each of its requests. What it returns is what the ListerWatcher
+// returns, but for *Page, for watches that are followed by us, and for a *Doubt as the error, or as the
+// object of the last event of a watch.
+type Source struct {
+	lists   clientgo.ListerWatcherWithContext
+	example reflect.Type // of the objects; nil: not known
+	options Options
+	sampler sampler
+
+	mu struct {
+		sync.Mutex
+		off    string // for good, and why
+		listed bool   // the state was, or may have been, taken from a Page
+	}
+}
+
+// New returns a source for the objects that example, which may be nil, is one of.
+func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Source {
+	if o.Ahead == 0 {
+		o.Ahead = defaultAhead
+	}
+	if o.Verify == 0 {
+		o.Verify = defaultVerify
+	}
+	if o.Make == nil {
+		o.Make = ownDecoders
+	}
+	if o.Ledger == nil {
+		o.Ledger = &Ledger{}
+	}
+	s := &Source{lists: lists, options: o, sampler: sampler{every: uint64(o.Verify)}}
+	if _, ok := example.(runtime.Object); ok {
+		s.example = reflect.TypeOf(example)
+	}
+	switch {
+	case o.Off:
+		s.turnOff("WithDecoding says so")
+	case os.Getenv(KillSwitch) == "off":
+		s.turnOff(KillSwitch + " is off in the environment")
+	}
+	return s
+}
+
+// Plain returns the ListerWatcher.
+func (s *Source) Plain() clientgo.ListerWatcherWithContext { return s.lists }
+
+// List is ListWithContext without one.
+func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// Watch is WatchWithContext without one.
+func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext lists. What was decoded directly comes as a *Page.
+func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if s.example == nil || !s.wanted(ctx) {
+		return s.lists.ListWithContext(ctx, options)
+	}
+	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next}
+	t.decoder = func(e Encoding) Decoder { return s.decoder(s.example, e) }
+	defer t.end() // also if the call panics
+	list, err := s.lists.ListWithContext(into(ctx, t), options)
+	return s.listed(t.end(), list, err)
+}
+
+// listed decides what a list that was asked for with a tap is worth.
+func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Object, error) {
+	body := got.list
+	switch phase := body.phase(); {
+	case phase == unread:
+		if s.notTaken(got, err); err == nil {
+			s.setListed(false)
+		}
+		return list, err
+	case got.several:
+		return nil, s.doubt("several lists were asked for in one call")
+	case phase == reading:
+		return nil, s.doubt("the list is still read when the call has returned")
+	case body.why != "":
+		return nil, s.doubt(body.why)
+	case err != nil && !body.done:
+		return nil, err // of the real body
+	case err != nil || event.IsNil(list):
+		return nil, s.doubt("the client did not take the list, less items")
+	}
+	page, odd, differs := body.page(list, s.example)
+	if differs {
+		s.options.Ledger.differences.Add(1)
+	}
+	if odd != "" {
+		return nil, s.doubt(odd)
+	}
+	s.account(body)
+	s.setListed(true)
+	s.options.Ledger.turnedOn(got.encoding)
+	return page, nil
+}
+
+// account counts what became of the items of a list that is taken.
+func (s *Source) account(b *listBody) {
+	ledger := s.options.Ledger
+	for _, why := range b.gaveUp {
+		if why != nil {
+			ledger.gaveUp(why)
+		} else {
+			ledger.verified.Add(1)
+		}
+	}
+	ledger.decoded.Add(int64(len(b.items) - len(b.passed)))
+}
+
+// WatchWithContext opens a watch, which we follow if that is safe.
+func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if !s.wanted(ctx) {
+		return s.lists.WatchWithContext(ctx, options)
+	}
+	t := &Tap{options: options, watches: true}
+	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
+	w, err := s.lists.WatchWithContext(into(ctx, t), options)
+	return s.opened(t.end(), w, err)
+}
+
+// opened decides what is done with a watch that was opened with a tap.
+func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interface, error) {
+	body := got.held
+	if body == nil {
+		s.notTaken(got, err)
+		return w, err
+	}
+	client, plain := w.(*watch.StreamWatcher)
+	why := ""
+	switch {
+	case err != nil || event.IsNil(w):
+		return w, err
+	case got.several:
+		why = "several watches were asked for in one call"
+	case !plain:
+		why = fmt.Sprintf("the watch is no plain stream, but a %T", w)
+	case !body.claim():
+		why = "the watch was read before it was returned"
+	default:
+		return follow(s, client, body, got.encoding), nil
+	}
+	s.turnOff(why)
+	if s.setListed(false) {
+		w.Stop()
+		return nil, &Doubt{why} // who changes the events of a watch may have changed lists unnoticed
+	}
+	return w, nil
+}
+
+// giveBack releases a watch that was not claimed.
+func (t taken) giveBack() {
+	if t.held != nil {
+		t.held.giveBack()
+	}
+}
+
+// wanted reports whether a request is to have a tap.
+func (s *Source) wanted(ctx context.Context) bool {
+	if s.options.Make == nil || s.isOff() {
+		return false
+	}
+	if klog.FromContext(ctx).V(logsBodies).Enabled() || klog.V(logsBodies).Enabled() {
+		s.options.Ledger.turnedOff("klog writes bodies")
+		return false
+	}
+	return true
+}
+
+// notTaken notes why an answer was not taken. An error says nothing about that.
+func (s *Source) notTaken(got taken, err error) {
+	why := got.why
+	switch {
+	case err != nil:
+		return
+	case !got.seen:
+		why = "no transport of package direct has seen the request"
+	case why == "":
+		why = "the request is not the one that was asked for"
+	}
+	s.options.Ledger.turnedOff(why)
+}
+
+// decoder returns a decoder, nil if there is none.
+func (s *Source) decoder(t reflect.Type, e Encoding) Decoder {
+	if d := s.options.Make(t, e); d != nil {
+		return sure{d}
+	}
+	return nil
+}
+
+// doubt turns the tap off, and returns the error that says so.
+func (s *Source) doubt(why string) error {
+	s.turnOff(why)
+	s.setListed(false)
+	return &Doubt{why}
+}
+
+func (s *Source) turnOff(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.off == "" {
+		s.mu.off = why
+		s.options.Ledger.turnedOff(why)
+	}
+}
+
+func (s *Source) isOff() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.off != ""
+}
+
+// setListed notes whether there is a Page in the state, and returns what was known.
+func (s *Source) setListed(listed bool) (before bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, s.mu.listed = s.mu.listed, listed
+	return before
+}

@@ -1,0 +1,133 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Tap is what one call of a ListerWatcher has in its context. The transport offers it the answers to
+// the requests of the call, of which it takes the one that was asked for.
+type Tap struct {
+	options metav1.ListOptions
+	watches bool
+	decoder func(Encoding) Decoder // of the items of a list; nil for a watch, which teaches it
+	ahead   int64                  // how much of a list may wait to be decoded
+	samples func() bool            // whether an item of a list goes both ways
+
+	mu struct {
+		sync.Mutex
+		over     bool      // the call has returned: nothing is taken any more
+		seen     bool      // a transport has found the tap
+		several  bool      // more than one answer could have been taken
+		why      string    // the last answer was not taken
+		encoding Encoding  // of the one that was
+		held     *held     // a watch
+		list     *listBody // a list
+	}
+}
+
+// Offer takes the body of a response, and puts a substitute into its place, if it is what the tap is
+// for. The request is the one that was sent.
+func (t *Tap) Offer(req *http.Request, resp *http.Response) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.seen = true; t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
+		return
+	}
+	encoding, why := encodingOf(resp)
+	switch {
+	case why != "":
+		t.mu.why = why
+	case t.mu.held != nil || t.mu.list != nil:
+		t.mu.several = true
+	case t.watches:
+		t.mu.encoding, t.mu.held = encoding, newHeld(resp.Body)
+		resp.Body = t.mu.held
+	default:
+		t.takeListLocked(encoding, resp)
+	}
+}
+
+func (t *Tap) takeListLocked(encoding Encoding, resp *http.Response) {
+	decoder := t.decoder(encoding)
+	if decoder == nil {
+		t.mu.why = "there is no decoder for the type in " + string(encoding)
+		return
+	}
+	t.mu.encoding = encoding
+	t.mu.list = newListBody(t, resp.Body, decoder)
+	resp.Body = t.mu.list
+	resp.ContentLength = -1 // which the substitute's is not known
+	if resp.Header.Get("Content-Length") != "" {
+		resp.Header = resp.Header.Clone()
+		resp.Header.Del("Content-Length")
+	}
+}
+
+// asksFor reports whether the request is the one that was asked for, and not another one that the same
+// call makes, or one whose options somebody has changed.
+func (t *Tap) asksFor(req *http.Request) bool {
+	if req.Method != http.MethodGet || req.URL == nil {
+		return false
+	}
+	query, limit := req.URL.Query(), ""
+	if t.options.Limit != 0 {
+		limit = strconv.FormatInt(t.options.Limit, 10)
+	}
+	watches, _ := strconv.ParseBool(query.Get("watch"))
+	return watches == t.watches &&
+		query.Get("resourceVersion") == t.options.ResourceVersion &&
+		query.Get("resourceVersionMatch") == string(t.options.ResourceVersionMatch) &&
+		query.Get("continue") == t.options.Continue &&
+		query.Get("limit") == limit
+}
+
+// encodingOf returns how a body is written, or why it is none for us.
+func encodingOf(resp *http.Response) (e Encoding, why string) {
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
+		return "", "content encoding " + strconv.Quote(coding)
+	}
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+		return "", "the content type cannot be read"
+	case media == runtime.ContentTypeJSON:
+		return JSON, ""
+	case media == runtime.ContentTypeProtobuf:
+		return Protobuf, ""
+	default:
+		return "", "content type " + strconv.Quote(media)
+	}
+}
+
+// taken is what a tap has come to when the call has returned.
+type taken struct {
+	seen, several bool
+	why           string
+	encoding      Encoding
+	held          *held
+	list          *listBody
+}
+
+// end ends the taking.
+func (t *Tap) end() taken {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.over = true
+	return taken{t.mu.seen, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
+}
+
+// isOver reports whether the call has returned.
+func (t *Tap) isOver() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.over
+}
