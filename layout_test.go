@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"internal/retry":       {"internal/event"},
 	"internal/tap":         {"internal/event"},
 	"internal/tap/taptest": {"internal/tap"},
-	"internal/reflector":   {"internal/event"},
+	"internal/reflector":   {"internal/event", "internal/tap"},
 	"internal/queue":       {"internal/event"},
 	"internal/store":       {"internal/event", "internal/table", "internal/identical"},
 	"internal/fanout":      {"internal/event", "internal/eventlog"},

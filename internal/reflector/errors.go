@@ -14,6 +14,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 var (
@@ -87,6 +88,9 @@ func isInternalError(err error) bool {
 func errorOf(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errors.New("watch error event without an object")
+	}
+	if doubt, ok := obj.(*tap.Doubt); ok {
+		return doubt
 	}
 	err := apierrors.FromObject(obj)
 	var unexpected *apierrors.UnexpectedObjectError

@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // list is the phase listing: fetch the whole collection, publish it, go on to watching.
@@ -53,6 +55,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	asked := r.position.forList()
 	pages := r.pager(asked)
 	got, err := r.fetchAt(ctx, pages, asked)
+	if r.doubted(ctx, err) {
+		got, err = r.fetchAt(ctx, pages, asked)
+	}
 	if isRefused(err) {
 		r.refuse(true)
 		got, err = r.fetchAt(ctx, pages, r.position.forList())
@@ -97,7 +102,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: r.Sink.Stage(announcedItems(page), false)}
+			got = fetched{stage: r.newStage(announcedItems(page), false)}
 		}
 		return r.stagePage(ctx, &got, page)
 	}
@@ -132,6 +137,9 @@ const (
 // request has a selector.
 func announcedItems(page runtime.Object) int {
 	n := meta.LenList(page)
+	if direct, ok := page.(*tap.Page); ok {
+		n = len(direct.Items)
+	}
 	accessor, err := meta.ListAccessor(page)
 	if err != nil || accessor.GetRemainingItemCount() == nil {
 		return n
@@ -156,8 +164,12 @@ func (r *round) pager(version string) *pager.ListPager {
 }
 
 func (r *round) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return r.pageFrom(ctx, r.lists, options)
+}
+
+func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
 	r.Report.lists.Add(1)
-	page, err := r.lists.ListWithContext(ctx, options)
+	page, err := from.ListWithContext(ctx, options)
 	if err == nil && event.IsNil(page) {
 		return nil, errNoList
 	}
@@ -167,16 +179,17 @@ func (r *round) listPage(ctx context.Context, options metav1.ListOptions) (runti
 // stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
 // the page does. Items that are none of the expected objects are reported and left out. Items are copied out of the page's array, so that none of them keeps all others alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
-	if gvk, bad := unusableKind(page); bad {
+	list, each := pageOf(page)
+	if gvk, bad := unusableKind(list); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it
 	}
-	accessor, err := meta.ListAccessor(page)
+	accessor, err := meta.ListAccessor(list)
 	if err != nil {
-		return nil, fmt.Errorf("unable to understand a list result of type %T: %w", page, err)
+		return nil, fmt.Errorf("unable to understand a list result of type %T: %w", list, err)
 	}
 	var refused error
 	var foreign foreignItems
-	err = meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
+	err = each(func(item runtime.Object) error {
 		if reason := r.expects.admitItem(item); reason != nil {
 			foreign.note(reason)
 			return nil
@@ -191,9 +204,46 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	case refused != nil:
 		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
 	case err != nil:
-		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", page, event.DiscreetAnswer(err))
+		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", list, event.DiscreetAnswer(err))
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
+}
+
+// pageOf returns the list that a page is, and how to go through its items.
+func pageOf(page runtime.Object) (list runtime.Object, each func(func(runtime.Object) error) error) {
+	direct, ok := page.(*tap.Page)
+	if !ok {
+		return page, func(take func(runtime.Object) error) error { return meta.EachListItemWithAlloc(page, take) }
+	}
+	return direct.List, func(take func(runtime.Object) error) error {
+		for _, item := range direct.Items {
+			if err := take(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// newStage returns a stage of the sink, which is told if what the sink has is not to be trusted.
+func (r *round) newStage(size int, streamed bool) Stage {
+	stage := r.Sink.Stage(size, streamed)
+	if wary, ok := stage.(interface{ Distrust() }); ok && r.distrusts {
+		wary.Distrust()
+	}
+	return stage
+}
+
+// doubted reports whether err says that what was decoded directly may be wrong: also what the sink has.
+func (r *round) doubted(ctx context.Context, err error) bool {
+	var doubt *tap.Doubt
+	if !errors.As(err, &doubt) {
+		return false
+	}
+	r.distrusts = true
+	klog.FromContext(ctx).Info("Warning: taking over the whole state again, decoded by the client", "reflector", r.Name,
+		"type", r.TypeDescription, "err", doubt)
+	return true
 }
 
 // foreignItems are items that are none of the expected objects.
@@ -229,6 +279,7 @@ func (r *round) publish(got fetched) error {
 		return fmt.Errorf("unable to sync list result: %w", event.Discreet(err))
 	}
 	r.position.advance(got.version)
+	r.distrusts = false
 	return nil
 }
 

@@ -11,13 +11,15 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // memory is what a reflector is made of and has learned: what outlives a round. The machine's goroutine uses it, but position may be read by anyone.
 type memory struct {
 	Options
 
-	lists    clientgo.ListerWatcherWithContext
+	lists    *tap.Source
 	expects  expectation
 	timeouts watchTimeouts
 	opening  Phase // how a round begins: streaming or listing; but see begin
@@ -34,13 +36,15 @@ type memory struct {
 	waitsOut bool
 	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
 	bookmarked bool
+	// distrusts tells that the sink may have wrong objects under the right versions.
+	distrusts bool
 }
 
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
 		Options:  o,
-		lists:    clientgo.ToListerWatcherWithContext(o.ListerWatcher),
+		lists:    tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
 		expects:  expectationOf(o.ExpectedType),
 		timeouts: watchTimeoutsFrom(o.MinWatchTimeout),
 		opening:  openingPhase(o),

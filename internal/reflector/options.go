@@ -20,6 +20,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/tap"
 )
 
 const (
@@ -112,6 +114,9 @@ type Options struct {
 	// Reached is the version that the reflector has come to before, as in another run; "": none.
 	Reached string
 
+	// Decoding is how objects are made of what the server sends. Its ledger is the report's.
+	Decoding tap.Options
+
 	// Decide says what to do about an error after which the reflector would wait, the attempts-th since the last success;
 	// synced tells whether a whole state was ever published. nil: the zero decision. It must not wait.
 	Decide func(ctx context.Context, err error, attempts int, synced bool) Decision
@@ -181,6 +186,12 @@ func (o Options) withDefaults() Options {
 		o.Outages = &processOutages
 	}
 	return o
+}
+
+func (o *Options) decoding() tap.Options {
+	d := o.Decoding
+	d.Ledger = &o.Report.decoding
+	return d
 }
 
 func defaultBackoff() *wait.Backoff {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // Status is what a reflector does, and how well that goes, at a moment.
@@ -42,15 +43,18 @@ type Status struct {
 	Left    int64  // list items and watch events that were left out, so far
 	LeftNow int64  // those of them since the whole state was last asked for
 	LeftWhy string // the reason of the last of these
+
+	Decoding tap.State
 }
 
 // Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
 // the reflector is, so that an informer that was not started has one too.
 type Report struct {
-	heard   atomic.Int64  // UnixNano of the last watch event or bookmark; 0: none yet
-	lists   atomic.Int64  // LIST requests, each page one
-	watches atomic.Int64  // watch requests, watch-lists included
-	Ended   chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
+	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet
+	lists    atomic.Int64 // LIST requests, each page one
+	watches  atomic.Int64 // watch requests, watch-lists included
+	decoding tap.Ledger
+	Ended    chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
 
 	mu struct {
 		sync.Mutex
@@ -75,6 +79,7 @@ func (p *Report) Status() Status {
 	defer p.mu.Unlock()
 	s, now := p.mu.known, p.mu.clock.Now()
 	s.Lists, s.Watches = p.lists.Load(), p.watches.Load()
+	s.Decoding = p.decoding.State()
 	if !s.Since.IsZero() {
 		s.Age = now.Sub(s.Since)
 	}

@@ -59,6 +59,9 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return r.interrupted(ctx, err)
 	}
+	if r.doubted(ctx, err) {
+		return endRound(nil)
+	}
 	r.failed(ctx, err)
 	if isExpired(err) {
 		r.expired()
@@ -87,6 +90,8 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		logger.Info("Warning: the watch is silent, opening it anew", "reflector", r.Name, "type", r.TypeDescription)
 		r.Report.silent()
 		return goOn(Watching)
+	case r.doubted(ctx, err):
+		return endRound(nil)
 	}
 	r.failed(ctx, err)
 	switch {

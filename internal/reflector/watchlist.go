@@ -35,7 +35,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	r.stream = s
 	r.connected(ctx, s)
 	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
-	staged := r.Sink.Stage(0, true)
+	staged := r.newStage(0, true)
 	if check {
 		staged = newRecordingStage(staged)
 	}
@@ -53,6 +53,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err)))
 	}
 	r.position.advance(version)
+	r.distrusts = false
 	r.logSlow(ctx, "watch-list", started)
 	r.stream.handOver(r.Clock.Now())
 	r.succeeded()
@@ -108,6 +109,9 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
+	if r.doubted(ctx, err) {
+		return goOn(Streaming)
+	}
 	r.failed(ctx, err)
 	switch {
 	case isBusy(err):
@@ -137,7 +141,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
+		return request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
 	}
 	// Both sides as the server sent them: the store transforms later, in Replace.
 	consistencydetector.CheckDataConsistency(ctx, r.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })

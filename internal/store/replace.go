@@ -9,6 +9,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/identical"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -20,6 +21,7 @@ type nextState struct {
 	news  placeSet // places of objects that the store does not have, or has in another version
 
 	received receivedVersions // of the draft's objects
+	distrust bool             // of the versions of cached objects
 	kept     []string         // keys of listed objects that cannot be transformed: the cached ones stay
 
 	pace  *indexPace    // of the store
@@ -120,15 +122,21 @@ func (a *Applier) replaceAll(changes []event.Change, rec *event.Record, isInInit
 		changes = append(changes, event.Change{Kind: event.ChangeDelete, Key: key, Old: clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj}})
 	}
 	list := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
+	isNews := func(_ uint32, item *table.Item) bool {
+		return item.Former == nil || a.Received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
+	}
+	if current && len(a.Received) == 0 {
+		isNews = func(place uint32, _ *table.Item) bool { return next.news.has(place) }
+	}
 	switch {
 	case a.contents.Table.Len() == 0:
 		list.addAll()
-	case current && len(a.Received) == 0:
-		list.all(func(place uint32, _ *table.Item) bool { return next.news.has(place) })
-	default:
-		list.all(func(_ uint32, item *table.Item) bool {
-			return item.Former == nil || a.Received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
+	case next.distrust:
+		list.all(func(place uint32, item *table.Item) bool {
+			return isNews(place, item) || !identical.Objects(item.Former, item.Object)
 		})
+	default:
+		list.all(isNews)
 	}
 	a.contents.install(next.draft, rec.Version)
 	a.Received = a.receivedAfter(next)

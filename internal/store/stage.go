@@ -43,6 +43,10 @@ func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(even
 	return s
 }
 
+// Distrust has objects that are not identical to the cached ones count as news, whatever their versions
+// say.
+func (s *stage) Distrust() { s.next.distrust = true }
+
 func (s *stage) Put(obj any) error {
 	s.block.Objects[s.block.N] = obj
 	if s.block.N++; s.block.N == s.chunk {
