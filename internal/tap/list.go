@@ -26,7 +26,6 @@ type listBody struct {
 	decoder Decoder
 
 	// The goroutine that reads has these, until phase says read.
-	once       sync.Once
 	substitute io.Reader // real if nothing was taken
 	items      []runtime.Object
 	passed     []int // places of the items that client-go gets
@@ -73,7 +72,9 @@ func newListBody(t *Tap, real io.ReadCloser, d Decoder) *listBody {
 
 // Read returns the substitute, or the error of the real body.
 func (b *listBody) Read(p []byte) (int, error) {
-	b.once.Do(b.fill)
+	if b.substitute == nil {
+		b.fill()
+	}
 	return b.substitute.Read(p)
 }
 
