@@ -28,6 +28,8 @@ const (
 )
 
 // source is a scripted API server for pods: a current state, the history since the start, and a log of the requests.
+// It is not cachetest's, which is held to what a server does: here objects have no UID and perhaps no version, writes are kept
+// from open streams (miss) or get no version (keep), and events say what no server says.
 // Every method is safe for concurrent use. The hooks onList and onWatch are asked before a request is answered; an error of
 // theirs is the answer. They are called without the lock.
 type source struct {

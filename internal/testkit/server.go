@@ -30,6 +30,9 @@ import (
 
 // Server is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps what was asked, as
 // text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
+//
+// It stands beside cachetest, which answers as an API server does, for tests of the protocol itself: each
+// answer is scripted by its number, also those that no server gives, and an event is read when the test says so.
 type Server struct {
 	OnList   func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
 	OnWatch  func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
