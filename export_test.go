@@ -50,7 +50,7 @@ func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) Muta
 
 // IndexesAreQuick reports whether the reflector may write to the informer's store itself.
 func IndexesAreQuick(informer SharedIndexInformer) bool {
-	return informer.(*sharedIndexInformer).store.objects.contents.Pace.AllowsReader(1)
+	return informer.(*sharedIndexInformer).store.objects.contents.AllowsReader(1)
 }
 
 // WithOutages gives an informer turns that no other test takes.

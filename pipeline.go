@@ -86,7 +86,7 @@ func (p *pipeline) handle(batch []event.Record, isInInitialList bool) error {
 // another writer of the store, or for slow index functions. A panic is reported like one of the
 // controller's goroutine.
 func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done bool) {
-	if !p.contents.Pace.AllowsReader(len(batch)) || !p.delivery.TryLock() {
+	if !p.delivery.TryLock() {
 		return false
 	}
 	defer utilruntime.HandleCrash()

@@ -184,7 +184,7 @@ func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
 	if q.Direct == nil || q.Mu.closed || q.Mu.working > 0 || q.Waiting.Len() > 0 {
 		return false
 	}
-	_ = q.workLocked(batch, q.IsInitialLocked(), func(batch []event.Record, isInInitialList bool) error {
+	_ = q.workLocked(batch, !q.Mu.over, func(batch []event.Record, isInInitialList bool) error {
 		done = q.Direct(batch, isInInitialList)
 		return nil
 	})

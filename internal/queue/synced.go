@@ -22,6 +22,7 @@ type Synced struct {
 		working   int  // items that are being processed without the lock
 		populated bool // something was put, or a Replace came
 		initial   int  // items of the first Replace that are not through yet
+		over      bool // synced is closed: what comes now is not of the initial list
 	}
 }
 
@@ -95,10 +96,11 @@ func (q *Synced) ThroughLocked(n int) {
 
 // IsInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
 // false.
-func (q *Synced) IsInitialLocked() bool { return !q.Mu.populated || q.Mu.initial > 0 }
+func (q *Synced) IsInitialLocked() bool { return !q.Mu.over }
 
 func (q *Synced) checkSyncedLocked() {
-	if q.Mu.populated && q.Mu.initial == 0 && !clientgo.IsDone(q) {
+	if q.Mu.populated && q.Mu.initial == 0 && !q.Mu.over {
+		q.Mu.over = true
 		close(q.synced)
 	}
 }

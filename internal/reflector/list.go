@@ -52,7 +52,7 @@ func (r *round) list(ctx context.Context) outcome {
 // fetch gets the collection at the version that position asks for, and, if the server refuses that version, at its
 // newest without delay. The rules for pages are those of the first request in both cases.
 func (r *round) fetch(ctx context.Context) (fetched, error) {
-	asked := r.position.forList()
+	asked := r.listVersion()
 	pages := r.pager(asked)
 	got, err := r.fetchAt(ctx, pages, asked)
 	if r.doubted(ctx, err) {
@@ -60,7 +60,7 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	}
 	if isRefused(err) {
 		r.refuse(true)
-		got, err = r.fetchAt(ctx, pages, r.position.forList())
+		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}
 	if err != nil {
 		return fetched{}, fmt.Errorf("failed to list %v: %w", r.TypeDescription, err)
@@ -70,6 +70,21 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	}
 	r.refuse(false)
 	return got, nil
+}
+
+// listVersion is the version that a list asks for: "" (the newest) after a refusal, "0" (whatever the
+// server has in its cache) for the first one, else at least the last one seen, so that the store never
+// goes back in time.
+func (r *round) listVersion() string {
+	version := r.position.version()
+	switch {
+	case r.position.refused:
+		return ""
+	case version == "":
+		return "0"
+	default:
+		return version
+	}
 }
 
 // fetched is a list that waits to be published, its version, and whether it came in more than one page.

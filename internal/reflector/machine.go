@@ -46,7 +46,8 @@ type pause struct {
 }
 
 func newMachine(memory *memory) *machine {
-	return &machine{round: round{memory: memory, timers: newTimers(&memory.Options)}, phase: memory.begin()}
+	memory.timers = newTimers(&memory.Options)
+	return &machine{round: round{memory: memory}, phase: memory.begin()}
 }
 
 // step does the work of the present phase and goes to the next one. It returns at once when ctx ends.

@@ -4,7 +4,6 @@
 package reflector
 
 import (
-	"sync"
 	"time"
 
 	clientfeatures "k8s.io/client-go/features"
@@ -15,17 +14,15 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// memory is what a reflector is made of and has learned: what outlives a round. The machine's goroutine uses it, but position may be read by anyone.
+// memory is what a reflector is made of and has learned: what outlives a round.
 type memory struct {
-	Options
+	reader
 
 	lists    *tap.Source
-	expects  expectation
 	timeouts watchTimeouts
 	opening  Phase // how a round begins: streaming or listing; but see begin
 
-	position position
-	// paging is the engine's memory that a list from the server's cache came in pages although one page was possible:
+	// paging says that a list from the server's cache came in pages although one page was possible:
 	// that server has no watch cache, and paging costs it nothing.
 	paging bool
 	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
@@ -34,18 +31,15 @@ type memory struct {
 	synced bool
 	// waitsOut tells that an expected error was logged and is not over.
 	waitsOut bool
-	// bookmarked tells that a watch has brought a bookmark, so that silence means something.
-	bookmarked bool
-	// distrusts tells that the sink may have wrong objects under the right versions.
+	// distrusts says that the sink may have wrong objects under the right versions.
 	distrusts bool
 }
 
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
-		Options:  o,
+		reader:   reader{Options: o, expects: expectationOf(o.ExpectedType)},
 		lists:    tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
-		expects:  expectationOf(o.ExpectedType),
 		timeouts: watchTimeoutsFrom(o.MinWatchTimeout),
 		opening:  openingPhase(o),
 	}
@@ -104,49 +98,4 @@ func (m *memory) refuse(refused bool) {
 		m.position.refused = refused
 		m.Report.refusal(refused)
 	}
-}
-
-// position is where the reflector stands in the history of the collection.
-type position struct {
-	mu struct {
-		sync.RWMutex
-		version string
-	}
-	// refused records that the server no longer, or not yet, knows version, so that the next whole state must be its
-	// newest. Only the engine's goroutine uses it.
-	refused bool
-}
-
-func (p *position) version() string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.mu.version
-}
-
-func (p *position) advance(version string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.version = version
-}
-
-// forList is the version a list asks for: "" (the newest) after a refusal, "0" (whatever the server has in its cache)
-// for the first one, else at least the last one seen, so that the store never goes back in time.
-func (p *position) forList() string {
-	version := p.version()
-	switch {
-	case p.refused:
-		return ""
-	case version == "":
-		return "0"
-	default:
-		return version
-	}
-}
-
-// forStream is the version a watch-list stream asks for: at least the last one seen, or the newest.
-func (p *position) forStream() string {
-	if p.refused {
-		return ""
-	}
-	return p.version()
 }

@@ -33,16 +33,9 @@ type outage struct {
 	lasted time.Duration // the last one that is over
 	worth  bool          // it is not over and lasts for long enough
 
-	timer  *time.Timer // rings when there is something to say; nil: there is not
-	ticket uint64      // of a line that waits for its turn, else 0
-}
-
-// C delivers when it is time to call ring. It is nil for most of the time.
-func (o *outage) C() <-chan time.Time {
-	if o.timer == nil {
-		return nil
-	}
-	return o.timer.C
+	timer  *time.Timer      // nil: not armed
+	rings  <-chan time.Time // delivers when it is time to call ring; nil for most of the time
+	ticket uint64           // of a line that waits for its turn, else 0
 }
 
 // note takes notice of an error: the server is out of reach, or has answered.
@@ -84,12 +77,15 @@ func (o *outage) end() {
 	}
 }
 
-func (o *outage) arm(after time.Duration) { o.timer = time.NewTimer(after) }
+func (o *outage) arm(after time.Duration) {
+	o.timer = time.NewTimer(after)
+	o.rings = o.timer.C
+}
 
 func (o *outage) disarm() {
 	if o.timer != nil {
 		o.timer.Stop()
-		o.timer = nil
+		o.timer, o.rings = nil, nil
 	}
 }
 

@@ -80,12 +80,12 @@ func TestShortOutageAfterALateLine(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		o := outageOf(&OutageLines{})
 		o.note(ctx, testkit.ErrRefused)
-		<-o.C()
+		<-o.rings
 		o.ring(ctx)
 		require.Equal(t, 1, lines.Count("out of reach"))
 		o.over(ctx)
 		require.Zero(t, lines.Count("in reach again"), "waits for its turn")
-		<-o.C()
+		<-o.rings
 		o.ring(ctx)
 		require.Equal(t, 1, lines.Count("in reach again"))
 		lines.Take()
@@ -95,7 +95,7 @@ func TestShortOutageAfterALateLine(t *testing.T) {
 		time.Sleep(time.Second)
 		o.over(ctx)
 		assert.Empty(t, lines.Take(), "too short for a line")
-		assert.Nil(t, o.C())
+		assert.Nil(t, o.rings)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestOutageAfterALineOfOthers(t *testing.T) {
 		turns := &OutageLines{}
 		o := outageOf(turns)
 		o.note(ctx, testkit.ErrRefused)
-		<-o.C()
+		<-o.rings
 		o.ring(ctx)
 		o.over(ctx)
 		lines.Take()
@@ -118,7 +118,7 @@ func TestOutageAfterALineOfOthers(t *testing.T) {
 		assert.EqualValues(t, 1, others, "the end of the first")
 		time.Sleep(2 * time.Second)
 		assert.Empty(t, lines.Take())
-		<-o.C()
+		<-o.rings
 		o.ring(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		o.end()

@@ -6,6 +6,8 @@ package reflector
 import (
 	"context"
 	goruntime "runtime"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -16,34 +18,95 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// follow hands the changes of s to take until take returns true; then it returns nil and s is still open. Otherwise
-// the error tells why it ended: errStopped, errClosed, errSilent, a *resyncError, a *VeryShortWatchError, or what the
-// server said. Events that make no sense are reported and left out. A nil quiet lets a stream be silent for ever, as does one that says so; its error is errSilent or errIdle.
-func (r *round) follow(ctx context.Context, s *stream, quiet *silence, take func(context.Context, watchChange) bool) error {
+// reader reads watches. An event of the server passes it in these steps:
+//
+//  1. follow waits for the event, and meanwhile for all else that a reflector has to serve. It reads
+//     only while the sink has room.
+//  2. drain takes this event and those that are there behind it.
+//  3. receive has each one checked (admit.go), and apply collects it.
+//  4. handOver gives the sink what was collected, and moves the position on.
+//
+// The machine's goroutine uses it, but any may ask for the position's version.
+type reader struct {
+	Options
+	timers
+	expects    expectation
+	position   position
+	collected  collected // what apply has taken and handOver will give
+	bookmarked bool      // a watch has brought a bookmark, so silence means something
+}
+
+// stream is an open watch.
+type stream struct {
+	watch  watch.Interface
+	events <-chan watch.Event
+	cancel context.CancelFunc // ends the request's context
+	since  time.Time          // when it was asked for, or taken over by watching
+
+	lastRead time.Time // when the last batch began
+	busy     bool      // this batch follows the last one closely
+
+	received   int // events since then, of any kind
+	understood int // those of them that were applied
+
+	// ordered says that the versions of the events grow: not so for the synthetic Added events at the
+	// beginning of a watch that was started without a version.
+	ordered bool
+}
+
+// stop ends the watch. It is called exactly once for each stream.
+func (s *stream) stop() {
+	defer s.cancel()
+	s.watch.Stop()
+}
+
+// busyGap is between batches of a stream whose sender may well be about to send again.
+const busyGap = 200 * time.Microsecond
+
+// beginBatch notes that an event has come.
+func (s *stream) beginBatch(now time.Time) {
+	s.busy = now.Sub(s.lastRead) < busyGap
+	s.lastRead = now
+}
+
+// handOver starts the stream's count anew when it passes from streaming to watching.
+func (s *stream) handOver(now time.Time) {
+	s.since, s.received, s.understood, s.ordered = now, 0, 0, true
+}
+
+// takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is the
+// last one.
+type takeFunc func(context.Context, watchChange) (done bool)
+
+// follow reads s until stage returns true; then it returns nil and s is still open. Otherwise the error
+// says why it ended: errStopped, errClosed, errSilent, errIdle, a *resyncError, a *VeryShortWatchError,
+// or what the server said. With a nil stage the changes go to the sink. Events that make no sense are
+// reported and left out.
+func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
 	for {
-		events, freed := r.readable(s)
+		events, freed := r.readable(s, stage)
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
-			quiet.restart(s) // a pause of ours is no silence of the server
-		case <-r.resync.C():
+			quiet.restart(s.received) // a pause of ours is no silence of the server
+		case <-r.resync.rings:
 			if err := r.resync.fire(ctx); err != nil {
 				return err
 			}
-		case <-r.outage.C():
+		case <-r.outage.rings:
 			r.outage.ring(ctx)
-		case <-quiet.C():
+		case <-quiet.rings:
 			if freed != nil {
-				quiet.restart(s)
-			} else if err := quiet.check(ctx, s); err != nil {
+				quiet.restart(s.received)
+			} else if err := quiet.check(ctx, s.received); err != nil {
 				return err
 			}
 		case first, open := <-events:
 			now := r.Clock.Now()
-			r.Report.event(now)
+			r.Report.heard.Store(now.UnixNano())
 			s.beginBatch(now)
-			done, err := r.drain(ctx, s, first, open, take)
+			done, err := r.drain(ctx, s, first, open, stage)
 			if done || err != nil {
 				return err
 			}
@@ -51,20 +114,29 @@ func (r *round) follow(ctx context.Context, s *stream, quiet *silence, take func
 	}
 }
 
-// closing is the error of a stream that the server closed.
-func (r *round) closing(s *stream) error {
-	if s.understood == 0 && r.Clock.Since(s.since) < veryShortWatch {
-		return &clientgo.VeryShortWatchError{Name: r.Name}
+// readable returns the channel to read from. If the sink has no room, that is nil, and freed is closed
+// when it is worth looking again; the stream's silence then says nothing about the server.
+func (r *reader) readable(s *stream, stage takeFunc) (events <-chan watch.Event, freed <-chan struct{}) {
+	if _, freed = r.room(stage); freed != nil {
+		return nil, freed
 	}
-	return errClosed
+	return s.events, nil
 }
 
-// drain handles an event and all that the channel holds behind it, as far as the sink has room, up to BatchLimit, then hands
-// the changes over. done and err are those of receive.
-func (r *round) drain(ctx context.Context, s *stream, first watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
-	limit, _ := r.room(s) // which may be less than when the event was waited for
+// room returns how many changes may be read now. A stage takes any number.
+func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
+	if stage != nil {
+		return event.BatchLimit, nil
+	}
+	return r.Sink.Room()
+}
+
+// drain handles an event and all that the channel holds behind it, as far as the sink has room, up to
+// BatchLimit, then hands the changes over. done and err are those of receive.
+func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open bool, stage takeFunc) (done bool, err error) {
+	limit, _ := r.room(stage) // which may be less than when the event was waited for
 	for n, next := 1, first; ; n++ {
-		done, err = r.receive(ctx, s, next, open, take)
+		done, err = r.receive(ctx, s, next, open, stage)
 		if done || err != nil || n >= min(limit, event.BatchLimit) {
 			break
 		}
@@ -77,26 +149,10 @@ func (r *round) drain(ctx context.Context, s *stream, first watch.Event, open bo
 	return done, err
 }
 
-// room returns how many changes of s there is room for. A stage takes any number.
-func (r *round) room(s *stream) (limit int, freed <-chan struct{}) {
-	if s.staged {
-		return event.BatchLimit, nil
-	}
-	return r.Sink.Room()
-}
-
-// readable returns the channel to read from. If the sink has no room, that is nil, and freed is closed when it is worth
-// looking again; the stream's silence then says nothing about the server.
-func (r *round) readable(s *stream) (events <-chan watch.Event, freed <-chan struct{}) {
-	if _, freed = r.room(s); freed != nil {
-		return nil, freed
-	}
-	return s.events, nil
-}
-
-// poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel for empty, and lets other
-// goroutines run in between: whoever sends on a channel without slots needs that to send again. A lone event does not wait
-// for that: it would be 2 us of the 16 that it takes to the handlers.
+// poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel for
+// empty, and lets other goroutines run in between: whoever sends on a channel without slots needs that
+// to send again. A lone event does not wait for that: it would be 2 us of the 16 that it takes to the
+// handlers.
 func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bool) {
 	select {
 	case got, open = <-events:
@@ -115,9 +171,9 @@ func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bo
 	}
 }
 
-// receive hands the change that an event means to take, and returns what take does. The error tells that the stream has
-// ended. Events that make no sense are reported and left out.
-func (r *round) receive(ctx context.Context, s *stream, got watch.Event, open bool, take func(context.Context, watchChange) bool) (done bool, err error) {
+// receive takes in the change that an event means; done is what stage returns. The error says that the
+// stream has ended. Events that make no sense are reported and left out.
+func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open bool, stage takeFunc) (done bool, err error) {
 	if !open {
 		return false, r.closing(s)
 	}
@@ -128,16 +184,44 @@ func (r *round) receive(ctx context.Context, s *stream, got watch.Event, open bo
 	c, err := r.expects.vet(got)
 	if err != nil {
 		r.Report.dropped(1, err)
-		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped", "reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
+		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped",
+			"reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
 		return false, nil
 	}
 	s.understood++
-	return take(ctx, c), nil
+	if stage != nil {
+		return stage(ctx, c), nil
+	}
+	r.apply(s, c)
+	return false, nil
 }
 
-// handOver gives the sink what was collected and advances the position. What the sink refuses is reported and costs that
-// change only.
-func (r *round) handOver(ctx context.Context) {
+// closing is the error of a stream that the server closed.
+func (r *reader) closing(s *stream) error {
+	if s.understood == 0 && r.Clock.Since(s.since) < veryShortWatch {
+		return &clientgo.VeryShortWatchError{Name: r.Name}
+	}
+	return errClosed
+}
+
+// apply collects a change of the watch, and says how far that brings the position.
+func (r *reader) apply(s *stream, c watchChange) {
+	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
+	r.collected.add(c, version)
+	if c.kind == watch.Bookmark {
+		r.bookmarked = true
+	}
+	if c.kind != watch.Added {
+		s.ordered = true // the synthetic events, if any, are over
+	}
+	if s.ordered {
+		r.collected.version, r.collected.moves = version, true
+	}
+}
+
+// handOver gives the sink what was collected, then moves the position on. What the sink refuses is
+// reported and costs that change only.
+func (r *reader) handOver(ctx context.Context) {
 	b := &r.collected
 	if len(b.records) > 0 {
 		for _, refused := range r.Sink.Put(b.records) {
@@ -152,8 +236,61 @@ func (r *round) handOver(ctx context.Context) {
 }
 
 // reportRefused reports a change that the sink could not take.
-func (r *round) reportRefused(ctx context.Context, err error, kind, obj any) {
+func (r *reader) reportRefused(ctx context.Context, err error, kind, obj any) {
 	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
-	utilruntime.HandleErrorWithContext(ctx, event.Discreet(err), "Unable to write a watch event to the store", "reflector", r.Name,
-		"type", r.TypeDescription, "event", kind, "object", klog.KObj(accessor))
+	utilruntime.HandleErrorWithContext(ctx, event.Discreet(err), "Unable to write a watch event to the store",
+		"reflector", r.Name, "type", r.TypeDescription, "event", kind, "object", klog.KObj(accessor))
+}
+
+// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the
+// reflector waits.
+type collected struct {
+	records []event.Record
+	version string // the position once they are in the sink
+	moves   bool   // whether version is set
+}
+
+// add takes a change in.
+func (b *collected) add(c watchChange, version string) {
+	rec := event.Record{Version: version, Object: c.obj}
+	switch c.kind {
+	case watch.Added:
+		rec.Type = clientgo.Added
+	case watch.Modified:
+		rec.Type = clientgo.Updated
+	case watch.Deleted:
+		rec.Type = clientgo.Deleted
+	default:
+		rec.Type, rec.Object = clientgo.Bookmark, nil
+	}
+	b.records = append(b.records, rec)
+}
+
+// drop forgets what was collected: the round is over.
+func (b *collected) drop() {
+	clear(b.records)
+	*b = collected{records: b.records[:0]}
+}
+
+// position is where the reflector stands in the history of the collection.
+type position struct {
+	mu struct {
+		sync.RWMutex
+		version string
+	}
+	// refused says that the server no longer, or not yet, knows version, so the next whole state must be
+	// its newest. Only the machine's goroutine uses it.
+	refused bool
+}
+
+func (p *position) version() string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mu.version
+}
+
+func (p *position) advance(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.version = version
 }

@@ -50,7 +50,7 @@ type Status struct {
 // Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
 // the reflector is, so that an informer that was not started has one too.
 type Report struct {
-	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet
+	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet. Written by the reader
 	lists    atomic.Int64 // LIST requests, each page one
 	watches  atomic.Int64 // watch requests, watch-lists included
 	decoding tap.Ledger
@@ -130,9 +130,6 @@ func (p *Report) enter(phase Phase) {
 		p.mu.known.Mode = ByWatchList
 	}
 }
-
-// event notes that the server was heard of at now.
-func (p *Report) event(now time.Time) { p.heard.Store(now.UnixNano()) }
 
 // failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
 // after the watch-list that it replaces, is one failure.

@@ -21,11 +21,11 @@ func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 		select {
 		case <-ctx.Done():
 			return none, errStopped
-		case <-t.resync.C():
+		case <-t.resync.rings:
 			if err := t.resync.fire(ctx); err != nil {
 				return none, err
 			}
-		case <-t.outage.C():
+		case <-t.outage.rings:
 			t.outage.ring(ctx)
 		case value := <-ch:
 			return value, nil

@@ -8,7 +8,6 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -20,8 +19,6 @@ import (
 // which also serve the timers.
 type round struct {
 	*memory
-	timers
-	collected collected // what apply has taken and handOver will give
 
 	// What follows is reset at the end of the round.
 
@@ -114,34 +111,3 @@ func (r *round) dropStream() {
 		s.stop()
 	}
 }
-
-// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the reflector waits.
-type collected struct {
-	records []event.Record
-	version string // the position once they are in the sink
-	moves   bool   // whether version is set
-}
-
-// add takes a change in.
-func (b *collected) add(c watchChange, version string) {
-	rec := event.Record{Version: version, Object: c.obj}
-	switch c.kind {
-	case watch.Added:
-		rec.Type = clientgo.Added
-	case watch.Modified:
-		rec.Type = clientgo.Updated
-	case watch.Deleted:
-		rec.Type = clientgo.Deleted
-	default:
-		rec.Type, rec.Object = clientgo.Bookmark, nil
-	}
-	b.records = append(b.records, rec)
-}
-
-// drop forgets what was collected: the round is over.
-func (b *collected) drop() {
-	clear(b.records)
-	*b = collected{records: b.records[:0]}
-}
-
-func (b *collected) moveTo(version string) { b.version, b.moves = version, true }

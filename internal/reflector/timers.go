@@ -28,7 +28,8 @@ func newTimers(o *Options) timers {
 // another call of the store.
 type resyncTimer struct {
 	*Options
-	timer clock.Timer // nil: not armed
+	timer clock.Timer      // nil: not armed
+	rings <-chan time.Time // delivers when a period is over; nil, and so never ready, unless armed
 }
 
 // arm starts a period. Without a resync period it does nothing.
@@ -36,22 +37,15 @@ func (t *resyncTimer) arm() {
 	t.disarm()
 	if t.ResyncPeriod != 0 {
 		t.timer = t.Clock.NewTimer(t.ResyncPeriod)
+		t.rings = t.timer.C()
 	}
 }
 
 func (t *resyncTimer) disarm() {
 	if t.timer != nil {
 		t.timer.Stop()
-		t.timer = nil
+		t.timer, t.rings = nil, nil
 	}
-}
-
-// C delivers when a period is over. It is nil, and so never ready, unless armed.
-func (t *resyncTimer) C() <-chan time.Time {
-	if t.timer == nil {
-		return nil
-	}
-	return t.timer.C()
 }
 
 // fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next period starts
@@ -67,83 +61,51 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 	return nil
 }
 
-// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look that comes late tells that
-// the reflector itself was held up, by its store or with the whole process; then it begins anew, as it does after an event.
+// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look that
+// comes late shows that the reflector itself was held up, by its store or with the whole process; then
+// it begins anew, as it does after an event. The zero value never gives up.
 type silence struct {
 	clock clock.Clock
 	step  time.Duration
 	limit time.Duration
-	armed func() bool                                                // nil: always
-	still func(ctx context.Context, of *stream, quiet time.Duration) // a step passed without events; nil: nothing to do
+	armed func() bool                                                  // nil: always
+	still func(ctx context.Context, received int, quiet time.Duration) // a step passed without events; nil: nothing to do
 	err   error
 
 	timer clock.Timer
-	due   time.Time     // when the timer rings
-	seen  int           // stream.received at the last look
-	quiet time.Duration // since when it did not change, in whole steps
-}
-
-// streamWatchdog watches over a watch-list stream that waits for its end mark.
-func (m *memory) streamWatchdog() *silence {
-	limit := m.StreamSilence
-	if limit <= 0 {
-		limit = streamSilenceLimit
-	}
-	s := &silence{clock: m.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
-	s.still = func(ctx context.Context, of *stream, quiet time.Duration) {
-		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", m.Name,
-			"type", m.TypeDescription, "events", of.received, "silentFor", quiet)
-	}
-	s.arm()
-	return s
-}
-
-// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
-// the second one had the reflector's full attention.
-func (m *memory) idleWatchdog() *silence {
-	limit := m.IdleTimeout
-	if limit <= 0 {
-		return nil
-	}
-	s := &silence{clock: m.Clock, step: limit / 2, limit: limit, armed: func() bool { return m.bookmarked }, err: errIdle}
-	s.arm()
-	return s
+	rings <-chan time.Time // delivers when it is time for a look; nil: never
+	due   time.Time        // when it does
+	seen  int              // events received at the last look
+	quiet time.Duration    // since when that did not change, in whole steps
 }
 
 func (s *silence) arm() {
 	s.due = s.clock.Now().Add(s.step)
 	s.timer = s.clock.NewTimer(s.step)
-}
-
-// C delivers when it is time for a look. It is nil for a nil silence.
-func (s *silence) C() <-chan time.Time {
-	if s == nil {
-		return nil
-	}
-	return s.timer.C()
+	s.rings = s.timer.C()
 }
 
 func (s *silence) stop() {
-	if s != nil {
+	if s.timer != nil {
 		s.timer.Stop()
 	}
 }
 
 // restart begins anew.
-func (s *silence) restart(of *stream) {
-	if s != nil {
+func (s *silence) restart(received int) {
+	if s.timer != nil {
 		s.timer.Stop()
 		s.arm()
-		s.seen, s.quiet = of.received, 0
+		s.seen, s.quiet = received, 0
 	}
 }
 
 // check takes a look. It returns err when the limit is reached.
-func (s *silence) check(ctx context.Context, of *stream) error {
+func (s *silence) check(ctx context.Context, received int) error {
 	late := s.clock.Now().Sub(s.due) > s.step/4
 	s.arm()
-	if of.received != s.seen || late || s.armed != nil && !s.armed() {
-		s.seen, s.quiet = of.received, 0
+	if received != s.seen || late || s.armed != nil && !s.armed() {
+		s.seen, s.quiet = received, 0
 		return nil
 	}
 	s.quiet += s.step
@@ -151,7 +113,7 @@ func (s *silence) check(ctx context.Context, of *stream) error {
 		return s.err
 	}
 	if s.still != nil {
-		s.still(ctx, of, s.quiet)
+		s.still(ctx, received, s.quiet)
 	}
 	return nil
 }

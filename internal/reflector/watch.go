@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
@@ -29,10 +28,22 @@ func (r *round) watch(ctx context.Context) outcome {
 	}
 	quiet := r.idleWatchdog()
 	defer quiet.stop()
-	err := r.follow(ctx, r.stream, quiet, r.apply)
+	err := r.follow(ctx, r.stream, quiet, nil)
 	r.logWatchEnd(ctx, r.stream, err)
 	r.dropStream()
 	return r.watchEnded(ctx, err)
+}
+
+// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
+// the second one had the reflector's full attention.
+func (r *round) idleWatchdog() *silence {
+	limit := r.IdleTimeout
+	if limit <= 0 {
+		return &silence{}
+	}
+	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.bookmarked }, err: errIdle}
+	s.arm()
+	return s
 }
 
 func (r *round) watchOptions() metav1.ListOptions {
@@ -108,23 +119,6 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		logger.Info("Warning: watch ended with an error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 	}
 	return endRound(nil)
-}
-
-// apply takes a change in, to be handed over with the others of its batch, and says how far that brings the position. It
-// never asks follow to end.
-func (r *round) apply(_ context.Context, c watchChange) bool {
-	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
-	r.collected.add(c, version)
-	if c.kind == watch.Bookmark {
-		r.bookmarked = true
-	}
-	if c.kind != watch.Added {
-		r.stream.ordered = true // the synthetic events, if any, are over
-	}
-	if r.stream.ordered {
-		r.collected.moveTo(version)
-	}
-	return false
 }
 
 func (r *round) logWatchEnd(ctx context.Context, s *stream, err error) {

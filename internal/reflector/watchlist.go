@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,13 +26,12 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	started, asked := r.Clock.Now(), r.position.forStream()
+	started, asked := r.Clock.Now(), r.streamVersion()
 	r.Report.takesOver()
 	s, err := r.open(ctx, r.streamOptions(asked))
 	if err != nil {
 		return r.streamFailed(ctx, asked, err)
 	}
-	s.staged = true
 	r.stream = s
 	r.connected(ctx, s)
 	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
@@ -58,6 +58,14 @@ func (r *round) streamList(ctx context.Context) outcome {
 	r.stream.handOver(r.Clock.Now())
 	r.succeeded()
 	return r.beginWatching(ctx)
+}
+
+// streamVersion is the version that a stream asks for: at least the last one seen, or the newest.
+func (r *round) streamVersion() string {
+	if r.position.refused {
+		return ""
+	}
+	return r.position.version()
 }
 
 // streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark as the end mark, and
@@ -101,6 +109,21 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
 	}
 	return version, err
+}
+
+// streamWatchdog watches over a watch-list stream that waits for its end mark.
+func (r *round) streamWatchdog() *silence {
+	limit := r.StreamSilence
+	if limit <= 0 {
+		limit = streamSilenceLimit
+	}
+	s := &silence{clock: r.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
+	s.still = func(ctx context.Context, received int, quiet time.Duration) {
+		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", r.Name,
+			"type", r.TypeDescription, "events", received, "silentFor", quiet)
+	}
+	s.arm()
+	return s
 }
 
 // streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing staged.

@@ -6,6 +6,7 @@ package store
 import (
 	"slices"
 	"sync"
+	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -15,13 +16,21 @@ import (
 
 // Applier brings the store of an informer up to date, batch by batch, and returns what that means to
 // handlers. It has one user at a time: the consumer of the informer's queue.
+//
+//  1. Each run of events of the watch becomes one transaction: an operation for each record, and the
+//     version that the store has then.
+//  2. The table applies it, seen by readers all at once, and fills in what each operation replaced.
+//  3. What was replaced makes a record an Add, an Update or a Delete.
+//
+// A whole state takes the place of the former one (replace.go), and a resync is one bulk record.
 type Applier struct {
 	contents *Contents
 	Progress Progress
+	vouched  bool // the server vouches for the store's version, and so says Progress
 
 	Received receivedVersions // of the stored objects
 
-	*batchMemory             // between apply and done
+	*batchMemory             // between Apply and Done
 	own          batchMemory // for batches up to ownBatch
 }
 
@@ -30,21 +39,21 @@ type Applier struct {
 type batchMemory struct {
 	operations []table.Op // empty between two runs
 	changes    []event.Change
-	complete   bool // apply has returned: nothing else is left in the memory
+	complete   bool // Apply has returned: nothing else is left in the memory
 }
 
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
+// NewApplier returns the applier of a store.
 func NewApplier(c *Contents) *Applier {
 	return &Applier{contents: c, Received: receivedVersions{}}
 }
 
 // Apply applies the batch to the store and returns the notifications for it, in order. Each run of
 // events of the watch is one transaction, so that readers see it at once. The notifications are the
-// caller's until the next call of done.
+// caller's until the next call of Done.
 func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Change {
-	a.begin(batch)
-	a.Progress.expect(batch)
+	vouched := a.begin(batch)
 	changes := a.changes[:0]
 	for rest := batch; len(rest) > 0; {
 		if n := eventRun(rest); n > 0 {
@@ -54,38 +63,73 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 		}
 		switch rec := &rest[0]; rec.Type {
 		case clientgo.ReplacedAll:
-			changes = a.replaceAll(changes, rec, isInInitialList)
+			changes = rec.State.(wholeState).replaceIn(a, changes, rec.Version, isInInitialList)
 		case clientgo.SyncAll:
 			changes = a.SyncAll(changes)
 		}
 		rest = rest[1:]
 	}
-	a.changes, a.complete = changes, true
-	a.Progress.note(batch)
+	a.end(changes, vouched)
 	return changes
 }
 
-// TryApply is apply for events of the watch, and for a caller who must not wait for other writers of
-// the store. Where it would have to it returns false, and has done nothing.
+// wholeState is the State of a ReplacedAll.
+type wholeState interface {
+	// replaceIn makes it all that the store has, and adds what that means to changes.
+	replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
+}
+
+// TryApply is Apply for events of the watch, and for a caller who must not wait for other writers of
+// the store, nor for slow index functions. Where it would have to it returns false, and has applied
+// nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	a.begin(batch)
-	a.Progress.expect(batch)
-	changes = a.changes[:0]
-	if eventRun(batch) == len(batch) {
-		changes, ok = a.commit(changes, batch, isInInitialList, false)
+	if pace := a.contents.pace.Load(); pace != nil && !pace.allows(len(batch)) || eventRun(batch) < len(batch) {
+		return nil, false
 	}
-	a.changes, a.complete = changes, true
+	vouched := a.begin(batch)
+	changes, ok = a.commit(a.changes[:0], batch, isInInitialList, false)
 	if ok {
-		a.Progress.note(batch)
+		a.end(changes, vouched)
 	}
+	a.complete = true
 	return changes, ok
 }
 
-func (a *Applier) begin(batch []event.Record) {
+// begin makes memory ready for the batch. It returns whether the server vouches for the version that
+// the store has after it. A version in between, for which the server does not, is of no use to those
+// who wait for one: Progress says so before.
+func (a *Applier) begin(batch []event.Record) (vouched bool) {
 	if a.batchMemory = &a.own; len(batch) > ownBatch {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
 	a.complete = false
+	vouched = a.vouched
+	for i := range batch {
+		switch rec := &batch[i]; rec.Type { // Added events may come in any order, and say nothing
+		case clientgo.ReplacedAll, clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
+			if vouched = rec.Version != "" && rec.Version != "0"; !vouched && a.vouched {
+				a.turn()
+			}
+		}
+	}
+	return vouched
+}
+
+// end keeps what was made for Done, and tells those who wait for a version.
+func (a *Applier) end(changes []event.Change, vouched bool) {
+	a.changes, a.complete = changes, true
+	if vouched != a.vouched {
+		a.turn()
+	}
+	if a.Progress.waiting.Load() > 0 {
+		a.Progress.wake()
+	}
+}
+
+// turn notes that the server begins or ceases to vouch for the store's version.
+func (a *Applier) turn() {
+	a.vouched = !a.vouched
+	a.Progress.era.Add(1)
 }
 
 // Done lets go of the last batch. It does nothing if there is none.
@@ -127,14 +171,22 @@ func eventRun(batch []event.Record) int {
 func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
 	operations := operationsOf(a.operations, run)
 	advance := func(held string) string { return versionAfterRun(held, run) }
-	began := a.contents.Pace.start()
+	pace, began := a.contents.pace.Load(), time.Time{}
+	if pace != nil {
+		began = time.Now()
+	}
 	if done = true; mayWait {
-		a.contents.Apply(operations, advance)
+		a.contents.Table.Apply(operations, advance)
 	} else {
-		done = a.contents.tryApply(operations, advance)
+		done = a.contents.Table.TryApply(operations, advance)
+	}
+	if done && pace != nil {
+		pace.note(len(operations), time.Since(began), 0)
+	}
+	if done && a.contents.OnVersion != nil {
+		a.contents.publishVersion()
 	}
 	if done {
-		a.contents.Pace.end(began, len(operations))
 		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)

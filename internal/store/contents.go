@@ -5,6 +5,7 @@ package store
 
 import (
 	"iter"
+	"sync/atomic"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -13,13 +14,13 @@ import (
 // stores and the appliers of informers write through it; readers go straight to the table.
 type Contents struct {
 	Table *table.Table
-	Pace  indexPace
+	pace  atomic.Pointer[indexPace] // of the user's index functions; nil: there is none
 
 	// singleValued is table.Options.SingleValued: it knows the index functions that are not the
 	// user's.
 	singleValued func(table.IndexFunc) func(obj any) (value string, err error)
 
-	// OnVersion is called with the table's resourceVersion after each write. nil: nobody asked.
+	// OnVersion is called with the table's resourceVersion after each write; nil: it is not.
 	OnVersion func(version string)
 }
 
@@ -29,21 +30,11 @@ func (c *Contents) Init(functions map[string]table.IndexFunc, options table.Opti
 	c.changedFunctions(functions)
 }
 
-// Apply makes the changes in order, seen by readers all at once, and moves the resourceVersion on
-// by advance. The table fills in what each change replaced.
+// Apply makes the changes in order, seen by readers all at once, and moves the resourceVersion on by
+// advance. The table fills in what each change replaced.
 func (c *Contents) Apply(ops []table.Op, advance table.Stamp) {
 	c.Table.Apply(ops, advance)
 	c.publishVersion()
-}
-
-// TryApply is apply for a caller who must not wait for other writers: while there is one it does
-// nothing and returns false.
-func (c *Contents) tryApply(ops []table.Op, advance table.Stamp) (done bool) {
-	if !c.Table.TryApply(ops, advance) {
-		return false
-	}
-	c.publishVersion()
-	return true
 }
 
 // Replace makes the n objects the whole contents, at once for every reader; of those with the same
@@ -83,11 +74,19 @@ func (c *Contents) AddIndexers(functions map[string]table.IndexFunc) (err error)
 func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 	for _, f := range functions {
 		if c.singleValued == nil || c.singleValued(f) == nil {
-			c.Pace.reset()
+			c.pace.Store(&indexPace{})
 		}
 	}
 }
 
+// AllowsReader reports whether the goroutine that reads from the server may store so many objects: the
+// index functions are quick, or not the user's.
+func (c *Contents) AllowsReader(objects int) bool {
+	pace := c.pace.Load()
+	return pace == nil || pace.allows(objects)
+}
+
+// publishVersion is called after each write.
 func (c *Contents) publishVersion() {
 	if c.OnVersion != nil {
 		c.OnVersion(c.Table.RV())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,9 +75,14 @@ func TestEachWriteTellsItsVersion(t *testing.T) {
 	failure := errors.New("no more")
 
 	r.contents.Apply([]table.Op{{Key: "a", Object: testkit.PodAt("a", "1")}}, to("1"))
-	assert.True(t, r.contents.tryApply(nil, to("2")))
+	tries := func(version string) bool {
+		defer r.applier.Done()
+		_, done := r.applier.TryApply([]event.Record{{Type: clientgo.Bookmark, Version: version}}, false)
+		return done
+	}
+	assert.True(t, tries("2"))
 	r.contents.Apply(nil, func(string) string {
-		assert.False(t, r.contents.tryApply(nil, to("never")), "another writer is at work")
+		assert.False(t, tries("9"), "another writer is at work")
 		return "3"
 	})
 	r.contents.Replace(func(func(string, any) bool) {}, 0, "4")
@@ -108,40 +114,39 @@ func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 		OnIndexFailures: func(failures []table.IndexFailure) { panic(failures[0].Err) },
 	})
 	r.contents.Apply([]table.Op{{Key: "bad", Object: testkit.PodAt("bad", "1")}}, nil)
-	require.True(t, r.contents.Pace.is(paceUsual))
+	require.Nil(t, r.contents.pace.Load())
 	require.NoError(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": byName}))
 	require.ErrorIs(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": users}), table.ErrIndexExists)
-	require.True(t, r.contents.Pace.is(paceUsual))
+	require.Nil(t, r.contents.pace.Load())
 	require.PanicsWithValue(t, testkit.ErrInternal, func() {
 		_ = r.contents.AddIndexers(map[string]table.IndexFunc{"users": users})
 	})
-	require.True(t, r.contents.Pace.is(paceUnknown))
+	require.True(t, r.contents.pace.Load().is(paceUnknown))
 	assert.Contains(t, r.contents.Table.Indexers(), "users")
 
 	r = newStoreRig(map[string]table.IndexFunc{"name": byName}, table.Options{})
-	assert.True(t, r.contents.Pace.is(paceUnknown), "nobody says that it is none of the user's")
+	require.True(t, r.contents.pace.Load().is(paceUnknown), "nobody says that it is none of the user's")
 }
 
 // TestPace: who may store how many objects in the goroutine that reads, after functions that took so long.
 func TestPace(t *testing.T) {
-	var p indexPace
+	var c Contents
 	limits := func() []bool {
-		return []bool{p.AllowsReader(1), p.AllowsReader(table.BlockLen), p.AllowsReader(table.BlockLen + 1)}
+		return []bool{c.AllowsReader(1), c.AllowsReader(table.BlockLen), c.AllowsReader(table.BlockLen + 1)}
 	}
 	assert.Equal(t, []bool{true, true, true}, limits(), "the usual functions")
-	assert.Zero(t, p.start(), "nothing to measure")
-	p.end(p.start(), 1)
-	assert.True(t, p.is(paceUsual))
-	p.reset()
+	p := &indexPace{}
+	c.pace.Store(p)
 	assert.Equal(t, []bool{false, false, false}, limits(), "unknown")
-	assert.NotZero(t, p.start())
-	p.end(p.start(), 0)
+	p.note(0, time.Second, 0)
 	assert.True(t, p.is(paceUnknown), "nothing ran")
 	for range 2 {
-		p.note(slowIndexing, slowIndexing)
+		p.note(2, 2*slowIndexing, 0)
 		assert.Equal(t, []bool{true, true, false}, limits(), "quick")
-		p.note(slowIndexing+1, slowIndexing)
+		p.note(2, 2*slowIndexing+1, 0)
 		assert.Equal(t, []bool{false, false, false}, limits(), "slow")
+		p.note(2, 2*slowIndexing+1, 1)
+		assert.Equal(t, []bool{true, true, false}, limits(), "quick, but for a pause of others")
 	}
 }
 
@@ -161,11 +166,12 @@ func TestProgress(t *testing.T) {
 		"a deletion without a version":       {[]event.Record{{Type: clientgo.ReplacedAll, Version: "7"}, {Type: clientgo.Deleted}}, false},
 		"a resync, which says nothing of it": {[]event.Record{{Type: clientgo.ReplacedAll, Version: "7"}, {Type: clientgo.SyncAll}}, true},
 	} {
-		var p Progress
+		var a Applier
+		p := &a.Progress
 		done := p.Await()
 		changed := p.Next()
 		assert.False(t, clientgo.IsDone(doneWhen(changed)))
-		p.note(test.batch)
+		a.end(nil, a.begin(test.batch))
 		assert.True(t, clientgo.IsDone(doneWhen(changed)), "%s: woken", name)
 		for version, want := range map[string]bool{"6": test.vouched, "7": test.vouched, "8": false} {
 			reached, err := p.Reached(always("7"), version)
@@ -174,12 +180,12 @@ func TestProgress(t *testing.T) {
 		}
 		changed = p.Next()
 		done()
-		p.note(test.batch)
+		a.end(nil, a.begin(test.batch))
 		assert.False(t, clientgo.IsDone(doneWhen(changed)), "nobody waits")
 	}
-	var p Progress
-	p.note([]event.Record{{Type: clientgo.Bookmark, Version: "abc"}})
-	_, err := p.Reached(always("abc"), "7")
+	var a Applier
+	a.end(nil, a.begin([]event.Record{{Type: clientgo.Bookmark, Version: "abc"}}))
+	_, err := a.Progress.Reached(always("abc"), "7")
 	assert.ErrorIs(t, err, ErrNotComparable)
 }
 
@@ -189,20 +195,21 @@ func TestProgressWhileTheStoreMoves(t *testing.T) {
 	afresh := []event.Record{{Type: clientgo.ReplacedAll}, {Type: clientgo.Added, Version: "500"}}
 	for name, test := range map[string]struct {
 		before   []event.Record
-		then     func(p *Progress)
+		then     func(a *Applier)
 		shown    string
 		reaches  bool
 		afterAll bool
 	}{
-		"read before the first list, which then comes": {nil, func(p *Progress) { p.expect(list); p.note(list) }, "", false, true},
-		"read from what is being applied":              {list, func(p *Progress) { p.expect(afresh) }, "500", false, false},
-		"read from what has been applied":              {list, func(p *Progress) { p.expect(afresh); p.note(afresh) }, "500", false, false},
-		"read before a list that changes nothing":      {list, func(p *Progress) { p.expect(list) }, "9", true, true},
+		"read before the first list, which then comes": {nil, func(a *Applier) { a.end(nil, a.begin(list)) }, "", false, true},
+		"read from what is being applied":              {list, func(a *Applier) { a.begin(afresh) }, "500", false, false},
+		"read from what has been applied":              {list, func(a *Applier) { a.end(nil, a.begin(afresh)) }, "500", false, false},
+		"read before a list that changes nothing":      {list, func(a *Applier) { a.begin(list) }, "9", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p Progress
-			p.note(test.before)
-			reached, err := p.Reached(func() string { test.then(&p); return test.shown }, "9")
+			var a Applier
+			p := &a.Progress
+			a.end(nil, a.begin(test.before))
+			reached, err := p.Reached(func() string { test.then(&a); return test.shown }, "9")
 			require.NoError(t, err)
 			assert.Equal(t, test.reaches, reached)
 			reached, err = p.Reached(always("9"), "9")

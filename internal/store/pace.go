@@ -10,22 +10,22 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// indexPace knows whether the index functions of a store are so quick that an informer may run them
-// in the goroutine that reads from the server. It goes by the last ones that ran:
+// indexPace knows whether the user's index functions of a store are so quick that an informer may run
+// them in the goroutine that reads from the server. It goes by the last ones that ran:
 //
-//	none of the user's ──reset──▶ unknown ──ran──▶ quick ◀──ran──▶ slow
-//	                                 ▲────reset──────┘───────────────┘
+//	unknown ──▶ quick ◀──▶ slow
 //
 // Unless they are quick, what the watch sends goes through the queue. If the first objects of an
 // initial state show that they are slow, the queue's consumer files the others. So reading goes on
 // whatever the functions do, but for the calls that show that they are slow, 32 at most.
+//
+// A store that gets another function of the user's gets another indexPace.
 type indexPace struct {
 	state atomic.Uint32
 }
 
 const (
-	paceUsual   uint32 = iota // no index function is the user's
-	paceUnknown               // none has run yet
+	paceUnknown uint32 = iota // none of the functions has run yet
 	paceQuick
 	paceSlow
 )
@@ -41,35 +41,21 @@ const (
 	pauseOfOthers = 2 * time.Millisecond
 )
 
-// reset notes that the store has got a function of the user's.
-func (p *indexPace) reset() { p.state.Store(paceUnknown) }
-
-// AllowsReader reports whether the goroutine that reads from the server may store so many objects.
-func (p *indexPace) AllowsReader(objects int) bool {
-	state := p.state.Load()
-	return state == paceUsual || state == paceQuick && objects <= table.BlockLen
+// allows reports whether the goroutine that reads from the server may store so many objects.
+func (p *indexPace) allows(objects int) bool {
+	return p.is(paceQuick) && objects <= table.BlockLen
 }
 
 func (p *indexPace) is(state uint32) bool { return p.state.Load() == state }
 
-// start begins a measurement. The time is zero if there is nothing to measure.
-func (p *indexPace) start() (began time.Time) {
-	if !p.is(paceUsual) {
-		began = time.Now()
+// note notes that the functions have run for so many objects, and how long that took. That much more
+// is not held against them.
+func (p *indexPace) note(objects int, took, more time.Duration) {
+	if objects == 0 {
+		return
 	}
-	return began
-}
-
-// end ends a measurement of so many objects, for which the functions have run.
-func (p *indexPace) end(began time.Time, objects int) {
-	if objects > 0 && !began.IsZero() {
-		p.note(time.Since(began), time.Duration(objects)*slowIndexing)
-	}
-}
-
-func (p *indexPace) note(took, limit time.Duration) {
 	state := paceQuick
-	if took > limit {
+	if took > time.Duration(objects)*slowIndexing+more {
 		state = paceSlow
 	}
 	if !p.is(state) {

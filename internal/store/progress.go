@@ -10,22 +10,18 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	clientgo "k8s.io/client-go/tools/cache"
-
-	"github.com/kinformer/cache/internal/event"
 )
 
 var ErrNotComparable = errors.New("resourceVersion is not comparable")
 
 // Progress tracks which version, vouched for by the server, an informer's store has come to. The
-// applier says what it is about to apply, and notes what it has applied; while nobody waits that
-// costs two looks at each record's type.
+// applier turns the era before and after it applies a batch, and wakes those who wait.
 type Progress struct {
 	// era counts how often the server has begun or ceased to vouch for the store's version. It is odd
 	// while it does. It does not while the version may come from synthetic Added events, with which
 	// a watch without a version begins, in any order: until an event comes that is not Added.
 	era     atomic.Uint64
-	waiting atomic.Int32
+	waiting atomic.Int32 // callers between Await and done
 
 	mu struct {
 		sync.Mutex
@@ -33,48 +29,7 @@ type Progress struct {
 	}
 }
 
-func vouched(era uint64) bool { return era%2 == 1 }
-
-// expect is called before batch is applied, so that nobody takes a version that it brings, and that
-// the server does not vouch for, for one of the era before.
-func (p *Progress) expect(batch []event.Record) {
-	if !vouched(p.era.Load()) {
-		return
-	}
-	for i := range batch {
-		if vouches, says := vouching(&batch[i]); says && !vouches {
-			p.era.Add(1)
-			return
-		}
-	}
-}
-
-// note follows what has just been applied to the store.
-func (p *Progress) note(batch []event.Record) {
-	vouches := vouched(p.era.Load())
-	for i := range batch {
-		if v, says := vouching(&batch[i]); says {
-			vouches = v
-		}
-	}
-	if vouches != vouched(p.era.Load()) {
-		p.era.Add(1)
-	}
-	if p.waiting.Load() > 0 {
-		p.wake()
-	}
-}
-
-// vouching reports whether the server vouches for the version that the store has after rec, if rec
-// says anything of that.
-func vouching(rec *event.Record) (vouches, says bool) {
-	switch rec.Type {
-	case clientgo.ReplacedAll, clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
-		return rec.Version != "" && rec.Version != "0", true
-	}
-	return false, false
-}
-
+// wake wakes those who wait, after something was applied.
 func (p *Progress) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +62,7 @@ func (p *Progress) Next() <-chan struct{} {
 func (p *Progress) Reached(applied func() string, version string) (bool, error) {
 	era := p.era.Load()
 	now := applied()
-	if !vouched(era) || p.era.Load() != era {
+	if vouched := era%2 == 1; !vouched || p.era.Load() != era {
 		return false, nil
 	}
 	order, err := resourceversion.CompareResourceVersion(now, version)

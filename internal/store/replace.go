@@ -24,16 +24,16 @@ type nextState struct {
 	distrust bool             // of the versions of cached objects
 	kept     []string         // keys of listed objects that cannot be transformed: the cached ones stay
 
-	pace  *indexPace    // of the store
-	filed int           // objects whose index functions have run
-	took  time.Duration // with them
+	contents *Contents     // of the store
+	filed    int           // objects whose index functions have run
+	took     time.Duration // with them
 
 	former [table.BlockLen]string // memory of file
 	isNews [table.BlockLen]bool   // the same
 }
 
 func newNextState(c *Contents, size int) *nextState {
-	return &nextState{draft: c.Table.Draft(size), received: receivedVersions{}, pace: &c.Pace}
+	return &nextState{draft: c.Table.Draft(size), received: receivedVersions{}, contents: c}
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as
@@ -62,21 +62,28 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 // put adds a block to the draft, which runs the index functions as long as they are quick. What is
 // left is for complete.
 func (n *nextState) put(b *table.Block) {
-	began := n.pace.start()
-	if filed := n.draft.Put(b); !filed || began.IsZero() {
+	pace := n.contents.pace.Load()
+	if pace == nil {
+		n.draft.Put(b)
+		return
+	}
+	began := time.Now()
+	if filed := n.draft.Put(b); !filed {
 		return
 	}
 	n.filed, n.took = n.filed+b.N, n.took+time.Since(began)
-	n.pace.note(n.took, time.Duration(n.filed)*slowIndexing+pauseOfOthers)
-	if n.pace.is(paceSlow) {
+	pace.note(n.filed, n.took, pauseOfOthers)
+	if pace.is(paceSlow) {
 		n.draft.Postpone()
 	}
 }
 
 // complete runs the index functions that put has left.
 func (n *nextState) complete() {
-	began := n.pace.start()
-	n.pace.end(began, n.draft.Complete())
+	pace, began := n.contents.pace.Load(), time.Now()
+	if filed := n.draft.Complete(); pace != nil {
+		pace.note(filed, time.Since(began), 0)
+	}
 }
 
 // remove takes an object out again.
@@ -108,63 +115,61 @@ func (s placeSet) has(place uint32) bool {
 	return word < len(s) && s[word]&(1<<(place%64)) != 0
 }
 
-// ReplaceAll makes a list the whole state of the store. The changes are the deletions first, then
-// the list in its order; an object that is listed twice counts once, in its last state.
-func (a *Applier) replaceAll(changes []event.Change, rec *event.Record, isInInitialList bool) []event.Change {
-	next := rec.State.(*nextState)
-	kept := a.keep(next, next.kept)
-	next.complete()
-	current := next.draft.Current()
+// replaceIn makes n all that the applier's store has. The changes are the deletions first, then the
+// list in its order; an object that is listed twice counts once, in its last state.
+func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
+	kept := n.keepCached()
+	n.complete()
+	current := n.draft.Current()
 	if !current {
-		next.draft.Renew()
+		n.draft.Renew()
 	}
-	for key, obj := range next.draft.Missing {
+	for key, obj := range n.draft.Missing {
 		changes = append(changes, event.Change{Kind: event.ChangeDelete, Key: key, Old: clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj}})
 	}
-	list := listChanges{changes: changes, next: next, kept: kept, initial: isInInitialList}
+	list := listChanges{changes: changes, next: n, kept: kept, initial: isInInitialList}
 	isNews := func(_ uint32, item *table.Item) bool {
-		return item.Former == nil || a.Received.of(item.Key, item.Former) != next.received.of(item.Key, item.Object)
+		return item.Former == nil || a.Received.of(item.Key, item.Former) != n.received.of(item.Key, item.Object)
 	}
 	if current && len(a.Received) == 0 {
-		isNews = func(place uint32, _ *table.Item) bool { return next.news.has(place) }
+		isNews = func(place uint32, _ *table.Item) bool { return n.news.has(place) }
 	}
 	switch {
-	case a.contents.Table.Len() == 0:
+	case n.contents.Table.Len() == 0:
 		list.addAll()
-	case next.distrust:
+	case n.distrust:
 		list.all(func(place uint32, item *table.Item) bool {
 			return isNews(place, item) || !identical.Objects(item.Former, item.Object)
 		})
 	default:
 		list.all(isNews)
 	}
-	a.contents.install(next.draft, rec.Version)
-	a.Received = a.receivedAfter(next)
+	n.contents.install(n.draft, version)
+	a.Received = n.receivedAfter(a.Received)
 	return list.changes
 }
 
-// keep puts the cached objects under the given keys into next: their listed state cannot be had. It
-// returns their places.
-func (a *Applier) keep(next *nextState, keys []string) (places placeSet) {
-	for _, key := range keys {
-		cached, exists := a.contents.Table.Get(key)
-		if !exists || next.draft.Has(key) {
+// keepCached takes in the cached objects whose listed state cannot be had. It returns their places.
+func (n *nextState) keepCached() (places placeSet) {
+	for _, key := range n.kept {
+		cached, exists := n.contents.Table.Get(key)
+		if !exists || n.draft.Has(key) {
 			continue
 		}
 		block := &table.Block{N: 1}
 		block.Keys[0], block.Objects[0], block.Former[0] = key, cached, cached
-		next.draft.Put(block)
+		n.draft.Put(block)
 		places.put(block.Places[0], true)
 	}
 	return places
 }
 
-// receivedAfter returns what received becomes when next is in the store: the versions of the listed
-// objects, and those of kept ones.
-func (a *Applier) receivedAfter(next *nextState) receivedVersions {
-	after := next.received
-	for _, key := range next.kept {
-		if version, altered := a.Received[key]; altered {
+// receivedAfter returns the received versions when n is in the store: those of the listed objects, and
+// of the kept ones as before.
+func (n *nextState) receivedAfter(before receivedVersions) receivedVersions {
+	after := n.received
+	for _, key := range n.kept {
+		if version, altered := before[key]; altered {
 			after[key] = version
 		}
 	}

@@ -37,7 +37,7 @@ type stage struct {
 // published: a ReplacedAll, for the applier of that store.
 func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
 	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), done: done, chunk: table.BlockLen}
-	if !c.Pace.AllowsReader(1) {
+	if !c.AllowsReader(1) {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
 	return s
