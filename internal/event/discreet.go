@@ -27,12 +27,12 @@ func (e *discreetError) Error() string { return e.text }
 
 func (e *discreetError) Unwrap() error { return e.cause }
 
-// Discreet returns err, of a store, a queue or a function of the user's, with a text that may be logged: a KeyError quotes
-// its object.
+// Discreet returns err, of a store, a queue or a function of the user's, with a text that may be
+// logged: a KeyError quotes its object.
 func Discreet(err error) error { return retold(err, withoutKeyed) }
 
-// DiscreetAnswer returns err, of a ListerWatcher, with a text that may be logged: decoders quote what they cannot read, and
-// clients the answer that is none.
+// DiscreetAnswer returns err, of a ListerWatcher, with a text that may be logged: decoders quote
+// what they cannot read, and clients the answer that is none.
 func DiscreetAnswer(err error) error { return retold(err, withoutAnswer) }
 
 // retold returns err with the text that tell makes of its own, or err itself if that is the same.
@@ -72,7 +72,8 @@ func causesOf(err error) []error {
 	return nil
 }
 
-// withoutKeyed is text, the one of err, with the types of objects in place of those that a KeyError quotes.
+// withoutKeyed is text, the one of err, with the types of objects in place of those that a KeyError
+// quotes.
 func withoutKeyed(err error, text string) string {
 	type quote struct{ old, new string }
 	var quotes []quote
@@ -88,8 +89,9 @@ func withoutKeyed(err error, text string) string {
 	return text
 }
 
-// withoutAnswer is text, the one of err, without what it quotes of an answer that could not be understood. What a server says
-// of its own accord, in a Status, stays, and so does what a transport says of a request that got no answer.
+// withoutAnswer is text, the one of err, without what it quotes of an answer that could not be
+// understood. What a server says of its own accord, in a Status, stays, and so does what a
+// transport says of a request that got no answer.
 func withoutAnswer(err error, text string) string {
 	text = withoutUntyped(withoutKeyed(err, text))
 	var status apierrors.APIStatus
@@ -112,7 +114,8 @@ func replaced(text, old, new string) string {
 	return strings.ReplaceAll(text, old, new)
 }
 
-// withoutBody is the message of a Status. One that a client made, of an answer that is none, quotes that answer.
+// withoutBody is the message of a Status. One that a client made, of an answer that is none, quotes
+// that answer.
 func withoutBody(s metav1.Status) string {
 	body, instead := bodyIn(s)
 	const nothing = "unknown" // is said where there was no text
@@ -148,13 +151,15 @@ func bodyIn(s metav1.Status) (body, instead string) {
 var (
 	// number matches the number that was found in place of something else.
 	number = regexp.MustCompile(`\bnumber -?[0-9][-+.0-9eE]*`)
-	// aboutTypes matches errors, at the end of a text, that quote nothing but kinds and versions, which may be shown.
+	// aboutTypes matches errors, at the end of a text, that quote nothing but kinds and versions,
+	// which may be shown.
 	aboutTypes = regexp.MustCompile(strings.ReplaceAll(`(no kind Q is registered for (version|the internal version of group) Q in scheme Q|`+
 		`no version Q has been registered in scheme Q|no matches for kind Q in version Q)$`, "Q", `"([^"\\]|\\.){0,200}"`))
 )
 
-// withoutQuotes is text without all that is between its first and its last quotation mark, so that it does not matter what
-// is quoted how, and without numbers. Of a very long one only the beginning counts.
+// withoutQuotes is text without all that is between its first and its last quotation mark, so that
+// it does not matter what is quoted how, and without numbers. Of a very long one only the beginning
+// counts.
 func withoutQuotes(text string) string {
 	const most = 16 << 10 // to be looked at: errors may have 100 MB
 	text, cut := text[:min(len(text), most)], len(text) > most
@@ -174,8 +179,8 @@ func withoutQuotes(text string) string {
 
 const quotationMarks = "\"`'"
 
-// firstQuote is where text begins to quote; -1: nowhere. An apostrophe within a word is none, and a single character is not
-// worth it: decoders name the one at which they gave up.
+// firstQuote is where text begins to quote; -1: nowhere. An apostrophe within a word is none, and a
+// single character is not worth it: decoders name the one at which they gave up.
 func firstQuote(text string) int {
 	for at := 0; at < len(text); at++ {
 		switch c := text[at]; {
@@ -193,7 +198,8 @@ func firstQuote(text string) int {
 	return -1
 }
 
-// missingMark is where the text of apimachinery's error about an object without kind or version goes on with the object.
+// missingMark is where the text of apimachinery's error about an object without kind or version
+// goes on with the object.
 const missingMark = " is missing in '"
 
 // withoutUntyped is text without an object that has no kind or version.
@@ -205,7 +211,8 @@ func withoutUntyped(text string) string {
 	return before + " is missing, in an object that is not shown"
 }
 
-// maxErrorText bounds the text of an error that comes from outside. Those of servers and clients have 100 to 400 bytes.
+// maxErrorText bounds the text of an error that comes from outside. Those of servers and clients
+// have 100 to 400 bytes.
 const maxErrorText = 1 << 10
 
 // Shortened is the beginning of a text that is too long.

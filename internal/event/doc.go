@@ -9,10 +9,11 @@
 //	           2. the queue and the store
 //	              pass it on
 //
-// A [Record] is one change as the server sent it. A [Reader] completes it where it enters the queue, and it
-// stays as it is from there on. A [Change] is one notification, or many alike.
+// A [Record] is one change as the server sent it. A [Reader] completes it where it enters the
+// queue, and it stays as it is from there on. A [Change] is one notification, or many alike.
 //
-// The engines of an informer (internal/reflector, queue, store and fanout) import this package and not each
-// other, so what they hand to one another is defined here. It also has what all of them say about errors:
-// [Discreet] is what may be logged, [Kept] is what may be held for long, [Name] says what was processed.
+// The engines of an informer (internal/reflector, queue, store and fanout) import this package and
+// not each other, so what they hand to one another is defined here. It also has what all of them
+// say about errors: [Discreet] is what may be logged, [Kept] is what may be held for long, [Name]
+// says what was processed.
 package event

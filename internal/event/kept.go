@@ -14,8 +14,9 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// maxKept is how large an error may be that is held until the next one comes, perhaps for as long as the process runs. Those
-// of servers and clients have less than a tenth of that; one that quotes an answer may have 100 MB.
+// maxKept is how large an error may be that is held until the next one comes, perhaps for as long
+// as the process runs. Those of servers and clients have less than a tenth of that; one that quotes
+// an answer may have 100 MB.
 const maxKept = 4 << 10
 
 // keptError stands for an error of which not everything is kept.
@@ -28,9 +29,10 @@ func (e *keptError) Error() string { return e.text }
 
 func (e *keptError) Unwrap() []error { return e.causes }
 
-// Kept returns what of err may be held for long: err itself, or an error with the same text, if that is not too long, that
-// wraps what err wraps but for what holds an object or is too large. errors.Is and errors.As find all the rest, errors of a
-// server and KeyErrors also where they had to be cut.
+// Kept returns what of err may be held for long: err itself, or an error with the same text, if
+// that is not too long, that wraps what err wraps but for what holds an object or is too large.
+// errors.Is and errors.As find all the rest, errors of a server and KeyErrors also where they had
+// to be cut.
 func Kept(err error) error {
 	if err == nil {
 		return nil
@@ -95,7 +97,8 @@ func keyErrorWithout(e clientgo.KeyError) clientgo.KeyError {
 	return clientgo.KeyError{Obj: fmt.Sprintf("of type %T", e.Obj), Err: cause}
 }
 
-// statusWithout is e with what decides about an error of a server, and the beginning of what it says.
+// statusWithout is e with what decides about an error of a server, and the beginning of what it
+// says.
 func statusWithout(e *apierrors.StatusError) *apierrors.StatusError {
 	said := e.ErrStatus
 	rest := metav1.Status{Status: metav1.StatusFailure, Reason: Shortened(said.Reason), Code: said.Code, Message: Shortened(said.Message)}

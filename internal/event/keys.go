@@ -12,8 +12,8 @@ type KeyFinder interface {
 	Key(text []byte) (key string, ok bool)
 }
 
-// Wrapping is what a queue looks into for the object that the key function gets. Each queue takes what
-// client-go's does.
+// Wrapping is what a queue looks into for the object that the key function gets. Each queue takes
+// what client-go's does.
 type Wrapping int
 
 const (

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Record is one change on its way from the reflector through the queue to the store. Key and version
-// are read once, where the object enters the queue, and carried from there on.
+// Record is one change on its way from the reflector through the queue to the store. Key and
+// version are read once, where the object enters the queue, and carried from there on.
 type Record struct {
 	Type    clientgo.DeltaType
 	Key     string
@@ -26,7 +26,8 @@ type Record struct {
 	Transformed bool // Object may show another version than was received
 }
 
-// Keyed reports whether the record is about one object. Only such records share a batch with others.
+// Keyed reports whether the record is about one object. Only such records share a batch with
+// others.
 func (r *Record) Keyed() bool {
 	switch r.Type {
 	case clientgo.ReplacedAll, clientgo.SyncAll, clientgo.Bookmark:
@@ -53,8 +54,8 @@ type Refused struct {
 }
 
 // BatchLimit is how many events are read at most before they are handed over: the first event of a
-// batch waits for the others. At 256 the cost of handing over, a lock and perhaps a wake-up, is a few
-// nanoseconds an event; larger batches gain nothing more.
+// batch waits for the others. At 256 the cost of handing over, a lock and perhaps a wake-up, is a
+// few nanoseconds an event; larger batches gain nothing more.
 const BatchLimit = 256
 
 // Reader completes records: it reads the key of each object, once, and transforms the object. One
@@ -101,9 +102,9 @@ func (r *Reader) ReadKey(rec *Record) (err error) {
 	return err
 }
 
-// Keys computes the keys of a queue, once for each event. For the usual key function, and if the store
-// that the queue is for is known, it puts the key together in memory of its own and looks for the
-// string that the store has already, so that an update of a known object allocates nothing.
+// Keys computes the keys of a queue, once for each event. For the usual key function, and if the
+// store that the queue is for is known, it puts the key together in memory of its own and looks for
+// the string that the store has already, so that an update of a known object allocates nothing.
 type Keys struct {
 	keyFunc clientgo.KeyFunc
 	Usual   bool      // keyFunc is MetaNamespaceKeyFunc
@@ -183,7 +184,8 @@ func (r *Keys) usualKey(obj any, again bool) (key string, ok bool) {
 	return string(r.text), true
 }
 
-// IsNil reports whether v is nil or an interface around a nil pointer, which would pass for an object.
+// IsNil reports whether v is nil or an interface around a nil pointer, which would pass for an
+// object.
 func IsNil(v any) bool {
 	if v == nil {
 		return true
@@ -225,8 +227,8 @@ func NamespaceOf(obj any) (string, error) {
 	return accessor.GetNamespace(), nil
 }
 
-// LaterVersion returns the resourceVersion to hold after seeing seen while holding held: the greater
-// one when the two can be compared, else the one seen last.
+// LaterVersion returns the resourceVersion to hold after seeing seen while holding held: the
+// greater one when the two can be compared, else the one seen last.
 func LaterVersion(held, seen string) string {
 	if len(seen) > len(held) || len(seen) == len(held) && seen >= held {
 		return seen // whether it is the greater number or none at all

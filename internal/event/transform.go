@@ -12,11 +12,13 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Transformer runs the transform function of a queue, exactly once for each object that is received, deletions of a watch
-// included. Tombstones and what a resync brings back were never received.
+// Transformer runs the transform function of a queue, exactly once for each object that is
+// received, deletions of a watch included. Tombstones and what a resync brings back were never
+// received.
 //
-// An object that cannot be transformed leaves the cached version where it is. The transformer remembers which objects are
-// behind for that reason, until a later version of them passes, a Replace comes without them, or they are deleted.
+// An object that cannot be transformed leaves the cached version where it is. The transformer
+// remembers which objects are behind for that reason, until a later version of them passes, a
+// Replace comes without them, or they are deleted.
 type Transformer struct {
 	Function   clientgo.TransformFunc // may be nil
 	KeepCached bool                   // a Replace goes on without the objects that cannot be transformed, else it fails
@@ -29,7 +31,8 @@ type Transformer struct {
 	}
 }
 
-// Pass returns what is to be stored of an object as received, and whether the function was called for it.
+// Pass returns what is to be stored of an object as received, and whether the function was called
+// for it.
 func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err error) {
 	if t.Function == nil {
 		return obj, false, nil
@@ -52,11 +55,13 @@ func callTransform(transform clientgo.TransformFunc, obj any) (result any, err e
 	return Transformed(transform, obj)
 }
 
-// ErrNilTransformed is the error of a transform function that returns neither an object nor an error: nobody who reads a
-// store expects a nil in it. Objects that are not wanted are to be left out by a selector.
+// ErrNilTransformed is the error of a transform function that returns neither an object nor an
+// error: nobody who reads a store expects a nil in it. Objects that are not wanted are to be left
+// out by a selector.
 var ErrNilTransformed = errors.New("transform function returned nil without an error: it must return an object, a smaller one if need be")
 
-// Transformed calls the function. The object is not nil, of whatever type, unless there is an error.
+// Transformed calls the function. The object is not nil, of whatever type, unless there is an
+// error.
 func Transformed(transform clientgo.TransformFunc, obj any) (any, error) {
 	result, err := transform(obj)
 	if err == nil && isNothing(result) {
@@ -122,7 +127,8 @@ func (t *Transformer) Untransformed() int {
 	return len(t.mu.behind)
 }
 
-// Counts returns how many objects are behind, how many calls have failed, and with what the last of them did.
+// Counts returns how many objects are behind, how many calls have failed, and with what the last of
+// them did.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

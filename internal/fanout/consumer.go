@@ -361,7 +361,8 @@ func (c *consumer) settle() {
 	}
 }
 
-// settleLocked counts what was delivered since the last time, and returns what is worth a word; nil: nothing.
+// settleLocked counts what was delivered since the last time, and returns what is worth a word;
+// nil: nothing.
 func (c *consumer) settleLocked(now int64) (said *remark) {
 	call, lost := c.mu.count(&c.run, now)
 	c.passLocked()

@@ -20,11 +20,12 @@ import (
 // consumers.
 //
 //	             distribute
-//	                 │ 1. wakes the parked consumers that want a change     2. appends all changes, once
+//	                 │ 1. wakes the parked consumers that want a change
+//	                 │ 2. appends all changes, once
 //	                 ▼
 //	log:   ··· ─▶ segment ─▶ segment ─▶ tail
 //	                 ▲            ▲
-//	            consumer     consumer, consumer      parked: consumer, consumer (no cursor, no objects)
+//	            consumer     consumer, consumer      parked: consumer (no cursor, no objects)
 //
 // A consumer that has read all is parked, after a moment. So distributing is one append, a place in
 // the log for each parked consumer, and one worker to start (pool.go); what lags behind or has
@@ -36,8 +37,8 @@ type Processor struct {
 	clock   clock.PassiveClock
 }
 
-// NewProcessor returns a processor for what comes from upstream, which says whether its first list was
-// distributed.
+// NewProcessor returns a processor for what comes from upstream, which says whether its first list
+// was distributed.
 func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processor {
 	p := &Processor{clock: c}
 	p.feed.init(upstream)
@@ -132,9 +133,10 @@ func (p *Processor) appendLocked(changes []event.Change) {
 	f.bounded.Store(bounded)
 }
 
-// Room returns how many more events of the watch may be read, because the handlers that block have room
-// for them. Of that room inFlight events, which were read and are not distributed yet, take theirs. If
-// none may be read, freed is closed when it is worth asking again. One goroutine calls it.
+// Room returns how many more events of the watch may be read, because the handlers that block have
+// room for them. Of that room inFlight events, which were read and are not distributed yet, take
+// theirs. If none may be read, freed is closed when it is worth asking again. One goroutine calls
+// it.
 func (p *Processor) Room(inFlight func() int) (events int, freed <-chan struct{}) {
 	if p.guarded.blockers.Load() == 0 {
 		return unbounded, nil
@@ -145,8 +147,8 @@ func (p *Processor) Room(inFlight func() int) (events int, freed <-chan struct{}
 // MadeRoom makes the caller of Room ask again.
 func (p *Processor) MadeRoom() { p.feed.madeRoom() }
 
-// Add registers a listener whose handler first hears of the objects in known, as its initial list. The
-// caller keeps Distribute from running meanwhile.
+// Add registers a listener whose handler first hears of the objects in known, as its initial list.
+// The caller keeps Distribute from running meanwhile.
 func (p *Processor) Add(listener *Listener, known *event.Snapshot) {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()

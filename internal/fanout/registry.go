@@ -14,8 +14,9 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// registry is who is registered, and what seldom happens to them: it adds and removes listeners, keeps
-// those that are not lossless from piling up changes, and hands out resyncs. The feed's lock guards it.
+// registry is who is registered, and what seldom happens to them: it adds and removes listeners,
+// keeps those that are not lossless from piling up changes, and hands out resyncs. The feed's lock
+// guards it.
 type registry struct {
 	feed *feed
 	pool *pool
@@ -148,8 +149,8 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	})
 }
 
-// findStuckLocked looks for handlers that are worth a line in the log although their call, as it does
-// not return, cannot write one.
+// findStuckLocked looks for handlers that are worth a line in the log although their call, as it
+// does not return, cannot write one.
 func (r *registry) findStuckLocked(now int64) (found []remark) {
 	r.looked = now
 	for c := range r.consumersLocked() {

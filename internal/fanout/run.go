@@ -133,8 +133,8 @@ func callAt(c *event.Change, i int, handler clientgo.ResourceEventHandler) {
 	}
 }
 
-// CallIsolated makes all calls that a change stands for, for a caller without a Processor, who goes on
-// after a panic of the handler.
+// CallIsolated makes all calls that a change stands for, for a caller without a Processor, who goes
+// on after a panic of the handler.
 func CallIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 	if c.Many == nil {
 		callOneIsolated(c, handler)
@@ -151,8 +151,8 @@ func callOneIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 	call(c, handler)
 }
 
-// isBounded reports whether a change counts against Options.Max: it is a notification, no part of an
-// initial list or a resync.
+// isBounded reports whether a change counts against Options.Max: it is a notification, no part of
+// an initial list or a resync.
 func isBounded(c *event.Change) bool { return !c.Initial && !c.Resync && c.Many == nil }
 
 // lostCall is a call of an initial list that did not return.

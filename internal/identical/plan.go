@@ -16,8 +16,8 @@ import (
 // identical.
 type comparison func(a, b unsafe.Pointer, depth int) bool
 
-// maxDepth is how many pointers, slices, maps and interfaces deep an object may be: more than any that
-// was decoded from a document, and few enough to find a cycle before the stack is a burden.
+// maxDepth is how many pointers, slices, maps and interfaces deep an object may be: more than any
+// that was decoded from a document, and few enough to find a cycle before the stack is a burden.
 const maxDepth = 1000
 
 // planner makes the comparison of a type and of those in it.
@@ -68,8 +68,8 @@ func (p *planner) plan(t reflect.Type) comparison {
 	}
 }
 
-// isPlain reports whether values are identical if their bytes are. Of a time that asks for the same clock
-// readings and location.
+// isPlain reports whether values are identical if their bytes are. Of a time that asks for the same
+// clock readings and location.
 func isPlain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,

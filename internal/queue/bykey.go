@@ -11,11 +11,13 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// ByKey is the order per object: an item is what waits for one key, oldest record first, and items leave in the order in
-// which their first record came. A record about no single object is an item of its own.
+// ByKey is the order per object: an item is what waits for one key, oldest record first, and items
+// leave in the order in which their first record came. A record about no single object is an item
+// of its own.
 //
-// Invariants: open[key] is in line and its records are all of that key, none for a list; no item is empty; two deletions
-// never stand next to each other; with MaxHistory an item has at most that many records.
+// Invariants: open[key] is in line and its records are all of that key, none for a list; no item is
+// empty; two deletions never stand next to each other; with MaxHistory an item has at most that
+// many records.
 type ByKey struct {
 	line sequence[*keyedItem]
 	Open map[string]*keyedItem // to which records of a key are added
@@ -66,7 +68,8 @@ func (b *ByKey) append(rec event.Record) *keyedItem {
 	return item
 }
 
-// extend adds a record to what waits for its key. Of two deletions in a row the one that knows the object stays.
+// extend adds a record to what waits for its key. Of two deletions in a row the one that knows the
+// object stays.
 func (b *ByKey) extend(item *keyedItem, rec event.Record) {
 	newest := &item.Records[len(item.Records)-1]
 	switch {
@@ -96,7 +99,8 @@ func (b *ByKey) compact(item *keyedItem) {
 	b.dropped += uint64(before - len(item.Records))
 }
 
-// merged is what two states of an object in a row say: the newer state, and that there was news if one of them was.
+// merged is what two states of an object in a row say: the newer state, and that there was news if
+// one of them was.
 func merged(older *event.Record, newer event.Record) event.Record {
 	if older.Type == clientgo.Added || older.Type == clientgo.Updated {
 		newer.Type = older.Type
@@ -139,8 +143,8 @@ func (b *ByKey) recycle(batch []event.Record) {
 	}
 }
 
-// Waiting returns what waits for the key, oldest first; the slice stays the order's. Items before the last list are left
-// out: that list has superseded them.
+// Waiting returns what waits for the key, oldest first; the slice stays the order's. Items before
+// the last list are left out: that list has superseded them.
 func (b *ByKey) Waiting(key string) []event.Record {
 	if item := b.Open[key]; item != nil {
 		return item.Records

@@ -10,7 +10,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Tombstone looks up what is known under key, for a deletion that nobody saw. An object that cannot be had is nil.
+// Tombstone looks up what is known under key, for a deletion that nobody saw. An object that cannot
+// be had is nil.
 func (q *Queue) Tombstone(key string) event.Record {
 	obj, exists, err := q.Known.GetByKey(key)
 	switch {
@@ -28,7 +29,8 @@ func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
-// SyncOf looks up a known object for a resync. One that cannot be had is left out, with a line in the log.
+// SyncOf looks up a known object for a resync. One that cannot be had is left out, with a line in
+// the log.
 func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
 	obj, exists, err := q.Known.GetByKey(key)
 	if err != nil {

@@ -25,8 +25,8 @@ func (l *queueLimit) set(n, waiting int) {
 	l.resume(waiting)
 }
 
-// room returns for how many items there is room. If there is none, a pause is on, and freed is closed
-// at its end.
+// room returns for how many items there is room. If there is none, a pause is on, and freed is
+// closed at its end.
 func (l *queueLimit) room(waiting int) (items int, freed <-chan struct{}) {
 	if !l.reached(waiting) {
 		return max(int(l.items.Load())-waiting, 1), nil

@@ -11,8 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// List is a list as a queue takes it: three slices of equal length, and the keys of listed objects whose cached
-// versions are to stay.
+// List is a list as a queue takes it: three slices of equal length, and the keys of listed objects
+// whose cached versions are to stay.
 type List struct {
 	Keys     []string
 	Versions []string
@@ -23,8 +23,8 @@ type List struct {
 // Names is the set of the keys that the list has.
 func (r *List) Names() sets.Set[string] { return sets.New(r.Keys...).Insert(r.kept...) }
 
-// NewReplacement reads the keys and versions of a list as received and transforms it. The slice stays the caller's, the
-// objects do not.
+// NewReplacement reads the keys and versions of a list as received and transforms it. The slice
+// stays the caller's, the objects do not.
 func (q *Queue) NewReplacement(objects []any) (*List, error) {
 	r := &List{
 		Keys:     make([]string, 0, len(objects)),

@@ -11,14 +11,15 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// PopAll is the consumer's call in our own informers: it takes all there is, up to the end of the initial list, without
-// leaving the typed form.
+// PopAll is the consumer's call in our own informers: it takes all there is, up to the end of the
+// initial list, without leaving the typed form.
 func (q *Queue) PopAll(process ProcessFunc) error {
 	return q.Pop("Queue Pop Process", q.allLocked, process)
 }
 
-// PopUnique takes at most one change of an object, for a consumer that calls the user once the store has a batch: what is
-// told of an object is then what the store has. It is for a queue in order of arrival.
+// PopUnique takes at most one change of an object, for a consumer that calls the user once the
+// store has a batch: what is told of an object is then what the store has. It is for a queue in
+// order of arrival.
 func (q *Queue) PopUnique(process ProcessFunc) error {
 	return q.Pop("Queue Pop Process", q.UniqueLocked, process)
 }
@@ -70,7 +71,8 @@ func (q *Queue) Pop(title string, count func() int, process ProcessFunc) error {
 	return q.workLocked(batch, isInInitialList, process)
 }
 
-// allLocked stops at the end of the initial list, so that everything in a batch has the same isInInitialList.
+// allLocked stops at the end of the initial list, so that everything in a batch has the same
+// isInInitialList.
 func (q *Queue) allLocked() int {
 	if q.Mu.initial > 0 {
 		return min(q.Mu.initial, q.Waiting.Len())
@@ -78,8 +80,8 @@ func (q *Queue) allLocked() int {
 	return q.Waiting.Len()
 }
 
-// UniqueLocked counts how many of the first items are each about another object. What is about more than one object is
-// alone.
+// UniqueLocked counts how many of the first items are each about another object. What is about more
+// than one object is alone.
 func (q *Queue) UniqueLocked() int {
 	waiting, limit := q.Waiting.(*Arrivals), min(PopBatchSize, q.allLocked())
 	if limit < 2 {
@@ -99,8 +101,8 @@ func (q *Queue) UniqueLocked() int {
 	return limit
 }
 
-// A pop that leaves more than deepQueue items behind and takes longer than slowPop an item is worth a line in the log:
-// the consumer is what holds the queue up.
+// A pop that leaves more than deepQueue items behind and takes longer than slowPop an item is worth
+// a line in the log: the consumer is what holds the queue up.
 const (
 	deepQueue    = 10
 	slowPop      = 100 * time.Millisecond

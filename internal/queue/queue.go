@@ -41,9 +41,9 @@ type Queue struct {
 	limit    queueLimit
 	seen     map[string]struct{} // memory of UniqueLocked; guarded by Mu
 
-	// Direct processes a batch in the goroutine that puts it, and reports whether it could. It reports
-	// its own errors and does not panic. Set before the first put, and only where no function of the
-	// user's could wait for that goroutine; nil: a consumer takes everything.
+	// Direct processes a batch in the goroutine that puts it, and reports whether it could. It
+	// reports its own errors and does not panic. Set before the first put, and only where no
+	// function of the user's could wait for that goroutine; nil: a consumer takes everything.
 	Direct func(batch []event.Record, isInInitialList bool) bool
 
 	// Through is called under the lock after each batch that a consumer has processed without the
@@ -54,10 +54,10 @@ type Queue struct {
 // ProcessFunc is what a consumer does with a batch, which is its own until it returns.
 type ProcessFunc = func(batch []event.Record, isInInitialList bool) error
 
-// PutBatch queues records in their order, under one lock. Given are Type (Added, Updated, Deleted or
-// Bookmark), Object and Version as received; the reader fills in the rest. The slice is the caller's
-// again when the call returns, cleared. A record that cannot be queued is left out, and is among what
-// is returned.
+// PutBatch queues records in their order, under one lock. Given are Type (Added, Updated, Deleted
+// or Bookmark), Object and Version as received; the reader fills in the rest. The slice is the
+// caller's again when the call returns, cleared. A record that cannot be queued is left out, and is
+// among what is returned.
 func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	defer clear(records)
 	admitted, refused := q.admitBatch(records)
@@ -235,8 +235,9 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called
-// more than once. It waits for a process function that runs under the lock, and for no other.
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once. It waits for a process function that runs under the lock, and for no
+// other.
 func (q *Queue) Close() {
 	q.Synced.Close()
 	q.Mu.Lock()
@@ -244,13 +245,14 @@ func (q *Queue) Close() {
 	q.limit.end()
 }
 
-// Options say what a queue is to be. The zero value is a queue without a name, in order of arrival, by
-// MetaNamespaceKeyFunc.
+// Options say what a queue is to be. The zero value is a queue without a name, in order of arrival,
+// by MetaNamespaceKeyFunc.
 type Options struct {
 	Name   string
 	Logger *klog.Logger // gets the queue's name; nil: klog.Background
 
-	// KeyFunc tells objects apart; nil is MetaNamespaceKeyFunc. UsualKey says that it is that function by another name.
+	// KeyFunc tells objects apart; nil is MetaNamespaceKeyFunc. UsualKey says that it is that
+	// function by another name.
 	KeyFunc  clientgo.KeyFunc
 	UsualKey bool
 	Opens    event.Wrapping           // what it looks into for the object that KeyFunc gets
@@ -293,7 +295,8 @@ func loggerOf(o *Options) klog.Logger {
 	return klog.LoggerWithName(*o.Logger, o.Name)
 }
 
-// Order is where the records of a queue wait, and decides in which order they leave. The lock of the queue guards it.
+// Order is where the records of a queue wait, and decides in which order they leave. The lock of
+// the queue guards it.
 type Order interface {
 	// Put takes one more record in.
 	Put(rec event.Record)
@@ -305,13 +308,13 @@ type Order interface {
 	recycle(batch []event.Record)
 }
 
-// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers the
-// usual batches, and keeps what a burst leaves behind small, since there may be thousands of queues in a
-// process.
+// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers
+// the usual batches, and keeps what a burst leaves behind small, since there may be thousands of
+// queues in a process.
 const keptRecords = 256
 
-// PopBatchSize bounds what PopUnique takes, as in client-go: it is what a store transaction is held up
-// for.
+// PopBatchSize bounds what PopUnique takes, as in client-go: it is what a store transaction is held
+// up for.
 const PopBatchSize = 1000
 
 // keptInSequence is keptRecords for a sequence that is emptied bit by bit: one full PopBatch.
@@ -327,8 +330,8 @@ func (l *sequence[T]) Len() int { return len(l.items) - l.head }
 
 func (l *sequence[T]) At(i int) *T { return &l.items[l.head+i] }
 
-// push appends items, moving the others to the front of the memory if that makes room for as many as
-// there are.
+// push appends items, moving the others to the front of the memory if that makes room for as many
+// as there are.
 func (l *sequence[T]) push(items ...T) {
 	if len(l.items)+len(items) > cap(l.items) && l.head > len(l.items)/2 {
 		live := copy(l.items, l.items[l.head:])

@@ -9,8 +9,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Synced is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle consumer, and the account
-// of the initial population that HasSynced is answered from.
+// Synced is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle
+// consumer, and the account of the initial population that HasSynced is answered from.
 type Synced struct {
 	label  string
 	synced chan struct{} // closed once the initial population is through
@@ -32,7 +32,8 @@ func (q *Synced) Init(name string) {
 	q.Mu.Arrival.L = &q.Mu
 }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be called more than once.
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once.
 func (q *Synced) Close() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -47,7 +48,8 @@ func (q *Synced) IsClosed() bool {
 	return q.Mu.closed
 }
 
-// HasSynced reports whether all that the first Replace brought is through, or something was put before any Replace.
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
 func (q *Synced) HasSynced() bool { return clientgo.IsDone(q) }
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
@@ -105,8 +107,8 @@ func (q *Synced) checkSyncedLocked() {
 	}
 }
 
-// AwaitLocked waits until length is not 0 and no batch is being processed. It returns ErrFIFOClosed when the queue is
-// closed, empty and at rest.
+// AwaitLocked waits until length is not 0 and no batch is being processed. It returns ErrFIFOClosed
+// when the queue is closed, empty and at rest.
 func (q *Synced) AwaitLocked(length func() int) error {
 	for length() == 0 || q.Mu.working > 0 {
 		if q.Mu.closed && q.Mu.working == 0 {

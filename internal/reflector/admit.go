@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// expectation says which objects a reflector admits, of lists and of watches. The others are reported, counted and left out.
+// expectation says which objects a reflector admits, of lists and of watches. The others are
+// reported, counted and left out.
 type expectation struct {
 	typ       reflect.Type             // nil: any
 	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
@@ -48,7 +49,8 @@ func unstructuredKind(example any) *schema.GroupVersionKind {
 
 var errNoObject = errors.New("no object")
 
-// admit says why obj is none of the expected objects, as far as its type tells, and nothing if it is one.
+// admit says why obj is none of the expected objects, as far as its type tells, and nothing if it
+// is one.
 func (e expectation) admit(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errNoObject
@@ -70,8 +72,8 @@ func (e expectation) admit(obj runtime.Object) error {
 	return nil
 }
 
-// admitItem is admit for an item of a list, which is of the list's kind where it names none: servers and clients fill it in,
-// some fakes do not.
+// admitItem is admit for an item of a list, which is of the list's kind where it names none:
+// servers and clients fill it in, some fakes do not.
 func (e expectation) admitItem(item runtime.Object) error {
 	if e.gvk != nil && !event.IsNil(item) && item.GetObjectKind().GroupVersionKind().Empty() {
 		e.gvk = nil
@@ -86,7 +88,8 @@ func (e expectation) admitItem(item runtime.Object) error {
 	return e.admitNamespace(accessor)
 }
 
-// admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped resource, or of a fake.
+// admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped
+// resource, or of a fake.
 func (e expectation) admitNamespace(obj metav1.Object) error {
 	if e.namespace == "" {
 		return nil // without a look at the object, which may be far away in memory
@@ -97,8 +100,8 @@ func (e expectation) admitNamespace(obj metav1.Object) error {
 	return nil
 }
 
-// unusableKind tells unstructured objects that answer a request without being the objects asked for: tables, which a
-// server sends to clients that accept them, and statuses.
+// unusableKind tells unstructured objects that answer a request without being the objects asked
+// for: tables, which a server sends to clients that accept them, and statuses.
 func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 	if _, ok := obj.(runtime.Unstructured); !ok {
 		return schema.GroupVersionKind{}, false
@@ -115,15 +118,15 @@ func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 	}
 }
 
-// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with an object that has
-// metadata.
+// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with
+// an object that has metadata.
 type watchChange struct {
 	kind watch.EventType
 	obj  runtime.Object
 	meta metav1.Object
 }
 
-// endsInitialEvents tells that the change is the mark at the end of a watch-list.
+// endsInitialEvents reports whether the change is the mark at the end of a watch-list.
 func (c watchChange) endsInitialEvents() bool {
 	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }

@@ -35,8 +35,8 @@ func (m *memory) announce(ctx context.Context, err error, decision Decision) {
 	}
 }
 
-// delayAfter returns how long to wait after an error, or nothing, until the next attempt. A longer delay that the server asks
-// for goes before the backoff.
+// delayAfter returns how long to wait after an error, or nothing, until the next attempt. A longer
+// delay that the server asks for goes before the backoff.
 func (m *memory) delayAfter(err error, decision Decision) time.Duration {
 	if decision.After > 0 {
 		return decision.After
@@ -53,7 +53,8 @@ func (m *memory) giveUp(ctx context.Context, err error) {
 	m.TellStopped(ctx, m.TypeDescription, err)
 }
 
-// TellStopped tells the program, if it wants to know, that objects are followed no more, or never will be.
+// TellStopped tells the program, if it wants to know, that objects are followed no more, or never
+// will be.
 func (o *Options) TellStopped(ctx context.Context, objects string, err error) {
 	if o.OnStop == nil {
 		return

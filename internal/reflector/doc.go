@@ -11,9 +11,9 @@
 //	                                  reader ──▶ Sink.Put, event by event
 //	                                  (read.go)
 //
-// One goroutine does all of it: a machine of phases (machine.go) goes from one to the next, and only the
-// requests run in goroutines of their own (request.go), because a ListerWatcher may ignore its context.
-// What a reflector has learned outlives a round (memory.go). What it does, and how well that goes, is in
-// its [Report]. One that loses its server says so in the log, twice: when that lasts, and when it is over
-// (outage.go).
+// One goroutine does all of it: a machine of phases (machine.go) goes from one to the next, and
+// only the requests run in goroutines of their own (request.go), because a ListerWatcher may ignore
+// its context. What a reflector has learned outlives a round (memory.go). What it does, and how
+// well that goes, is in its [Report]. One that loses its server says so in the log, twice: when
+// that lasts, and when it is over (outage.go).
 package reflector

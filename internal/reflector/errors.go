@@ -18,21 +18,23 @@ import (
 )
 
 var (
-	// errStopped tells that the context ended during a wait.
+	// errStopped says that the context ended during a wait.
 	errStopped = errors.New("reflector: stopped")
-	// errClosed tells that the server closed a watch without giving a reason, which is how each watch ends.
+	// errClosed says that the server closed a watch without giving a reason, which is how each
+	// watch ends.
 	errClosed = errors.New("watch closed")
-	// errSilent tells that a watch-list stream sent nothing for too long.
+	// errSilent says that a watch-list stream sent nothing for too long.
 	errSilent = errors.New("watch-list stream is silent")
-	// errIdle tells that a watch sent nothing for too long.
+	// errIdle says that a watch sent nothing for too long.
 	errIdle = errors.New("watch is silent")
-	// errNoAnswer tells that a request ended its goroutine instead of returning.
+	// errNoAnswer says that a request ended its goroutine instead of returning.
 	errNoAnswer = errors.New("the ListerWatcher did not return")
-	// ErrNoConnection tells that client-go has opened a watch without a server: its connection broke, or took too long.
+	// ErrNoConnection says that client-go has opened a watch without a server: its connection
+	// broke, or took too long.
 	ErrNoConnection = errors.New("no connection for a watch, or not in time")
-	// errNoStream tells that a watch returned neither a stream nor an error.
+	// errNoStream says that a watch returned neither a stream nor an error.
 	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
-	// errNoList tells that a list returned neither a list nor an error.
+	// errNoList says that a list returned neither a list nor an error.
 	errNoList = errors.New("the ListerWatcher returned no list and no error")
 )
 
@@ -43,16 +45,17 @@ func (e *resyncError) Error() string { return "resync: " + e.cause.Error() }
 
 func (e *resyncError) Unwrap() error { return e.cause }
 
-// isExpired tells that the server has forgotten a version: reason Expired, or, before Kubernetes 1.18, Gone.
+// isExpired reports whether the server has forgotten a version: reason Expired, or, before
+// Kubernetes 1.18, Gone.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a cause without a
-// type, or, before 1.17, in the message only.
+// tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a
+// cause without a type, or, before 1.17, in the message only.
 const tooLargeVersion = "Too large resource version"
 
-// isTooLarge tells that the server has not reached a version yet.
+// isTooLarge reports whether the server has not reached a version yet.
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -69,13 +72,14 @@ func isTooLarge(err error) bool {
 	return strings.Contains(status.Status().Message, tooLargeVersion)
 }
 
-// isRefused tells that the server cannot serve the version it was asked for, but may well serve its newest.
+// isRefused reports whether the server cannot serve the version it was asked for, but may well
+// serve its newest.
 func isRefused(err error) bool {
 	return isExpired(err) || isTooLarge(err)
 }
 
-// isBusy tells that the server is down or wants to be left alone for a while: what the reflector knows stays good, so
-// it waits and repeats the same request.
+// isBusy reports whether the server is down or wants to be left alone for a while: what the
+// reflector knows stays good, so it waits and repeats the same request.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
@@ -84,7 +88,8 @@ func isInternalError(err error) bool {
 	return apierrors.IsInternalError(err)
 }
 
-// errorOf makes an error of the object of an Error event. An object that is no Status is described by its type alone.
+// errorOf makes an error of the object of an Error event. An object that is no Status is described
+// by its type alone.
 func errorOf(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errors.New("watch error event without an object")

@@ -11,13 +11,14 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// foreignSink is a store of the user's as a sink: one change at a time, and bookmarks and versions if the store wants them.
+// foreignSink is a store of the user's as a sink: one change at a time, and bookmarks and versions
+// if the store wants them.
 type foreignSink struct {
 	store     clientgo.ReflectorStore
 	bookmarks clientgo.ReflectorBookmarkStore // store, if it wants bookmarks, else nil
 	versions  clientgo.ResourceVersionUpdater // store, if it wants each version, else nil
-	// ordered tells that the versions of the changes grow: not so for the synthetic Added events at the beginning of a watch
-	// that was started without a version.
+	// ordered says that the versions of the changes grow: not so for the synthetic Added events at
+	// the beginning of a watch that was started without a version.
 	ordered bool
 }
 
@@ -68,8 +69,8 @@ func (s *foreignSink) Stage(size int, streamed bool) Stage {
 
 func (s *foreignSink) Resync() error { return s.store.Resync() }
 
-// Room is for one change at a time: after each of them the reflector's position is where the store has come, whatever
-// becomes of the next one, and the reflector may be stopped.
+// Room is for one change at a time: after each of them the reflector's position is where the store
+// has come, whatever becomes of the next one, and the reflector may be stopped.
 func (s *foreignSink) Room() (int, <-chan struct{}) { return 1, nil }
 
 // NewStage returns a stage that gives replace the state in one call.

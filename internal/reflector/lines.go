@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// outagePace is the time between two lines about outages, for the whole process: a server that is out of reach is so for
-// all reflectors.
+// outagePace is the time between two lines about outages, for the whole process: a server that is
+// out of reach is so for all reflectors.
 const outagePace = time.Second
 
-// OutageLines gives the reflectors of a process their turns to write lines: one in a while. What is not written is counted by
-// a later line.
+// OutageLines gives the reflectors of a process their turns to write lines: one in a while. What is
+// not written is counted by a later line.
 type OutageLines struct {
 	mu struct {
 		sync.Mutex
@@ -33,8 +33,8 @@ func (l *OutageLines) ask() (ticket uint64) {
 	return l.mu.asked
 }
 
-// turn returns after what time to come again, or 0; then, whether the line is to be written, or another one has counted it;
-// and how many others the line that is written counts.
+// turn returns after what time to come again, or 0; then, whether the line is to be written, or
+// another one has counted it; and how many others the line that is written counts.
 func (l *OutageLines) turn(ticket uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

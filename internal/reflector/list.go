@@ -49,8 +49,9 @@ func (r *round) list(ctx context.Context) outcome {
 	return r.beginWatching(ctx)
 }
 
-// fetch gets the collection at the version that position asks for, and, if the server refuses that version, at its
-// newest without delay. The rules for pages are those of the first request in both cases.
+// fetch gets the collection at the version that position asks for, and, if the server refuses that
+// version, at its newest without delay. The rules for pages are those of the first request in both
+// cases.
 func (r *round) fetch(ctx context.Context) (fetched, error) {
 	asked := r.listVersion()
 	pages := r.pager(asked)
@@ -72,9 +73,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	return got, nil
 }
 
-// listVersion is the version that a list asks for: "" (the newest) after a refusal, "0" (whatever the
-// server has in its cache) for the first one, else at least the last one seen, so that the store never
-// goes back in time.
+// listVersion is the version that a list asks for: "" (the newest) after a refusal, "0" (whatever
+// the server has in its cache) for the first one, else at least the last one seen, so that the
+// store never goes back in time.
 func (r *round) listVersion() string {
 	version := r.position.version()
 	switch {
@@ -87,7 +88,8 @@ func (r *round) listVersion() string {
 	}
 }
 
-// fetched is a list that waits to be published, its version, and whether it came in more than one page.
+// fetched is a list that waits to be published, its version, and whether it came in more than one
+// page.
 type fetched struct {
 	stage   Stage
 	version string
@@ -96,8 +98,8 @@ type fetched struct {
 	foreign foreignItems // items that were left out
 }
 
-// refused is the error of a list of which nothing was taken: the informer, or the server, is set up for something else, and
-// an empty state would be taken for the truth.
+// refused is the error of a list of which nothing was taken: the informer, or the server, is set up
+// for something else, and an empty state would be taken for the truth.
 func (f *fetched) refused() error {
 	if f.taken > 0 || f.foreign.n == 0 {
 		return nil
@@ -105,9 +107,9 @@ func (f *fetched) refused() error {
 	return fmt.Errorf("none of %d list items is one of the expected objects: %w", f.foreign.n, f.foreign.first)
 }
 
-// fetchAt gets the collection page by page. Each page is a request of its own and is staged, by this goroutine, as it
-// arrives; the pager sees only what a page says of itself. If a continue token expires the pager begins anew, and so does
-// the stage.
+// fetchAt gets the collection page by page. Each page is a request of its own and is staged, by
+// this goroutine, as it arrives; the pager sees only what a page says of itself. If a continue
+// token expires the pager begins anew, and so does the stage.
 func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -140,16 +142,17 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	return got, nil
 }
 
-// These bound the memory that is made ready because a server says that so many items follow: 86 B each. What a page announces
-// is believed up to so many times its own length, so that one item makes room for 22 KB at most, and a page of 500, as it is asked
-// for, for 128,000 items; beyond that the room grows by doubling.
+// These bound the memory that is made ready because a server says that so many items follow: 86 B
+// each. What a page announces is believed up to so many times its own length, so that one item
+// makes room for 22 KB at most, and a page of 500, as it is asked for, for 128,000 items; beyond
+// that the room grows by doubling.
 const (
 	announcedPerItem = 256
 	maxAnnounced     = 1 << 20
 )
 
-// announcedItems is how many items a list has, as far as its first page tells: servers do not say what follows if the
-// request has a selector.
+// announcedItems is how many items a list has, as far as its first page tells: servers do not say
+// what follows if the request has a selector.
 func announcedItems(page runtime.Object) int {
 	n := meta.LenList(page)
 	if direct, ok := page.(*tap.Page); ok {
@@ -162,10 +165,11 @@ func announcedItems(page runtime.Object) int {
 	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), int64(n)*announcedPerItem, maxAnnounced))
 }
 
-// pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise lists at "" and "0"
-// may come in pages, because the first is read from etcd anyway and the second ignores the limit if the server has a
-// watch cache; a list at a given version asks for one page, since a limit would take it from the watch cache to etcd,
-// unless paging has shown that there is none.
+// pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise
+// lists at "" and "0" may come in pages, because the first is read from etcd anyway and the second
+// ignores the limit if the server has a watch cache; a list at a given version asks for one page,
+// since a limit would take it from the watch cache to etcd, unless paging has shown that there is
+// none.
 func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt gives it the function
 	switch {
@@ -191,8 +195,10 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 	return page, event.DiscreetAnswer(err)
 }
 
-// stagePage stages the items of a page, which it does not change, and returns a list without items that says of itself what
-// the page does. Items that are none of the expected objects are reported and left out. Items are copied out of the page's array, so that none of them keeps all others alive.
+// stagePage stages the items of a page, which it does not change, and returns a list without items
+// that says of itself what the page does. Items that are none of the expected objects are reported
+// and left out. Items are copied out of the page's array, so that none of them keeps all others
+// alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
 	list, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
@@ -249,7 +255,8 @@ func (r *round) newStage(size int, streamed bool) Stage {
 	return stage
 }
 
-// doubted reports whether err says that what was decoded directly may be wrong: also what the sink has.
+// doubted reports whether err says that what was decoded directly may be wrong: also what the sink
+// has.
 func (r *round) doubted(ctx context.Context, err error) bool {
 	var doubt *tap.Doubt
 	if !errors.As(err, &doubt) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// machine walks a reflector through its phases. A round is the way from the opening phase to a point where only the
-// whole state helps:
+// machine walks a reflector through its phases. A round is the way from the opening phase to a
+// point where only the whole state helps:
 //
 //	           ┌── refused version, broken stream (fewer than 3)
 //	           ▼  │
@@ -28,8 +28,8 @@ import (
 //	                             │
 //	                  run: BackingOff, then opening     ListAndWatch: stopped
 //
-// From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is done in a phase is
-// the round's; where that leads, step knows.
+// From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is
+// done in a phase is the round's; where that leads, step knows.
 type machine struct {
 	round
 	phase Phase
@@ -50,7 +50,8 @@ func newMachine(memory *memory) *machine {
 	return &machine{round: round{memory: memory}, phase: memory.begin()}
 }
 
-// step does the work of the present phase and goes to the next one. It returns at once when ctx ends.
+// step does the work of the present phase and goes to the next one. It returns at once when ctx
+// ends.
 func (m *machine) step(ctx context.Context) {
 	if ctx.Err() != nil {
 		m.phase = Stopped
@@ -88,8 +89,8 @@ func (m *machine) phaseAfter(ctx context.Context, o outcome) Phase {
 	}
 }
 
-// stepOrCrash is step for run: a panic is reported as everywhere in Kubernetes and goes on, unless the process is told
-// to survive panics; then the round is over and another one follows.
+// stepOrCrash is step for run: a panic is reported as everywhere in Kubernetes and goes on, unless
+// the process is told to survive panics; then the round is over and another one follows.
 func (m *machine) stepOrCrash(ctx context.Context) {
 	returned := false
 	defer func() {
@@ -112,8 +113,8 @@ func (m *machine) panicked(_ context.Context, p any) {
 	m.Report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
 }
 
-// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless the decision about it is
-// otherwise.
+// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless
+// the decision about it is otherwise.
 func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 	decision := m.decideOn(ctx, err)
 	if err != nil {
@@ -126,8 +127,8 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 	return m.restAfterRound(m.delayAfter(err, decision))
 }
 
-// restAfterRound leads to another round after length, on real time as in client-go: whoever steps a fake clock
-// for resyncs does not wait for rounds with it.
+// restAfterRound leads to another round after length, on real time as in client-go: whoever steps a
+// fake clock for resyncs does not wait for rounds with it.
 func (m *machine) restAfterRound(length time.Duration) Phase {
 	m.pause = pause{clock: clock.RealClock{}, length: length, resume: m.begin()}
 	return BackingOff

@@ -25,11 +25,12 @@ type memory struct {
 	// paging says that a list from the server's cache came in pages although one page was possible:
 	// that server has no watch cache, and paging costs it nothing.
 	paging bool
-	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to their end.
+	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to
+	// their end.
 	listUntil time.Time
-	// synced tells that a whole state was published; it stays so.
+	// synced says that a whole state was published; it stays so.
 	synced bool
-	// waitsOut tells that an expected error was logged and is not over.
+	// waitsOut says that an expected error was logged and is not over.
 	waitsOut bool
 	// distrusts says that the sink may have wrong objects under the right versions.
 	distrusts bool
@@ -49,8 +50,8 @@ func newMemory(o Options) *memory {
 	return m
 }
 
-// openingPhase is what the options ask for; left to choose, streaming if the gate is on and the ListerWatcher does not
-// deny it, else listing.
+// openingPhase is what the options ask for; left to choose, streaming if the gate is on and the
+// ListerWatcher does not deny it, else listing.
 func openingPhase(o Options) Phase {
 	switch o.Mode {
 	case ByList:
@@ -84,7 +85,8 @@ func (m *memory) succeeded() {
 	m.Report.succeeded()
 }
 
-// preferLists remembers that watch-lists do not come to their end, unless they are what the user wants.
+// preferLists remembers that watch-lists do not come to their end, unless they are what the user
+// wants.
 func (m *memory) preferLists() {
 	if m.Mode == ByChoice {
 		m.listUntil = m.Clock.Now().Add(listPreference)

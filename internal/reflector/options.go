@@ -25,59 +25,68 @@ import (
 )
 
 const (
-	// leastWatchTimeout is the shortest watch that is asked for. Each end of a watch costs the server a new one, and
-	// shorter timeouts were seen to hurt control planes; it is client-go's value, and servers are sized for it.
+	// leastWatchTimeout is the shortest watch that is asked for. Each end of a watch costs the
+	// server a new one, and shorter timeouts were seen to hurt control planes; it is client-go's
+	// value, and servers are sized for it.
 	leastWatchTimeout = 5 * time.Minute
 
-	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick server sees one request
-	// in 30-60 s from each reflector, a fiftieth of what it gets without backoff. 2 minutes without a delay count as
-	// healthy and begin a new series.
+	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick
+	// server sees one request in 30-60 s from each reflector, a fiftieth of what it gets without
+	// backoff. 2 minutes without a delay count as healthy and begin a new series.
 	backoffFirst  = 800 * time.Millisecond
 	backoffCap    = 30 * time.Second
 	backoffFactor = 2.0
 	backoffJitter = 1.0
 	backoffReset  = 2 * time.Minute
 
-	// internalErrorReset is how long after an internal error the next one counts as the first of a new series.
+	// internalErrorReset is how long after an internal error the next one counts as the first of a
+	// new series.
 	internalErrorReset = time.Minute
 
-	// veryShortWatch is the age below which a watch that closes without an event is taken for a fault of the server.
+	// veryShortWatch is the age below which a watch that closes without an event is taken for a
+	// fault of the server.
 	veryShortWatch = time.Second
 
-	// streamStrikes is how many watch-list streams in a row may end without their end mark until a round falls back to
-	// LIST: one is an accident, three are a proxy or a server that cannot stream.
+	// streamStrikes is how many watch-list streams in a row may end without their end mark until a
+	// round falls back to LIST: one is an accident, three are a proxy or a server that cannot
+	// stream.
 	streamStrikes = 3
-	// listPreference is how long LIST replaces watch-lists after that: long enough to spare a server that cannot stream the
-	// attempts of each round, short enough to notice that it was upgraded.
+	// listPreference is how long LIST replaces watch-lists after that: long enough to spare a
+	// server that cannot stream the attempts of each round, short enough to notice that it was
+	// upgraded.
 	listPreference = 10 * time.Minute
-	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step without an event is
-	// logged, and streamSilenceLimit without one ends the stream, unless an option says otherwise.
+	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step
+	// without an event is logged, and streamSilenceLimit without one ends the stream, unless an
+	// option says otherwise.
 	streamSilenceStep  = 10 * time.Second
 	streamSilenceLimit = 2 * time.Minute
 
-	// maxRetryAfter bounds what a server's Retry-After is good for: a wrong one must not cost hours.
+	// maxRetryAfter bounds what a server's Retry-After is good for: a wrong one must not cost
+	// hours.
 	maxRetryAfter = 5 * time.Minute
 
-	// slowList is the duration from which fetching and storing the whole state is worth a line in the log.
+	// slowList is the duration from which fetching and storing the whole state is worth a line in
+	// the log.
 	slowList = 10 * time.Second
 
 	unspecifiedType = "<unspecified>"
 )
 
-// Options is what a reflector is made of. ListerWatcher and sink are required, every other zero value works.
-// The reflector keeps the options and does not change them.
+// Options is what a reflector is made of. ListerWatcher and sink are required, every other zero
+// value works. The reflector keeps the options and does not change them.
 type Options struct {
-	// Name identifies the reflector in logs and errors; empty: the resource, if it is known, and file:line of the nearest
-	// caller outside of this module's engines and of client-go's.
+	// Name identifies the reflector in logs and errors; empty: the resource, if it is known, and
+	// file:line of the nearest caller outside of this module's engines and of client-go's.
 	Name string
 	// Resource is what is reflected, as it is called in the default name; may be empty.
 	Resource string
 	// TypeDescription says in words what is reflected; empty: derived from ExpectedType.
 	TypeDescription string
-	// ListerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream lists.
+	// ListerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream
+	// lists.
 	ListerWatcher clientgo.ListerWatcher
-	// ExpectedType is an example of the objects to admit; nil admits any. An unstructured example with apiVersion and
-	// kind admits only objects of that kind.
+	// ExpectedType is an example of the objects to admit; nil admits any. An unstructured example
+	// with apiVersion and kind admits only objects of that kind.
 	ExpectedType any
 	// Namespace is that of the objects to admit; "": any.
 	Namespace string
@@ -86,28 +95,33 @@ type Options struct {
 
 	// ResyncPeriod is the time between two looks at ShouldResync while watching; 0: never.
 	ResyncPeriod time.Duration
-	// ShouldResync reports whether a period that has passed leads to a resync of the sink; nil: always.
+	// ShouldResync reports whether a period that has passed leads to a resync of the sink; nil:
+	// always.
 	ShouldResync func() bool
 
 	// Mode is how the whole state is taken over.
 	Mode Mode
 	// PageSize forces lists into pages of that many objects; 0: client-go's rules decide.
 	PageSize int64
-	// StreamSilence is how long a watch-list stream may send nothing before its end mark; 0: streamSilenceLimit.
+	// StreamSilence is how long a watch-list stream may send nothing before its end mark; 0:
+	// streamSilenceLimit.
 	StreamSilence time.Duration
-	// Turns holds a token for each reflector that may take over the whole state now. Who does takes one, and puts it back.
-	// nil: there is no cap.
+	// Turns holds a token for each reflector that may take over the whole state now. Who does takes
+	// one, and puts it back. nil: there is no cap.
 	Turns chan struct{}
 	// StartJitter bounds the random pause before the first request; 0: there is none.
 	StartJitter time.Duration
 
-	// MinWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it has no effect.
+	// MinWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it
+	// has no effect.
 	MinWatchTimeout time.Duration
 	// IdleTimeout is how long a watch may be silent; 0: for ever.
 	IdleTimeout time.Duration
-	// MaxInternalErrorRetry is how long internal errors of a watch are answered by another watch instead of a list.
+	// MaxInternalErrorRetry is how long internal errors of a watch are answered by another watch
+	// instead of a list.
 	MaxInternalErrorRetry time.Duration
-	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet minutes).
+	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet
+	// minutes).
 	Backoff *wait.Backoff
 	// Delay returns how long to wait before the next attempt; nil: as backoff says.
 	Delay wait.DelayFunc
@@ -117,8 +131,9 @@ type Options struct {
 	// Decoding is how objects are made of what the server sends. Its ledger is the report's.
 	Decoding tap.Options
 
-	// Decide says what to do about an error after which the reflector would wait, the attempts-th since the last success;
-	// synced tells whether a whole state was ever published. nil: the zero decision. It must not wait.
+	// Decide says what to do about an error after which the reflector would wait, the attempts-th
+	// since the last success; synced reports whether a whole state was ever published. nil: the
+	// zero decision. It must not wait.
 	Decide func(ctx context.Context, err error, attempts int, synced bool) Decision
 	// OnError hears of each error that ends a round; nil: nobody does.
 	OnError func(ctx context.Context, f Failure)
@@ -127,9 +142,11 @@ type Options struct {
 	// Report is where the reflector tells what it does; nil: one that nobody reads.
 	Report *Report
 
-	// Logger replaces klog.Background during construction; a running reflector takes the one of its context.
+	// Logger replaces klog.Background during construction; a running reflector takes the one of its
+	// context.
 	Logger *klog.Logger
-	// Clock drives everything but the delay between two rounds, which, as in client-go, is real; nil: the real clock.
+	// Clock drives everything but the delay between two rounds, which, as in client-go, is real;
+	// nil: the real clock.
 	Clock clock.Clock
 	// spawn runs a function in a goroutine of its own; nil: by a go statement.
 	spawn func(func())
@@ -204,7 +221,8 @@ func defaultBackoff() *wait.Backoff {
 	}
 }
 
-// watchTimeouts is the range of the timeouts that watches are given, so that many reflectors do not reconnect at once.
+// watchTimeouts is the range of the timeouts that watches are given, so that many reflectors do not
+// reconnect at once.
 type watchTimeouts struct{ min, max time.Duration }
 
 func watchTimeoutsFrom(least time.Duration) watchTimeouts {
@@ -219,7 +237,8 @@ func (t watchTimeouts) seconds() *int64 {
 	return &drawn
 }
 
-// describeType says in words what the example stands for: its kind if it is unstructured and has one, else its Go type.
+// describeType says in words what the example stands for: its kind if it is unstructured and has
+// one, else its Go type.
 func describeType(example any) string {
 	if example == nil {
 		return unspecifiedType
@@ -230,8 +249,8 @@ func describeType(example any) string {
 	return reflect.TypeOf(example).String()
 }
 
-// ResourceName is how an informer, its queue and its reflector call what they hold: resource.version.group where it was told,
-// else what its objects are.
+// ResourceName is how an informer, its queue and its reflector call what they hold:
+// resource.version.group where it was told, else what its objects are.
 func ResourceName(gvr schema.GroupVersionResource, description string, example any) string {
 	if gvr.Resource == "" {
 		return cmp.Or(description, describeType(example))
@@ -239,7 +258,8 @@ func ResourceName(gvr schema.GroupVersionResource, description string, example a
 	return strings.TrimRight(gvr.Resource+"."+gvr.Version+"."+gvr.Group, ".")
 }
 
-// CallsiteName is file:line of the nearest caller outside of this module's engines and of client-go's tools/cache.
+// CallsiteName is file:line of the nearest caller outside of this module's engines and of
+// client-go's tools/cache.
 func CallsiteName() string {
 	return naming.GetNameFromCallsite(append(ownFilesOnStack(), "client-go/tools/cache/")...)
 }
@@ -264,8 +284,9 @@ func ownFilesOnStack() []string {
 // modulePath is that of the root package, whichever of its packages this file is in.
 var modulePath = strings.TrimSuffix(reflect.TypeFor[Options]().PkgPath(), "/internal/reflector")
 
-// isOwn reports whether a function is one of the root package or of the engines below it, tests left out. It goes by the
-// function's package, which holds wherever the module was unpacked and however it was built.
+// isOwn reports whether a function is one of the root package or of the engines below it, tests
+// left out. It goes by the function's package, which holds wherever the module was unpacked and
+// however it was built.
 func isOwn(function, file string) bool {
 	rest, inModule := strings.CutPrefix(function, modulePath)
 	return inModule && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/")) && !strings.HasSuffix(file, "_test.go")

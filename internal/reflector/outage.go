@@ -19,12 +19,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// outageWarning is the age from which an outage is worth a line in the log: a server that restarts, or that fails over to
-// another one, is mostly back by then.
+// outageWarning is the age from which an outage is worth a line in the log: a server that restarts,
+// or that fails over to another one, is mostly back by then.
 const outageWarning = 5 * time.Second
 
-// outage is the time in which a reflector cannot reach its server. One that lasts makes two lines in the log: that it lasts, and
-// that it is over. It belongs to the machine's goroutine.
+// outage is the time in which a reflector cannot reach its server. One that lasts makes two lines
+// in the log: that it lasts, and that it is over. It belongs to the machine's goroutine.
 type outage struct {
 	*Options
 
@@ -117,8 +117,9 @@ func (o *outage) say(ctx context.Context, others uint64) {
 	}
 }
 
-// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot serve anybody now. It does not
-// for answers about the request, such as 403, 404 or 410, nor for what cannot be understood.
+// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
+// serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
+// what cannot be understood.
 func isOutOfReach(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -11,12 +11,14 @@ const (
 	Unstarted Phase = "new"
 	// Listing: a LIST is in flight, or waits for its turn; its result replaces the store's content.
 	Listing Phase = "listing"
-	// Streaming: a watch-list stream fills a staging area, which replaces the store's content at the end mark.
+	// Streaming: a watch-list stream fills a staging area, which replaces the store's content at
+	// the end mark.
 	Streaming Phase = "streaming"
 	// Watching: a watch is being opened or followed; its events go to the store in their order, in
 	// batches if it takes those.
 	Watching Phase = "watching"
-	// BackingOff: nothing is in flight; the machine waits for pause.length, then goes to pause.resume.
+	// BackingOff: nothing is in flight; the machine waits for pause.length, then goes to
+	// pause.resume.
 	BackingOff Phase = "backing off"
 	// Stopped: the context ended, a decision wants it, or the only round is over. The last state.
 	Stopped Phase = "stopped"
@@ -26,8 +28,8 @@ const (
 type Mode string
 
 const (
-	// ByChoice: by watch-list if the feature gate is on and the client does not deny it, unless watch-lists turn out not
-	// to come to their end, else by LIST.
+	// ByChoice: by watch-list if the feature gate is on and the client does not deny it, unless
+	// watch-lists turn out not to come to their end, else by LIST.
 	ByChoice Mode = ""
 	// ByList: by LIST.
 	ByList Mode = "list"
@@ -45,7 +47,8 @@ type outcome struct {
 // goOn is the outcome of a phase after which the round goes on in another one.
 func goOn(next Phase) outcome { return outcome{next: next} }
 
-// tryLater is the outcome of a phase that failed with err, so that the round goes on after the backoff.
+// tryLater is the outcome of a phase that failed with err, so that the round goes on after the
+// backoff.
 func tryLater(next Phase, err error) outcome {
 	return outcome{next: next, after: true, err: err}
 }

@@ -20,8 +20,8 @@ import (
 
 // reader reads watches. An event of the server passes it in these steps:
 //
-//  1. follow waits for the event, and meanwhile for all else that a reflector has to serve. It reads
-//     only while the sink has room.
+//  1. follow waits for the event, and meanwhile for all else that a reflector has to serve. It
+//     reads only while the sink has room.
 //  2. drain takes this event and those that are there behind it.
 //  3. receive has each one checked (admit.go), and apply collects it.
 //  4. handOver gives the sink what was collected, and moves the position on.
@@ -49,8 +49,8 @@ type stream struct {
 	received   int // events since then, of any kind
 	understood int // those of them that were applied
 
-	// ordered says that the versions of the events grow: not so for the synthetic Added events at the
-	// beginning of a watch that was started without a version.
+	// ordered says that the versions of the events grow: not so for the synthetic Added events at
+	// the beginning of a watch that was started without a version.
 	ordered bool
 }
 
@@ -74,14 +74,14 @@ func (s *stream) handOver(now time.Time) {
 	s.since, s.received, s.understood, s.ordered = now, 0, 0, true
 }
 
-// takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is the
-// last one.
+// takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is
+// the last one.
 type takeFunc func(context.Context, watchChange) (done bool)
 
-// follow reads s until stage returns true; then it returns nil and s is still open. Otherwise the error
-// says why it ended: errStopped, errClosed, errSilent, errIdle, a *resyncError, a *VeryShortWatchError,
-// or what the server said. With a nil stage the changes go to the sink. Events that make no sense are
-// reported and left out.
+// follow reads s until stage returns true; then it returns nil and s is still open. Otherwise the
+// error says why it ended: errStopped, errClosed, errSilent, errIdle, a *resyncError, a
+// *VeryShortWatchError, or what the server said. With a nil stage the changes go to the sink.
+// Events that make no sense are reported and left out.
 func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
 	for {
 		events, freed := r.readable(s, stage)
@@ -114,8 +114,8 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 	}
 }
 
-// readable returns the channel to read from. If the sink has no room, that is nil, and freed is closed
-// when it is worth looking again; the stream's silence then says nothing about the server.
+// readable returns the channel to read from. If the sink has no room, that is nil, and freed is
+// closed when it is worth looking again; the stream's silence then says nothing about the server.
 func (r *reader) readable(s *stream, stage takeFunc) (events <-chan watch.Event, freed <-chan struct{}) {
 	if _, freed = r.room(stage); freed != nil {
 		return nil, freed
@@ -131,8 +131,8 @@ func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
 	return r.Sink.Room()
 }
 
-// drain handles an event and all that the channel holds behind it, as far as the sink has room, up to
-// BatchLimit, then hands the changes over. done and err are those of receive.
+// drain handles an event and all that the channel holds behind it, as far as the sink has room, up
+// to BatchLimit, then hands the changes over. done and err are those of receive.
 func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open bool, stage takeFunc) (done bool, err error) {
 	limit, _ := r.room(stage) // which may be less than when the event was waited for
 	for n, next := 1, first; ; n++ {
@@ -149,10 +149,10 @@ func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open b
 	return done, err
 }
 
-// poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel for
-// empty, and lets other goroutines run in between: whoever sends on a channel without slots needs that
-// to send again. A lone event does not wait for that: it would be 2 us of the 16 that it takes to the
-// handlers.
+// poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel
+// for empty, and lets other goroutines run in between: whoever sends on a channel without slots
+// needs that to send again. A lone event does not wait for that: it would be 2 us of the 16 that it
+// takes to the handlers.
 func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bool) {
 	select {
 	case got, open = <-events:
@@ -171,8 +171,8 @@ func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bo
 	}
 }
 
-// receive takes in the change that an event means; done is what stage returns. The error says that the
-// stream has ended. Events that make no sense are reported and left out.
+// receive takes in the change that an event means; done is what stage returns. The error says that
+// the stream has ended. Events that make no sense are reported and left out.
 func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open bool, stage takeFunc) (done bool, err error) {
 	if !open {
 		return false, r.closing(s)
@@ -242,8 +242,8 @@ func (r *reader) reportRefused(ctx context.Context, err error, kind, obj any) {
 		"reflector", r.Name, "type", r.TypeDescription, "event", kind, "object", klog.KObj(accessor))
 }
 
-// collected are the changes of a watch that were read and are not in the sink yet. It is empty while the
-// reflector waits.
+// collected are the changes of a watch that were read and are not in the sink yet. It is empty
+// while the reflector waits.
 type collected struct {
 	records []event.Record
 	version string // the position once they are in the sink
@@ -278,8 +278,8 @@ type position struct {
 		sync.RWMutex
 		version string
 	}
-	// refused says that the server no longer, or not yet, knows version, so the next whole state must be
-	// its newest. Only the machine's goroutine uses it.
+	// refused says that the server no longer, or not yet, knows version, so the next whole state
+	// must be its newest. Only the machine's goroutine uses it.
 	refused bool
 }
 

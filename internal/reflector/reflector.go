@@ -10,31 +10,34 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state by a list or a
-// watch-list stream, then follows it by watches, and starts over when it loses the thread. A machine does the work, round by
-// round.
+// Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state
+// by a list or a watch-list stream, then follows it by watches, and starts over when it loses the
+// thread. A machine does the work, round by round.
 //
 // Guarantees:
 //   - The sink is called by one goroutine at a time, in the order of the server's events.
-//   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is left behind: what it
-//     returns later is dropped, a watch is stopped. None of its methods is called after run has returned.
-//   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a panic inside the
-//     ListerWatcher is thrown again in the goroutine that runs the reflector.
+//   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is
+//     left behind: what it returns later is dropped, a watch is stopped. None of its methods is
+//     called after Run has returned.
+//   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a
+//     panic inside the ListerWatcher is thrown again in the goroutine that runs the reflector.
 //   - Objects never appear in logs or errors, only their types and keys.
 //
-// At most one run or ListAndWatch at a time; version may be called by anyone at any time.
+// At most one Run or ListAndWatch at a time; Version may be called by anyone at any time.
 type Reflector struct {
 	*memory
 }
 
-// New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is decided
-// here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about itself.
+// New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is
+// decided here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about
+// itself.
 func New(o Options) *Reflector {
 	return &Reflector{newMemory(o.withDefaults())}
 }
 
-// Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or until a decision
-// stops it. Rounds that end are followed by another one after a backoff; errors go to OnError.
+// Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or
+// until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
+// to OnError.
 func (r *Reflector) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.V(3).Info("Starting reflector", "reflector", r.Name, "type", r.TypeDescription, "resyncPeriod", r.ResyncPeriod)
@@ -52,9 +55,9 @@ func (r *Reflector) Run(ctx context.Context) {
 	logger.V(3).Info("Stopping reflector", "reflector", r.Name, "type", r.TypeDescription, "resyncPeriod", r.ResyncPeriod)
 }
 
-// ListAndWatch runs one round: the whole state, then watches until one ends in a way that needs the whole state again.
-// It returns nil when ctx ended or an established watch broke, and an error when a list failed or a watch could not be
-// started. It does not call OnError.
+// ListAndWatch runs one round: the whole state, then watches until one ends in a way that needs the
+// whole state again. It returns nil when ctx ended or an established watch broke, and an error when
+// a list failed or a watch could not be started. It does not call OnError.
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	var result error
 	m := newMachine(r.memory)
@@ -73,8 +76,8 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 // Streams reports whether rounds begin with a watch-list.
 func (r *Reflector) Streams() bool { return r.opening == Streaming }
 
-// Version returns the version that the reflector would watch from now; "" before the first list. The
-// sink may still be busy with that version.
+// Version returns the version that the reflector would watch from now; "" before the first list.
+// The sink may still be busy with that version.
 func (r *Reflector) Version() string {
 	return r.position.version()
 }

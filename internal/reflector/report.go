@@ -47,8 +47,8 @@ type Status struct {
 	Decoding tap.State
 }
 
-// Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is there before
-// the reflector is, so that an informer that was not started has one too.
+// Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is
+// there before the reflector is, so that an informer that was not started has one too.
 type Report struct {
 	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet. Written by the reader
 	lists    atomic.Int64 // LIST requests, each page one
@@ -131,8 +131,8 @@ func (p *Report) enter(phase Phase) {
 	}
 }
 
-// failed notes a request, or the following of a watch, that ended with err. What fails without a wait in between, as a list
-// after the watch-list that it replaces, is one failure.
+// failed notes a request, or the following of a watch, that ended with err. What fails without a
+// wait in between, as a list after the watch-list that it replaces, is one failure.
 func (p *Report) failed(err error) {
 	err = event.Kept(err)
 	p.mu.Lock()
@@ -158,7 +158,8 @@ func (p *Report) outOfReach(now time.Time) {
 	p.mu.known.OutageAt, p.mu.outageEnd = now, time.Time{}
 }
 
-// inReach notes the end of an outage, because the server has answered or nobody asks it any more, and returns how long it was.
+// inReach notes the end of an outage, because the server has answered or nobody asks it any more,
+// and returns how long it was.
 func (p *Report) inReach(now time.Time, answered bool) (outage time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It returns errStopped when ctx ended and a
-// *resyncError when a resync failed; what ch delivers later is then the business of its sender.
+// await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It
+// returns errStopped when ctx ended and a *resyncError when a resync failed; what ch delivers later
+// is then the business of its sender.
 func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	var none T
 	for {
@@ -41,11 +42,12 @@ type answer[T any] struct {
 	stack []byte
 }
 
-// request calls send in a goroutine of its own and waits for it as await does, so that a send that ignores its context
-// holds up nobody. No call begins after request has returned: the goroutine claims its call, from when on it counts as begun, or
-// there is none. An answer
-// that nobody waits for any more is handed to discard if it is a value, and reported if it is a panic. A panic that is waited
-// for goes on in the caller with its original value. Whatever else comes after the context ended is late, too.
+// request calls send in a goroutine of its own and waits for it as await does, so that a send that
+// ignores its context holds up nobody. No call begins after request has returned: the goroutine
+// claims its call, from when on it counts as begun, or there is none. An answer that nobody waits
+// for any more is handed to discard if it is a value, and reported if it is a panic. A panic that
+// is waited for goes on in the caller with its original value. Whatever else comes after the
+// context ended is late, too.
 func request[T any](ctx context.Context, t *timers, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
 	var claimed atomic.Bool // by the goroutine before it calls send, or by request when it returns: the first one has it
@@ -85,7 +87,8 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 	return got.value, got.err
 }
 
-// arriveLate does what is left to do with an answer that nobody waits for. It does not panic: there is nobody to throw it at.
+// arriveLate does what is left to do with an answer that nobody waits for. It does not panic: there
+// is nobody to throw it at.
 func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 	report := func(p any, stack []byte) {
 		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",

@@ -14,9 +14,9 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// round is one way of a reflector from asking for the whole state up to where only the whole state helps, again and again: the
-// work in its phases leads to outcomes. Requests run in goroutines of their own, and every wait goes through await or follow,
-// which also serve the timers.
+// round is one way of a reflector from asking for the whole state up to where only the whole state
+// helps, again and again: the work in its phases leads to outcomes. Requests run in goroutines of
+// their own, and every wait goes through await or follow, which also serve the timers.
 type round struct {
 	*memory
 
@@ -56,7 +56,8 @@ func (r *round) takeTurn(ctx context.Context) (done func(), err error) {
 	return func() { turns <- struct{}{} }, nil
 }
 
-// open starts a watch. The caller has to stop it. The request's context ends with the stream, not before.
+// open starts a watch. The caller has to stop it. The request's context ends with the stream, not
+// before.
 func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -87,8 +88,8 @@ func (r *round) beginWatching(ctx context.Context) outcome {
 	return goOn(Watching)
 }
 
-// interrupted is where a wait that await cut short leads: to stopped when the context ended, else, after a failed
-// resync, to the end of the round.
+// interrupted is where a wait that await cut short leads: to stopped when the context ended, else,
+// after a failed resync, to the end of the round.
 func (r *round) interrupted(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)

@@ -24,8 +24,8 @@ func newTimers(o *Options) timers {
 	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o}}
 }
 
-// resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a Resync never runs next to
-// another call of the store.
+// resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
+// Resync never runs next to another call of the store.
 type resyncTimer struct {
 	*Options
 	timer clock.Timer      // nil: not armed
@@ -48,8 +48,8 @@ func (t *resyncTimer) disarm() {
 	}
 }
 
-// fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next period starts
-// afterwards. The error is a *resyncError.
+// fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next
+// period starts afterwards. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
 	if t.ShouldResync == nil || t.ShouldResync() {
 		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.Name)
@@ -61,9 +61,9 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 	return nil
 }
 
-// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look that
-// comes late shows that the reflector itself was held up, by its store or with the whole process; then
-// it begins anew, as it does after an event. The zero value never gives up.
+// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look
+// that comes late shows that the reflector itself was held up, by its store or with the whole
+// process; then it begins anew, as it does after an event. The zero value never gives up.
 type silence struct {
 	clock clock.Clock
 	step  time.Duration

@@ -12,7 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// watch is the phase watching: open a watch at the position unless one is open, and follow it to its end.
+// watch is the phase watching: open a watch at the position unless one is open, and follow it to
+// its end.
 func (r *round) watch(ctx context.Context) outcome {
 	if r.stream == nil {
 		options := r.watchOptions()
@@ -34,8 +35,8 @@ func (r *round) watch(ctx context.Context) outcome {
 	return r.watchEnded(ctx, err)
 }
 
-// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks without an event end it:
-// the second one had the reflector's full attention.
+// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks
+// without an event end it: the second one had the reflector's full attention.
 func (r *round) idleWatchdog() *silence {
 	limit := r.IdleTimeout
 	if limit <= 0 {
@@ -54,17 +55,18 @@ func (r *round) watchOptions() metav1.ListOptions {
 	}
 }
 
-// expired is told that the version of a watch has expired. If that is the version that the reflector was at before it listed,
-// such a list will not help: a server that lists in pages gives exactly the version that it is asked for, as long as it
-// has it, and the watch would expire for ever. The next list is then for the newest.
+// expired is told that the version of a watch has expired. If that is the version that the
+// reflector was at before it listed, such a list will not help: a server that lists in pages gives
+// exactly the version that it is asked for, as long as it has it, and the watch would expire for
+// ever. The next list is then for the newest.
 func (r *round) expired() {
 	if r.still != "" && r.still == r.position.version() {
 		r.refuse(true)
 	}
 }
 
-// watchNotOpened decides what follows a watch that could not be started: the same again later if the server is busy,
-// else another round, and its caller hears of the error.
+// watchNotOpened decides what follows a watch that could not be started: the same again later if
+// the server is busy, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	var resync *resyncError
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
@@ -86,9 +88,10 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 }
 
-// watchEnded decides what follows an established watch. None of its errors leaves the round: the next one tells whether
-// anything is wrong. An expired version in particular does not yet mark the position as refused, because a list at that
-// version asks for something at least as new and may well succeed; see expired.
+// watchEnded decides what follows an established watch. None of its errors leaves the round: the
+// next one shows whether anything is wrong. An expired version in particular does not yet mark
+// the position as refused, because a list at that version asks for something at least as new and
+// may well succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
 	logger := klog.FromContext(ctx)

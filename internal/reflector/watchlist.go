@@ -18,8 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what was collected, and go
-// on to watching with the same stream.
+// streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what
+// was collected, and go on to watching with the same stream.
 func (r *round) streamList(ctx context.Context) outcome {
 	done, err := r.takeTurn(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *round) streamVersion() string {
 	return r.position.version()
 }
 
-// streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark as the end mark, and
-// then what happens.
+// streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark
+// as the end mark, and then what happens.
 func (r *round) streamOptions(version string) metav1.ListOptions {
 	sendInitialEvents := true
 	return metav1.ListOptions{
@@ -126,7 +126,8 @@ func (r *round) streamWatchdog() *silence {
 	return s
 }
 
-// streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing staged.
+// streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing
+// staged.
 func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
 	logger := klog.FromContext(ctx)
 	if errors.Is(err, errStopped) {
@@ -160,8 +161,9 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	return goOn(Listing)
 }
 
-// compareWithList panics if a list at the same version differs from what was streamed. It is for when the environment asks
-// for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for continuous integration.
+// compareWithList panics if a list at the same version differs from what was streamed. It is for
+// when the environment asks for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for
+// continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
@@ -170,8 +172,9 @@ func (r *round) compareWithList(ctx context.Context, streamed []any, version str
 	consistencydetector.CheckDataConsistency(ctx, r.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
 }
 
-// recordingStage is a stage that remembers what it was given, as received: copies, because a transform may change the
-// objects. It is for the comparison of a stream with a list, which is meant for continuous integration.
+// recordingStage is a stage that remembers what it was given, as received: copies, because a
+// transform may change the objects. It is for the comparison of a stream with a list, which is
+// meant for continuous integration.
 type recordingStage struct {
 	Stage
 	received *collectedStage

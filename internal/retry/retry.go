@@ -56,7 +56,8 @@ type retry struct {
 	timer           *time.Timer // nil: behind the Replace
 }
 
-// The keys of items that are about no single object. No object has them, because names are not empty.
+// The keys of items that are about no single object. No object has them, because names are not
+// empty.
 const (
 	keyOfReplace  = "/"
 	keyOfResync   = "/sync"
@@ -126,8 +127,8 @@ func (r *retrier) drop(outdated func(*retry) bool) {
 	r.count()
 }
 
-// holdBack gives the item the place of an older one of its key, or one behind a Replace that waits. It reports false if
-// nothing holds the item back.
+// holdBack gives the item the place of an older one of its key, or one behind a Replace that waits.
+// It reports false if nothing holds the item back.
 func (r *retrier) holdBack(item *retry) bool {
 	if r.whole != nil {
 		for i, old := range r.behind {

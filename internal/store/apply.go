@@ -14,12 +14,12 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Applier brings the store of an informer up to date, batch by batch, and returns what that means to
-// handlers. It has one user at a time: the consumer of the informer's queue.
+// Applier brings the store of an informer up to date, batch by batch, and returns what that means
+// to handlers. It has one user at a time: the consumer of the informer's queue.
 //
-//  1. Each run of events of the watch becomes one transaction: an operation for each record, and the
-//     version that the store has then.
-//  2. The table applies it, seen by readers all at once, and fills in what each operation replaced.
+//  1. Each run of events of the watch becomes one transaction: an operation for each record, and
+//     the version that the store has then.
+//  2. The table applies it, seen by readers all at once, and fills in what each one replaced.
 //  3. What was replaced makes a record an Add, an Update or a Delete.
 //
 // A whole state takes the place of the former one (replace.go), and a resync is one bulk record.
@@ -79,9 +79,9 @@ type wholeState interface {
 	replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
 }
 
-// TryApply is Apply for events of the watch, and for a caller who must not wait for other writers of
-// the store, nor for slow index functions. Where it would have to it returns false, and has applied
-// nothing.
+// TryApply is Apply for events of the watch, and for a caller who must not wait for other writers
+// of the store, nor for slow index functions. Where it would have to it returns false, and has
+// applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
 	if pace := a.contents.pace.Load(); pace != nil && !pace.allows(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
@@ -95,9 +95,9 @@ func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes 
 	return changes, ok
 }
 
-// begin makes memory ready for the batch. It returns whether the server vouches for the version that
-// the store has after it. A version in between, for which the server does not, is of no use to those
-// who wait for one: Progress says so before.
+// begin makes memory ready for the batch. It returns whether the server vouches for the version
+// that the store has after it. A version in between, for which the server does not, is of no use to
+// those who wait for one: Progress says so before.
 func (a *Applier) begin(batch []event.Record) (vouched bool) {
 	if a.batchMemory = &a.own; len(batch) > ownBatch {
 		a.batchMemory = spareMemory.Get().(*batchMemory)

@@ -30,8 +30,8 @@ func (c *Contents) Init(functions map[string]table.IndexFunc, options table.Opti
 	c.changedFunctions(functions)
 }
 
-// Apply makes the changes in order, seen by readers all at once, and moves the resourceVersion on by
-// advance. The table fills in what each change replaced.
+// Apply makes the changes in order, seen by readers all at once, and moves the resourceVersion on
+// by advance. The table fills in what each change replaced.
 func (c *Contents) Apply(ops []table.Op, advance table.Stamp) {
 	c.Table.Apply(ops, advance)
 	c.publishVersion()
@@ -79,8 +79,8 @@ func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 	}
 }
 
-// AllowsReader reports whether the goroutine that reads from the server may store so many objects: the
-// index functions are quick, or not the user's.
+// AllowsReader reports whether the goroutine that reads from the server may store so many objects:
+// the index functions are quick, or not the user's.
 func (c *Contents) AllowsReader(objects int) bool {
 	pace := c.pace.Load()
 	return pace == nil || pace.allows(objects)

@@ -10,8 +10,8 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// indexPace knows whether the user's index functions of a store are so quick that an informer may run
-// them in the goroutine that reads from the server. It goes by the last ones that ran:
+// indexPace knows whether the user's index functions of a store are so quick that an informer may
+// run them in the goroutine that reads from the server. It goes by the last ones that ran:
 //
 //	unknown ──▶ quick ◀──▶ slow
 //
@@ -48,8 +48,8 @@ func (p *indexPace) allows(objects int) bool {
 
 func (p *indexPace) is(state uint32) bool { return p.state.Load() == state }
 
-// note notes that the functions have run for so many objects, and how long that took. That much more
-// is not held against them.
+// note notes that the functions have run for so many objects, and how long that took. That much
+// more is not held against them.
 func (p *indexPace) note(objects int, took, more time.Duration) {
 	if objects == 0 {
 		return

@@ -17,9 +17,9 @@ var ErrNotComparable = errors.New("resourceVersion is not comparable")
 // Progress tracks which version, vouched for by the server, an informer's store has come to. The
 // applier turns the era before and after it applies a batch, and wakes those who wait.
 type Progress struct {
-	// era counts how often the server has begun or ceased to vouch for the store's version. It is odd
-	// while it does. It does not while the version may come from synthetic Added events, with which
-	// a watch without a version begins, in any order: until an event comes that is not Added.
+	// era counts how often the server has begun or ceased to vouch for the store's version. It is
+	// odd while it does. It does not while the version may come from synthetic Added events, with
+	// which a watch without a version begins, in any order: until an event comes that is not Added.
 	era     atomic.Uint64
 	waiting atomic.Int32 // callers between Await and done
 
@@ -56,9 +56,9 @@ func (p *Progress) Next() <-chan struct{} {
 	return p.mu.changed
 }
 
-// Reached reports whether the store, whose version applied returns, has come to version. The error is
-// ErrNotComparable. A version read while one era ends and another begins counts as not reached: the
-// end of that change wakes those who wait.
+// Reached reports whether the store, whose version applied returns, has come to version. The error
+// is ErrNotComparable. A version read while one era ends and another begins counts as not reached:
+// the end of that change wakes those who wait.
 func (p *Progress) Reached(applied func() string, version string) (bool, error) {
 	era := p.era.Load()
 	now := applied()

@@ -164,8 +164,8 @@ func (n *nextState) keepCached() (places placeSet) {
 	return places
 }
 
-// receivedAfter returns the received versions when n is in the store: those of the listed objects, and
-// of the kept ones as before.
+// receivedAfter returns the received versions when n is in the store: those of the listed objects,
+// and of the kept ones as before.
 func (n *nextState) receivedAfter(before receivedVersions) receivedVersions {
 	after := n.received
 	for _, key := range n.kept {

@@ -18,8 +18,8 @@ import (
 // come, while they are in the processor's caches.
 //
 // Nearly all of the time goes into waiting for the memory that objects are scattered over. So they
-// are handled in blocks, and each pass over a block does one short thing with all of its objects, so
-// that their waits overlap.
+// are handled in blocks, and each pass over a block does one short thing with all of its objects,
+// so that their waits overlap.
 type stage struct {
 	reader *event.Reader
 	reuses bool // cached objects take the place of identical ones
@@ -43,8 +43,8 @@ func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(even
 	return s
 }
 
-// Distrust has objects that are not identical to the cached ones count as news, whatever their versions
-// say.
+// Distrust has objects that are not identical to the cached ones count as news, whatever their
+// versions say.
 func (s *stage) Distrust() { s.next.distrust = true }
 
 func (s *stage) Put(obj any) error {

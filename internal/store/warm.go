@@ -11,9 +11,9 @@ import (
 )
 
 // WarmBlock loads what key and index functions are going to look at in the objects of a block. An
-// object is a chain of pointers, and a function that follows one waits for memory at each step; here
-// each step is taken for all objects, so that they wait together. A Replace of 10^5 pods spends two
-// thirds of its time in such waits without it.
+// object is a chain of pointers, and a function that follows one waits for memory at each step;
+// here each step is taken for all objects, so that they wait together. A Replace of 10^5 pods
+// spends two thirds of its time in such waits without it.
 //
 // It only looks at what every typed API object has; of others it loads the beginning. The number
 // that it returns means nothing: it keeps the compiler from leaving out the loads.
