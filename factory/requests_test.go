@@ -225,3 +225,36 @@ func TestResyncPeriodOfAFactory(t *testing.T) {
 		})
 	}
 }
+
+// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type of what is there.
+func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
+	for name, make := range map[string]func(t *testing.T) (*factory.ResourceFactory, *clienttesting.Fake){
+		"dynamic": func(*testing.T) (*factory.ResourceFactory, *clienttesting.Fake) {
+			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+			return factory.Dynamic(client, 0), &client.Fake
+		},
+		"metadata": func(t *testing.T) (*factory.ResourceFactory, *clienttesting.Fake) {
+			client := metadatafake.NewSimpleMetadataClient(metadataScheme(t))
+			return factory.Metadata(client, 0), &client.Fake
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, client := make(t)
+				stream := watch.NewFake()
+				client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(stream, nil))
+				ctx, cancel := context.WithCancel(bubbleContext(t))
+				defer f.Shutdown()
+				defer cancel()
+				pods := f.ForResource(podsResource).Informer()
+				f.StartWithContext(ctx)
+				stream.Add(pod("ns", "a"))
+				synctest.Wait()
+				assert.Empty(t, pods.GetStore().ListKeys())
+				status, err := cache.StatusOf(pods)
+				require.NoError(t, err)
+				assert.EqualValues(t, 1, status.Dropped)
+			})
+		})
+	}
+}
