@@ -6,6 +6,7 @@ package cache
 import (
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // What package cache_test compares with, or steps by hand.
@@ -51,6 +52,11 @@ func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) Muta
 // IndexesAreQuick reports whether the reflector may write to the informer's store itself.
 func IndexesAreQuick(informer SharedIndexInformer) bool {
 	return informer.(*sharedIndexInformer).store.objects.contents.AllowsReader(1)
+}
+
+// WithDecoders has an informer decode by others than the library's.
+func WithDecoders(decoders tap.Maker) Option {
+	return func(c *informerConfig) { c.reflector.Decoding.Make = decoders }
 }
 
 // WithOutages gives an informer turns that no other test takes.

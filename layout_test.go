@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/decode":      {},
 	"internal/interleave":  {},
 	"internal/retry":       {"internal/event"},
-	"internal/tap":         {"internal/event"},
+	"internal/tap":         {"internal/event", "internal/decode"},
 	"internal/tap/taptest": {"internal/tap"},
 	"internal/reflector":   {"internal/event", "internal/tap"},
 	"internal/queue":       {"internal/event"},

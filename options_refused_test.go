@@ -37,6 +37,8 @@ func TestOptionsAreRefused(t *testing.T) {
 		"stream silence":     {[]cache.Option{cache.WithStreamSilence(-time.Second)}, nil, []string{"WithStreamSilence is -1s"}},
 		"idle timeout":       {[]cache.Option{cache.WithIdleTimeout(-time.Minute)}, nil, []string{"WithIdleTimeout is -1m0s"}},
 		"start jitter":       {[]cache.Option{cache.WithStartJitter(-time.Minute)}, nil, []string{"WithStartJitter is -1m0s"}},
+		"read-ahead":         {[]cache.Option{cache.WithDecoding(cache.Decoding{ReadAhead: -1})}, nil, []string{"WithDecoding: ReadAhead is -1"}},
+		"verify":             {[]cache.Option{cache.WithDecoding(cache.Decoding{Verify: -3})}, nil, []string{"WithDecoding: Verify is -3"}},
 		"backoff without a delay": {[]cache.Option{cache.WithBackoff(wait.Backoff{Steps: 5})}, nil,
 			[]string{"WithBackoff: Duration is 0s"}},
 		"backoff below zero": {[]cache.Option{cache.WithBackoff(wait.Backoff{Duration: time.Second, Cap: -1})}, nil,
@@ -53,7 +55,7 @@ func TestOptionsAreRefused(t *testing.T) {
 
 		"the last counts":             {[]cache.Option{cache.WithPageSize(-1), cache.WithPageSize(5), cache.WithListMode("lists"), cache.WithListMode(cache.ListModeList)}, nil, nil},
 		"the last of a pair":          {[]cache.Option{cache.WithListMode(cache.ListModeWatchList), cache.WithPageSize(5), cache.WithPageSize(0)}, nil, nil},
-		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithReuse(""), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
+		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithDecoding(cache.Decoding{}), cache.WithReuse(""), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := cache.InformerFunc(tc.options...)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)

@@ -65,6 +65,21 @@ type Status struct {
 	// them was reported to k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a
 	// list together.
 	Dropped int64
+	// Decoding tells whether the informer decodes what the server sends itself; see WithDecoding and
+	// package direct.
+	Decoding struct {
+		// On tells that it does so with what its last list or watch brings, in an Encoding, "json" or
+		// "protobuf". Else Why says why not; both are empty before the first request.
+		On            bool
+		Encoding, Why string
+		// Direct counts the objects so far that were decoded directly.
+		Direct int64
+		// GivenUp counts those that were left to the client, by reason: few reasons, and no data.
+		GivenUp map[string]int64
+		// Verified counts those that were decoded by both; Differences those of them that were
+		// not the same, or were changed by the ListerWatcher.
+		Verified, Differences int64
+	}
 	// Degraded says in words what is not as it should be; empty if all is well.
 	Degraded []string
 }
@@ -172,7 +187,7 @@ const maxWrappers = 16
 
 // statusFrom returns what the reflector knows.
 func statusFrom(r reflector.Status) Status {
-	return Status{
+	s := Status{
 		Phase: Phase(r.Phase), PhaseSince: r.Since, PhaseAge: r.Age, Mode: ListMode(r.Mode),
 		LastError: r.Err, LastErrorAt: r.ErrAt, Attempts: r.Failures,
 		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
@@ -180,6 +195,10 @@ func statusFrom(r reflector.Status) Status {
 		Lists: r.Lists, Watches: r.Watches, Dropped: r.Left,
 		Degraded: degradedBy(r),
 	}
+	d := &s.Decoding
+	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
+	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
+	return s
 }
 
 // degradedBy says what is not as it should be with a reflector.

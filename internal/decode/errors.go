@@ -21,3 +21,6 @@ type unsure struct {
 
 func (u *unsure) Error() string { return fmt.Sprintf("%v at byte %d: %s", ErrGiveUp, u.at, u.why) }
 func (u *unsure) Unwrap() error { return ErrGiveUp }
+
+// Reason returns why in words, of which there are few.
+func (u *unsure) Reason() string { return u.why }

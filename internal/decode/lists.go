@@ -17,6 +17,8 @@ type ListReader struct {
 	items bool // they have begun, or ended
 	count int
 	limit int // bytes of the stub
+	at    int // of the items in the stub, 0 if they have not begun
+	first int // bytes of the first item there
 }
 
 // listState is where a ListReader is.
@@ -52,6 +54,15 @@ func (l *ListReader) Next() ([]byte, error) {
 // Stub returns the list with its first item only, once Next has returned io.EOF. It is for the
 // decoder of the whole list: what is not an item was not checked.
 func (l *ListReader) Stub() []byte { return l.stub }
+
+// Around returns what is before and behind the items in the stub. Without items at all, everything
+// is before.
+func (l *ListReader) Around() (before, behind []byte) {
+	if l.at == 0 {
+		return l.stub, nil
+	}
+	return l.stub[:l.at], l.stub[l.at+l.first:]
+}
 
 // Items returns how many items there were so far.
 func (l *ListReader) Items() int { return l.count }
@@ -119,6 +130,7 @@ func (l *ListReader) member() error {
 	} else if items && c == '[' {
 		l.items = true
 		l.take(beforeItem)
+		l.at = len(l.stub)
 		return nil
 	}
 	l.items = l.items || items
@@ -137,6 +149,7 @@ func (l *ListReader) item() ([]byte, error) {
 	}
 	if l.count == 0 {
 		l.stub = append(l.stub, item...)
+		l.first = len(item)
 	}
 	l.count++
 	l.state = behindItem

@@ -20,11 +20,14 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// everyKind runs a test with clients of each kind, by HTTP/1.1 and by HTTP/2.
+// everyKind runs a test with clients of each kind, by HTTP/1.1 and by HTTP/2, with decoders that are
+// right and those that are the library's.
 func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
 	for _, k := range kinds {
 		for _, http2 := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, http2 %v", k.name, http2), func(t *testing.T) { test(t, k, http2) })
+			for _, k.own = range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, http2 %v, own %v", k.name, http2, k.own), func(t *testing.T) { test(t, k, http2) })
+			}
 		}
 	}
 }
@@ -113,6 +116,7 @@ func TestErrorsEqual(t *testing.T) {
 // TestCutAnywhere: a watch that ends at any byte brings what it brings without us, up to its error.
 func TestCutAnywhere(t *testing.T) {
 	for _, k := range kinds[:2] {
+		k.own = true
 		t.Run(k.name, func(t *testing.T) {
 			media := runtime.ContentTypeJSON
 			if k.encoding == tap.Protobuf {

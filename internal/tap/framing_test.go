@@ -58,8 +58,8 @@ func TestOddFraming(t *testing.T) {
 		"another value":       {[][]byte{lines, []byte("\nnull\n"), lines}, 12},
 		"text that looks on":  {[][]byte{lines, []byte("\n"), []byte(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"}\"{"}}}`)}, 13},
 	} {
-		t.Run(name, func(t *testing.T) {
-			plain, direct, state := plainAndTapped(t, kinds[1], false, nil, []answer{stream(false, runtime.ContentTypeJSON, c.pieces...)},
+		bothDecoders(t, name, kinds[1], func(t *testing.T, k kind) {
+			plain, direct, state := plainAndTapped(t, k, false, nil, []answer{stream(false, runtime.ContentTypeJSON, c.pieces...)},
 				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
 			require.Equal(t, plain, direct)
 			if c.decoded >= 0 { // else it depends on what arrives together
@@ -82,8 +82,8 @@ func TestOddProtobuf(t *testing.T) {
 		"garbage":     {0, 0, 0, 2, 0xff, 0xff},
 		"half length": {0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			plain, direct, state := plainAndTapped(t, kinds[0], false, nil, []answer{stream(false, streamType(protobufType), frames, last, frames)},
+		bothDecoders(t, name, kinds[0], func(t *testing.T, k kind) {
+			plain, direct, state := plainAndTapped(t, k, false, nil, []answer{stream(false, streamType(protobufType), frames, last, frames)},
 				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
 			require.Equal(t, plain, direct)
 			assert.EqualValues(t, 12, state.Decoded)
@@ -151,11 +151,11 @@ func TestOddLists(t *testing.T) {
 		"items first":   []byte(`{"apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"PodList","metadata":{"resourceVersion":"5"}}`),
 		"items of null": []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[null,{}]}`),
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, k := range kinds[1:3] {
+		for _, k := range kinds[1:3] {
+			bothDecoders(t, name+k.name, k, func(t *testing.T, k kind) {
 				answers := []answer{func(w http.ResponseWriter, r *http.Request) { reply(w, r, runtime.ContentTypeJSON, body) }}
 				plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
-				source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, nil)
+				source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, k.decoders)
 				list, err := source.ListWithContext(t.Context(), firstList)
 				if err != nil {
 					isDoubt(t, err)
@@ -164,8 +164,8 @@ func TestOddLists(t *testing.T) {
 				}
 				again := ask(t, source, firstList)
 				assert.Equal(t, plain, again)
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -182,7 +182,8 @@ func TestBrokenList(t *testing.T) {
 		answers := []answer{broken, list("5", pods(20, "4")...)}
 		plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
 		require.Contains(t, plain.Err, "unexpected EOF")
-		source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, nil)
+		k.own = true
+		source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, k.decoders)
 		assert.Equal(t, plain, ask(t, source, firstList))
 		assert.Len(t, ask(t, source, firstList).Items, 20)
 		assert.True(t, source.ledger.State().On)

@@ -3,5 +3,175 @@
 
 package tap
 
-// ownDecoders makes the decoders of this library. There are none yet, so sources have no taps.
-var ownDecoders Maker
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/decode"
+)
+
+const (
+	// maxInterned is how much memory texts take, for the whole process, that objects share.
+	maxInterned = 16 << 20
+	// maxItem bounds an item of a list, and what is besides the items, as maxFrame does a frame.
+	maxItem = maxFrame
+)
+
+// ownDecoders makes the decoders of this library.
+func ownDecoders(t reflect.Type, e Encoding) Decoder {
+	options := decode.Options{Intern: sharedTexts()}
+	if t.Kind() != reflect.Pointer {
+		return nil
+	}
+	if e == Protobuf {
+		return ownProtobuf(t)
+	}
+	if t == reflect.TypeFor[*unstructured.Unstructured]() {
+		return jsonDecoder{untyped{options}}
+	}
+	if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
+		return nil
+	}
+	plan, err := decode.PlanOf(t.Elem())
+	if err != nil {
+		return nil
+	}
+	return jsonDecoder{typed{t.Elem(), plan, options}}
+}
+
+// texts is the table of the process, as long as a decoder has it.
+var texts struct {
+	sync.Mutex
+	table weak.Pointer[decode.Intern]
+}
+
+func sharedTexts() *decode.Intern {
+	texts.Lock()
+	defer texts.Unlock()
+	table := texts.table.Value()
+	if table == nil {
+		table = decode.NewIntern(maxInterned)
+		texts.table = weak.Make(table)
+	}
+	return table
+}
+
+// jsonObjects makes objects of one type of JSON.
+type jsonObjects interface {
+	object(data []byte) (runtime.Object, error)
+	// item is object for an item of a list that says these of itself.
+	item(data []byte, list listHead) (runtime.Object, error)
+}
+
+// listHead is what a list says of itself before its items, as far as it does.
+type listHead struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// jsonDecoder decodes JSON.
+type jsonDecoder struct{ jsonObjects }
+
+func (d jsonDecoder) Event(frame []byte) (watch.Event, error) {
+	kind, data, err := decode.WatchFrame(frame)
+	if err != nil {
+		return watch.Event{}, reason(err)
+	}
+	obj, err := d.object(data)
+	if err != nil {
+		return watch.Event{}, reason(err)
+	}
+	return watch.Event{Type: kind, Object: obj}, nil
+}
+
+func (d jsonDecoder) List(body io.Reader) List {
+	return &jsonList{decoder: d, reader: decode.NewListReader(body, maxItem)}
+}
+
+// typed makes objects of structs.
+type typed struct {
+	t       reflect.Type
+	plan    *decode.Plan
+	options decode.Options
+}
+
+func (d typed) object(data []byte) (runtime.Object, error) {
+	obj := reflect.New(d.t).Interface()
+	if err := d.plan.JSON(data, obj, d.options); err != nil {
+		return nil, err
+	}
+	return obj.(runtime.Object), nil
+}
+
+func (d typed) item(data []byte, _ listHead) (runtime.Object, error) { return d.object(data) }
+
+// untyped makes unstructured objects.
+type untyped struct{ options decode.Options }
+
+func (d untyped) object(data []byte) (runtime.Object, error) {
+	content, err := decode.Unstructured(data, d.options)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+func (d untyped) item(data []byte, list listHead) (runtime.Object, error) {
+	content, err := decode.UnstructuredItem(data, strings.TrimSuffix(list.Kind, "List"), list.APIVersion, d.options)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// jsonList is a list in JSON.
+type jsonList struct {
+	decoder jsonDecoder
+	reader  *decode.ListReader
+	head    listHead
+}
+
+func (l *jsonList) Next() (Item, error) {
+	data, err := l.reader.Next()
+	if err != nil {
+		return Item{}, reason(err)
+	}
+	if l.reader.Items() == 1 {
+		l.head = headOf(l.reader)
+	}
+	obj, err := l.decoder.item(data, l.head)
+	return Item{Wire: data, Object: obj, Why: reason(err)}, nil
+}
+
+// headOf reads what comes before the items. If it is not there, as where names are in alphabetical
+// order, items that do not say what they are are given up.
+func headOf(r *decode.ListReader) (head listHead) {
+	before, _ := r.Around()
+	before = append(bytes.Clone(before), "]}"...)
+	_ = kjson.Unmarshal(before, &head)
+	return head
+}
+
+func (l *jsonList) With(items [][]byte) []byte {
+	before, behind := l.reader.Around()
+	return bytes.Join([][]byte{before, bytes.Join(items, []byte(",")), behind}, nil)
+}
+
+// reason shortens an error of a decoder, which names a place, to one of few. Others are as they were.
+func reason(err error) error {
+	var unsure interface{ Reason() string }
+	if errors.As(err, &unsure) {
+		return errors.New(unsure.Reason())
+	}
+	return err
+}

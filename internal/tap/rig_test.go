@@ -6,6 +6,7 @@ package tap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -34,29 +35,44 @@ type kind struct {
 	name     string
 	encoding tap.Encoding
 	example  runtime.Object
+	own      bool // the decoders are those of the library
 	make     func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext
+}
+
+// decoders sets the decoders of a tap.
+func (k kind) decoders(o *tap.Options) {
+	if k.own {
+		o.Make = nil
+	}
+}
+
+// bothDecoders runs a test with decoders that are right, and with the library's.
+func bothDecoders(t *testing.T, name string, k kind, test func(*testing.T, kind)) {
+	for _, k.own = range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s, own %v", name, k.own), func(t *testing.T) { test(t, k) })
+	}
 }
 
 var podResource = v1.SchemeGroupVersion.WithResource("pods")
 
 var kinds = []kind{
-	{"generated", tap.Protobuf, &v1.Pod{}, generated},
-	{"generated JSON", tap.JSON, &v1.Pod{}, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	{"generated", tap.Protobuf, &v1.Pod{}, false, generated},
+	{"generated JSON", tap.JSON, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		c.ContentType = runtime.ContentTypeJSON
 		return generated(t, c)
 	}},
-	{"list watch", tap.JSON, &v1.Pod{}, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	{"list watch", tap.JSON, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		return clientgo.NewListWatchFromClient(client(t, c), "pods", "space", fields.Everything())
 	}},
-	{"direct", tap.Protobuf, &v1.Pod{}, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	{"direct", tap.Protobuf, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		return direct.NewListWatch(client(t, c), &v1.Pod{}, "pods", "space", nil)
 	}},
-	{"dynamic", tap.JSON, &unstructured.Unstructured{}, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	{"dynamic", tap.JSON, &unstructured.Unstructured{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		d, err := dynamic.NewForConfig(c)
 		require.NoError(t, err)
 		return listWatchOf(d.Resource(podResource).Namespace("space"))
 	}},
-	{"metadata", tap.Protobuf, &metav1.PartialObjectMetadata{}, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	{"metadata", tap.Protobuf, &metav1.PartialObjectMetadata{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		m, err := metadata.NewForConfig(c)
 		require.NoError(t, err)
 		return listWatchOf(m.Resource(podResource).Namespace("space"))
@@ -166,7 +182,7 @@ var (
 func plainAndTapped(t *testing.T, k kind, http2 bool, lists, watches []answer, do func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard) (plain, direct heard, state tap.State) {
 	t.Helper()
 	plain = do(t, k.make(t, newServer(t, http2, lists, watches).config()))
-	source := tappedOf(k.make(t, newServer(t, http2, lists, watches).config(transport)), k.example, nil)
+	source := tappedOf(k.make(t, newServer(t, http2, lists, watches).config(transport)), k.example, k.decoders)
 	direct = do(t, source)
 	return plain, direct, source.ledger.State()
 }

@@ -6,7 +6,6 @@ package tap_test
 import (
 	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -25,57 +24,21 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// wire is a server without a network: it answers with bodies that bring their pieces one by one, and
-// then end or hang, and counts those that are open.
-type wire struct {
-	media  string
-	pieces [][]byte
-	hang   bool
-	open   atomic.Int32
-	served atomic.Int32
+// hanging answers with pieces, and goes on for ever.
+func hanging(media string, pieces [][]byte) *taptest.Wire {
+	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, true }}
 }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.open.Add(1)
-	w.served.Add(1)
-	read, write := io.Pipe()
-	go func() {
-		for _, piece := range w.pieces {
-			if _, err := write.Write(piece); err != nil {
-				return
-			}
-		}
-		if w.hang {
-			<-r.Context().Done()
-			_ = write.CloseWithError(r.Context().Err())
-			return
-		}
-		_ = write.Close()
-	}()
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {w.media}}, Request: r,
-		Body: &openBody{PipeReader: read, open: &w.open},
-	}, nil
-}
-
-type openBody struct {
-	*io.PipeReader
-	open   *atomic.Int32
-	closed atomic.Bool
-}
-
-func (b *openBody) Close() error {
-	if !b.closed.Swap(true) {
-		b.open.Add(-1)
-	}
-	return b.PipeReader.Close()
+// ending answers with pieces.
+func ending(media string, pieces [][]byte) *taptest.Wire {
+	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, false }}
 }
 
 // watchOver returns a source whose client has the wire in the place of a network.
-func watchOver(t testing.TB, w *wire, change func(*tap.Options)) tapped {
+func watchOver(t testing.TB, w *taptest.Wire, change func(*tap.Options)) tapped {
 	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: w, QPS: -1}
-	if w.media == "application/json" {
-		c.ContentType = w.media
+	if w.Media == "application/json" {
+		c.ContentType = w.Media
 	}
 	c.Wrap(transport)
 	return tappedOf(generated(t, c), &v1.Pod{}, change)
@@ -99,7 +62,7 @@ func TestStoppedAnywhere(t *testing.T) {
 				func(w watch.Interface, cancel context.CancelFunc) { cancel(); w.Stop(); w.Stop() },
 			} {
 				synctest.Test(t, func(t *testing.T) {
-					server := &wire{media: media, pieces: watchPieces(media), hang: true}
+					server := hanging(media, watchPieces(media))
 					source := watchOver(t, server, func(o *tap.Options) { o.Make = taptest.SlowDecoders(named("p9"), nil) })
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -114,8 +77,8 @@ func TestStoppedAnywhere(t *testing.T) {
 					}
 					w.Stop()
 					synctest.Wait()
-					assert.Zero(t, server.open.Load())
-					assert.EqualValues(t, 1, server.served.Load())
+					assert.Zero(t, server.Open.Load())
+					assert.EqualValues(t, 1, server.Served.Load())
 				})
 			}
 		}
@@ -125,14 +88,14 @@ func TestStoppedAnywhere(t *testing.T) {
 // TestAbandonedDoubt: a watch that nobody reads any more after its Doubt is closed by its Stop.
 func TestAbandonedDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &wire{media: protobufType, pieces: watchPieces(protobufType), hang: true}
+		server := hanging(protobufType, watchPieces(protobufType))
 		source := watchOver(t, server, damage("p2"))
 		w, err := source.WatchWithContext(t.Context(), firstWatch)
 		require.NoError(t, err)
 		synctest.Wait()
 		w.Stop()
 		synctest.Wait()
-		assert.Zero(t, server.open.Load())
+		assert.Zero(t, server.Open.Load())
 	})
 }
 
@@ -143,14 +106,14 @@ func TestListEnded(t *testing.T) {
 		whole := taptest.Encoded(podList("5"), media)
 		for _, at := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
 			synctest.Test(t, func(t *testing.T) {
-				server := &wire{media: media, pieces: [][]byte{whole[:at]}, hang: true}
+				server := hanging(media, [][]byte{whole[:at]})
 				source := watchOver(t, server, nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := source.ListWithContext(ctx, firstList)
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 				synctest.Wait()
-				assert.Zero(t, server.open.Load())
+				assert.Zero(t, server.Open.Load())
 				assert.Empty(t, source.ledger.State().Why)
 			})
 		}
@@ -167,7 +130,7 @@ func TestReadBeforeReturned(t *testing.T) {
 		return w, err
 	}
 	synctest.Test(t, func(t *testing.T) {
-		source := watchOver(t, &wire{media: protobufType, pieces: watchPieces(protobufType)}, nil)
+		source := watchOver(t, ending(protobufType, watchPieces(protobufType)), nil)
 		source = tappedOf(altered{source.Plain(), nil, reads}, &v1.Pod{}, nil)
 		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents())-1)
 		assert.Equal(t, tap.State{Why: "the watch was read before it was returned"}, source.ledger.State())
@@ -178,7 +141,7 @@ func TestReadBeforeReturned(t *testing.T) {
 func TestPanickingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened watch.Interface
-		source := watchOver(t, &wire{media: protobufType, pieces: watchPieces(protobufType)}, nil)
+		source := watchOver(t, ending(protobufType, watchPieces(protobufType)), nil)
 		panics := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 			opened, _ = plain.WatchWithContext(ctx, o)
 			panic("as the test wants")
@@ -200,7 +163,7 @@ func TestServerNotHeldUp(t *testing.T) {
 	for _, limit := range []int64{1, 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			var sent atomic.Int32
-			server := &wire{media: "application/json", pieces: pieces}
+			server := ending("application/json", pieces)
 			counting := trip(func(r *http.Request) (*http.Response, error) {
 				resp, err := server.RoundTrip(r)
 				resp.Body = &counted{resp.Body, func(n int) { sent.Add(int32(n)) }}
