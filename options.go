@@ -336,24 +336,25 @@ func WithStartJitter(span time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.StartJitter = span }
 }
 
-// Decoding is how an informer makes objects of what the server sends, if that comes by a transport of
-// package direct: it decodes it itself, straight into the type, at a fraction of the cost of
-// client-go's decoders. The zero value works.
+// Decoding is how an informer makes objects of what the server sends, if that comes by a
+// transport of package direct: it decodes it itself, straight into the type, at a fraction of the
+// cost of client-go's decoders. The zero value works.
 type Decoding struct {
 	// Off leaves all decoding to the client.
 	Off bool
-	// ReadAhead is how many bytes of a list may wait to be decoded, so that the server is not held up.
-	// 0 stands for 32 MiB.
+	// ReadAhead is how many bytes of a list may wait to be decoded, so that the server is not
+	// held up. 0 stands for 32 MiB.
 	ReadAhead int64
-	// Verify has one object in so many decoded by the client as well, beside the first 8. If both are
-	// not the same the informer leaves all decoding to the client, for good, and takes its whole state
-	// over again; handlers hear of what that corrects. 0 stands for 4096.
+	// Verify has one object in so many decoded by the client as well, beside the first 8. If
+	// both are not the same the informer leaves all decoding to the client, for good, and
+	// takes its whole state over again; handlers hear of what that corrects. 0 stands for
+	// 4096.
 	Verify int64
 }
 
-// WithDecoding sets how the informer decodes. Without a transport of package direct it has no effect:
-// who wraps that has opted in. KINFORMER_DIRECT=off in the environment turns it off for the process.
-// The Status tells what is on, and why not.
+// WithDecoding sets how the informer decodes. Without a transport of package direct it has no
+// effect: who wraps that has opted in. KINFORMER_DIRECT=off in the environment turns it off for
+// the process. The Status tells what is on, and why not.
 func WithDecoding(decoding Decoding) Option {
 	return func(c *informerConfig) {
 		o := &c.reflector.Decoding

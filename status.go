@@ -65,19 +65,21 @@ type Status struct {
 	// them was reported to k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a
 	// list together.
 	Dropped int64
-	// Decoding tells whether the informer decodes what the server sends itself; see WithDecoding and
-	// package direct.
+	// Decoding tells whether the informer decodes what the server sends itself; see
+	// WithDecoding and package direct.
 	Decoding struct {
-		// On tells that it does so with what its last list or watch brings, in an Encoding, "json" or
-		// "protobuf". Else Why says why not; both are empty before the first request.
+		// On tells that it does so with what its last list or watch brings, in an
+		// Encoding, "json" or "protobuf". Else Why says why not; both are empty before
+		// the first request.
 		On            bool
 		Encoding, Why string
 		// Direct counts the objects so far that were decoded directly.
 		Direct int64
-		// GivenUp counts those that were left to the client, by reason: few reasons, and no data.
+		// GivenUp counts those that were left to the client, by reason: few reasons, and
+		// no data.
 		GivenUp map[string]int64
-		// Verified counts those that were decoded by both; Differences those of them that were
-		// not the same, or were changed by the ListerWatcher.
+		// Verified counts those that were decoded by both; Differences those of them that
+		// were not the same, or were changed by the ListerWatcher.
 		Verified, Differences int64
 	}
 	// Degraded says in words what is not as it should be; empty if all is well.
