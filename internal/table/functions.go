@@ -44,6 +44,9 @@ func (f *failures) panicked(x *indexer, key string, obj, value any) {
 // The result is scratch memory that the caller clears.
 func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed failures) {
 	n := len(ops) * len(ixs)
+	if n == 0 {
+		return nil, failed
+	}
 	values = slices.Grow(t.w.values[:0], n)[:n]
 	clear(values)
 	singles := slices.Grow(t.w.singles[:0], n)[:n]

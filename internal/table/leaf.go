@@ -45,6 +45,12 @@ func (l *leaf) ids() []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(leaf{}))), l.room)
 }
 
+// size is read for who needs their number only.
+func (l *leaf) size(gen uint64) (n uint32, unchanged bool) {
+	n = atomic.LoadUint32(&l.n)
+	return n, l.gen.Load() <= gen
+}
+
 // read copies the ids that the leaf has now to buf. unchanged tells that they
 // are those of generation gen; if not, the caller has no use for them but in
 // before.

@@ -229,10 +229,12 @@ func (v view) indexValues(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := []string{}
-	for _, chunk := range ix.posts.chunks() {
-		for i := range chunk {
-			if p := chunk[i].Load(); p != nil && v.inhabited(p) {
+	groups := *ix.values.groups.Load()
+	values := make([]string, 0, len(groups)*groupLen)
+	for i := range groups {
+		g := &groups[i]
+		for used := g.used(); used != 0; used &= used - 1 {
+			if p := g.refs[first(used)].Load(); v.inhabited(p) {
 				values = append(values, p.value)
 			}
 		}
@@ -243,8 +245,12 @@ func (v view) indexValues(name string) ([]string, error) {
 // keys returns all keys. Pinned views only.
 func (v view) keys() []string {
 	keys := make([]string, 0, v.core.size())
-	for key := range v.records {
-		keys = append(keys, key)
+	for _, chunk := range v.core.records.chunks() { // records, written out for speed
+		for i := range chunk {
+			if r := &chunk[i]; !r.at(v.gen).none() {
+				keys = append(keys, r.key())
+			}
+		}
 	}
 	return keys
 }

@@ -47,14 +47,14 @@ func home(hash uint64, groups int) int {
 // the table is rebuilt.
 type tags struct{ atomic.Uint64 }
 
+// used returns a bit for each slot that is in use.
+func (t *tags) used() uint64 { return ^matchTag(t.Load(), 0) & highBits }
+
 // vacant returns a free slot. Writer only, like all that follows.
 func (t *tags) vacant() (slot int, ok bool) {
 	free := matchTag(t.Load(), 0)
 	return first(free), free != 0
 }
-
-// used returns a bit for each slot that is in use.
-func (t *tags) used() uint64 { return ^matchTag(t.Load(), 0) & highBits }
 
 // take gives a free slot, whose content is complete, to a hash.
 func (t *tags) take(slot int, hash uint64) { t.Store(t.Load() | tag(hash)<<(8*slot)) }

@@ -176,7 +176,19 @@ func (v view) count(p *posting) (n int, ok bool) {
 // inhabited tells whether a posting has members. Pinned views only. All leaves
 // are full but the last one with members, so that the first one tells.
 func (v view) inhabited(p *posting) bool {
+	l := p.first.Load()
+	if l == nil {
+		return false
+	}
+	if n, unchanged := l.size(v.gen); unchanged {
+		return n > 0
+	}
+	return v.had(l)
+}
+
+// had is inhabited for a first leaf that has changed since.
+func (v view) had(l *leaf) bool {
 	var buf [leafLen]uint32
-	ids, _ := v.ids(p.first.Load(), &buf)
+	ids, _ := v.ids(l, &buf)
 	return len(ids) > 0
 }
