@@ -80,6 +80,25 @@ var configs = []config{
 	{name: "index that a snapshot has or has not", setup: "a=v", writes: "late",
 		readers: [][]call{{snapshot(byIndexOf("late", "v"), byIndexOf("late", "v"))}}},
 
+	// Index functions that fail, and writes that are given up.
+	{name: "index function fails", setup: "a=v b=w", writes: "b=v a=!; a=v b=?",
+		readers: [][]call{{ask(byIndex("v"), get("a"))}, {snapshot(byIndex("v"), list(), count("w"))}}},
+	{name: "index function fails for a member", setup: "a=v b=v c=v", writes: "a=! d=v; a=v",
+		readers: [][]call{{ask(byIndex("v"), indexKeys("v"))}}},
+	{name: "index function fails in a replace", setup: "a=v b=v", hold: []int{1},
+		writes:  "replace a=! c=v; a=v c=?",
+		readers: [][]call{{ask(byIndex("v"), list())}, {askFirst(byIndex("v")), closeHeld(0)}}},
+	{name: "index function fails in a draft", setup: "a=v b=?", writes: "install a=! b=v; a=v",
+		readers: [][]call{{snapshot(byIndex("v"), get("a"))}}},
+	{name: "index that is added fails", setup: "a=v b=! c=?", writes: "late; b=v",
+		readers: [][]call{{ask(byIndexOf("late", "v"), byIndexOf("late", "v"))},
+			{snapshot(byIndexOf("late", "v"), byIndex("v"))}}},
+	{name: "replace that is given up", setup: "a=v b=w", writes: "stop b=v c=v; -a",
+		readers: [][]call{{snapshot(list(), byIndex("v"), version())}}},
+	{name: "replace that is given up, with snapshots", setup: "a=v; a=w", hold: []int{1},
+		writes:  "stop a=! c=v d=v; replace a=w",
+		readers: [][]call{{askFirst(get("a")), closeHeld(0)}, {ask(list(), byIndex("w"))}}},
+
 	// Pins.
 	{name: "snapshot comes and goes", setup: "a=v", writes: "a=w; a=v",
 		readers: [][]call{{snapshot(get("a"), byIndex("v"), version())}}},

@@ -6,11 +6,14 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kinformer/cache/internal/interleave"
 )
 
 // The tests in the schedule files run a table through all schedules: see internal/interleave. A
@@ -41,6 +44,8 @@ type state struct {
 	// all are the items, and by those with a value.
 	all set
 	by  map[string]set
+	// lacking is how many are in no index because the function failed.
+	lacking int
 }
 
 // write makes a state of the one before.
@@ -64,7 +69,11 @@ type script struct {
 //	replace a=v      the same by a Replace, so that all others are gone
 //	install a=v      the same by a Draft
 //	try a=v          a batch by TryApply, or by Apply if that could not
+//	stop a=v         a Replace whose sequence panics at its end, so that nothing is changed
 //	late             the index "late" is added
+//
+// Of an object with the value ! the index function returns an error, of one with ? it panics: the
+// object is in no index.
 func newScript(text string, from *state, number *uint) (s script) {
 	s.states = []*state{from}
 	for words := range strings.SplitSeq(text, ";") {
@@ -80,7 +89,7 @@ func newWrite(words string, before *state, number *uint) (w write) {
 	w = write{kind: "apply", before: before, after: before.next(), words: words}
 	fields := strings.Fields(words)
 	switch fields[0] {
-	case "replace", "install":
+	case "replace", "install", "stop":
 		clear(w.after.items)
 		w.kind, fields = fields[0], fields[1:]
 	case "try":
@@ -91,6 +100,9 @@ func newWrite(words string, before *state, number *uint) (w write) {
 	}
 	for _, field := range fields {
 		w.ops = append(w.ops, w.after.change(field, number))
+	}
+	if w.kind == "stop" {
+		w.after.items, w.after.rv = maps.Clone(before.items), before.rv
 	}
 	w.after.sum()
 	return w
@@ -120,10 +132,14 @@ func (s *state) change(field string, number *uint) Op {
 }
 
 func (s *state) sum() {
-	s.all, s.by = 0, map[string]set{}
+	s.all, s.by, s.lacking = 0, map[string]set{}, 0
 	for _, i := range s.items {
 		s.all |= 1 << i.number
-		for _, value := range i.values {
+		values, err := i.filed()
+		if err != nil {
+			s.lacking++
+		}
+		for _, value := range values {
 			s.by[value] |= 1 << i.number
 		}
 	}
@@ -152,7 +168,28 @@ func itemsOf(objs []any) (of set, ok bool) {
 	return of, true
 }
 
-func valuesOfItem(obj any) ([]string, error) { return obj.(*item).values, nil }
+var errFails = errors.New("index function fails")
+
+// filed returns the values under which an item is found.
+func (i *item) filed() ([]string, error) {
+	if v := i.values[0]; v == "!" || v == "?" {
+		return nil, errFails
+	}
+	return i.values, nil
+}
+
+// valuesOfItem is the index function. It fails in the middle of what others can see.
+func valuesOfItem(obj any) ([]string, error) {
+	i := obj.(*item)
+	values, err := i.filed()
+	if err != nil {
+		interleave.Point()
+	}
+	if i.values[0] == "?" {
+		panic(errFails)
+	}
+	return values, err
+}
 
 // do makes the write. What a batch says of the objects that it replaces has to be right.
 func (w *write) do(t *Table) error {
@@ -170,6 +207,8 @@ func (w *write) do(t *Table) error {
 			}
 		}, len(ops), w.after.rv)
 		return nil
+	case "stop":
+		return w.stop(t)
 	case "install":
 		return w.install(t)
 	case "try":
@@ -179,6 +218,22 @@ func (w *write) do(t *Table) error {
 	}
 	t.Apply(ops, stamp)
 	return w.checkOld(ops)
+}
+
+// stop begins a Replace and gives it up.
+func (w *write) stop(t *Table) (err error) {
+	defer func() {
+		if p := recover(); p != any(errFails) {
+			err = fmt.Errorf("%s: panic: %v", w.words, p)
+		}
+	}()
+	t.Replace(func(yield func(string, any) bool) {
+		for _, op := range w.ops {
+			yield(op.Key, op.Object)
+		}
+		panic(errFails)
+	}, len(w.ops), "never")
+	return nil
 }
 
 func (w *write) checkOld(ops []Op) error {

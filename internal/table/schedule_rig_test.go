@@ -162,7 +162,8 @@ func (r *rig) list(from int) string {
 
 // check is what holds in the end.
 func (r *rig) check() error {
-	errs := []error{r.table.verify(), r.checkPins(), r.checkContent(r.states[len(r.states)-1], r.table)}
+	last := r.states[len(r.states)-1]
+	errs := []error{r.table.verify(), r.checkPins(), r.checkContent(last, r.table), r.checkLacking(last)}
 	for _, h := range r.held {
 		if !h.closed {
 			errs = append(errs, r.checkContent(r.states[bits.TrailingZeros64(h.may)], h))
@@ -176,6 +177,16 @@ func (r *rig) check() error {
 	}
 	if err := r.checkPins(); err != nil {
 		return fmt.Errorf("after the last snapshot: %w", err)
+	}
+	return nil
+}
+
+// checkLacking: each index lacks the objects for which its function failed.
+func (r *rig) checkLacking(s *state) error {
+	for index := range r.table.Indexers() {
+		if n := r.table.Lacking()[index]; n != s.lacking {
+			return fmt.Errorf("the index %s lacks %d objects instead of %d", index, n, s.lacking)
+		}
 	}
 	return nil
 }
