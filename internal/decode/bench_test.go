@@ -38,7 +38,7 @@ const benchPods = 1000
 
 func BenchmarkPodJSON(b *testing.B) {
 	list := pods(b, benchPods)
-	codec := clientDecoder(b, "application/json")
+	codec := clientDecoder(b, jsonMedia)
 	b.Run("client-go", func(b *testing.B) {
 		run(b, list, func(data []byte) error {
 			_, _, err := codec.Decode(data, nil, nil)
@@ -78,7 +78,7 @@ func BenchmarkWatchJSON(b *testing.B) {
 		fmt.Fprintf(&stream, "{\"type\":\"MODIFIED\",\"object\":%s}\n", bytes.TrimSpace(pod))
 	}
 	b.Run("client-go", func(b *testing.B) {
-		decoder := clientWatch(b, "application/json", &endless{data: stream.Bytes()})
+		decoder := clientWatch(b, jsonMedia, &endless{data: stream.Bytes()})
 		perObject(b, 1, func() {
 			if _, _, err := decoder.Decode(); err != nil {
 				b.Fatal(err)
@@ -116,26 +116,26 @@ func (e *endless) Read(b []byte) (int, error) {
 func BenchmarkListJSON(b *testing.B) {
 	items := bytes.Join(pods(b, 200), []byte(","))
 	data := fmt.Appendf(nil, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%s]}`, items)
+	benchList(b, data, jsonMedia, func(table *Intern) {
+		plan, list := planOf(b, reflect.TypeFor[corev1.Pod]()), NewListReader(bytes.NewReader(data), 1<<20)
+		for item, err := list.Next(); err != io.EOF; item, err = list.Next() {
+			require.NoError(b, err)
+			require.NoError(b, plan.JSON(item, new(corev1.Pod), Options{Intern: table}))
+		}
+	})
+}
+
+func benchList(b *testing.B, data []byte, mediaType string, ours func(*Intern)) {
 	b.Run("client-go", func(b *testing.B) {
-		decoder := clientDecoder(b, "application/json")
-		perItem(b, func() {
+		decoder := clientDecoder(b, mediaType)
+		perObject(b, 200, func() {
 			_, _, err := decoder.Decode(data, nil, nil)
 			require.NoError(b, err)
 		})
 	})
-	plan, table := planOf(b, reflect.TypeFor[corev1.Pod]()), NewIntern(16<<20)
-	b.Run("ours,interned=true", func(b *testing.B) {
-		perItem(b, func() {
-			list := NewListReader(bytes.NewReader(data), 1<<20)
-			for item, err := list.Next(); err != io.EOF; item, err = list.Next() {
-				require.NoError(b, err)
-				require.NoError(b, plan.JSON(item, new(corev1.Pod), Options{Intern: table}))
-			}
-		})
-	})
+	table := NewIntern(16 << 20)
+	b.Run("ours,interned=true", func(b *testing.B) { perObject(b, 200, func() { ours(table) }) })
 }
-
-func perItem(b *testing.B, list func()) { perObject(b, 200, list) }
 
 func run(b *testing.B, list [][]byte, decode func([]byte) error) {
 	i := 0

@@ -5,6 +5,8 @@ package decode
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -35,22 +37,69 @@ func WatchFrame(frame []byte) (watch.EventType, []byte, error) {
 	return "", nil, &unsure{why: "an unknown form of a frame"}
 }
 
-// Frames splits a stream of frames in JSON. They are lines as a rule, but what is a whole value
-// is not waited behind.
+// Frames splits a stream of frames. Those in JSON are lines as a rule, but what is a whole value is
+// not waited behind; those in protobuf are sent behind their length.
 type Frames struct {
-	w    window
-	from int // of the frame that was returned last
+	w        window
+	protobuf bool
+	from     int // of the frame that was returned last, in what was read
 }
 
-// NewFrames reads frames of at most that many bytes.
+// NewFrames reads frames in JSON, of at most that many bytes.
 func NewFrames(r io.Reader, limit int) *Frames { return &Frames{w: window{r: r, limit: limit}} }
 
+// NewFramesProtobuf reads frames in protobuf.
+func NewFramesProtobuf(r io.Reader, limit int) *Frames {
+	return &Frames{w: window{r: r, limit: limit}, protobuf: true}
+}
+
 // Next returns the next frame, which is valid until the next call. The end of the stream between
-// frames is io.EOF, and io.ErrUnexpectedEOF within one; a frame that is too large, or begins as
-// none does, is given up; other errors are the reader's.
+// frames is io.EOF. A frame that is cut by it, is too large, or begins as none does, is given up;
+// other errors are the reader's.
 func (f *Frames) Next() ([]byte, error) {
+	f.w.begin = f.w.pos
+	var frame []byte
+	var err error
+	if f.protobuf {
+		frame, err = f.measured()
+	} else {
+		frame, err = f.line()
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = &unsure{why: "a frame that is cut"}
+	}
+	return frame, err
+}
+
+// lengthBytes are what a frame's length takes, with the highest byte first.
+const lengthBytes = 4
+
+// measured returns the next frame in protobuf.
+func (f *Frames) measured() ([]byte, error) {
 	w := &f.w
-	w.begin = w.pos
+	ok := w.need(lengthBytes)
+	if f.from = w.begin; !ok {
+		if len(w.buf) == w.begin {
+			return nil, w.err
+		}
+		return nil, w.failure()
+	}
+	n := int64(binary.BigEndian.Uint32(w.buf[w.pos:]))
+	if n > int64(w.limit) {
+		return nil, &unsure{why: "too long", at: w.pos}
+	}
+	ok = w.need(lengthBytes + int(n))
+	if f.from = w.begin; !ok {
+		return nil, w.failure()
+	}
+	begin := w.pos + lengthBytes
+	w.pos = begin + int(n)
+	return w.buf[begin:w.pos:w.pos], nil
+}
+
+// line returns the next frame in JSON.
+func (f *Frames) line() ([]byte, error) {
+	w := &f.w
 	switch c := w.peek(); {
 	case c == 0 && w.pos == len(w.buf):
 		f.from = w.pos

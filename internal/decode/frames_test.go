@@ -40,14 +40,19 @@ func clientWatch(t testing.TB, mediaType string, r io.Reader) *restwatch.Decoder
 	return restwatch.NewDecoder(streaming.NewDecoder(framer, info.StreamSerializer.Serializer), clientDecoder(t, mediaType))
 }
 
+const (
+	jsonMedia     = "application/json"
+	protobufMedia = "application/vnd.kubernetes.protobuf"
+)
+
 type seen struct {
 	event watch.EventType
 	pod   runtime.Object
 }
 
 // byClient reads all events, and the error behind them.
-func byClient(t testing.TB, r io.Reader) (list []seen, err error) {
-	decoder := clientWatch(t, "application/json", r)
+func byClient(t testing.TB, mediaType string, r io.Reader) (list []seen, err error) {
+	decoder := clientWatch(t, mediaType, r)
 	for {
 		event, object, err := decoder.Decode()
 		if err != nil {
@@ -77,7 +82,7 @@ func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
 			list = append(list, seen{event, pod})
 		case err == nil || errors.Is(err, ErrGiveUp):
 			ours = len(list)
-			others, err := byClient(t, frames.Rest())
+			others, err := byClient(t, jsonMedia, frames.Rest())
 			return append(list, others...), ours, err
 		default:
 			return list, len(list), err
@@ -133,7 +138,7 @@ func TestFrames(t *testing.T) {
 			if len(test.stream) > 100<<10 && way == "by bytes" {
 				continue
 			}
-			wanted, wantedErr := byClient(t, reader(strings.NewReader(test.stream)))
+			wanted, wantedErr := byClient(t, jsonMedia, reader(strings.NewReader(test.stream)))
 			got, ours, gotErr := byFrames(t, reader(strings.NewReader(test.stream)))
 			require.Equal(t, len(wanted), len(got), "%s, %s: %v", test.name, way, gotErr)
 			require.True(t, reflect.DeepEqual(wanted, got), "%s, %s", test.name, way)
@@ -182,7 +187,7 @@ func TestRandomStreams(t *testing.T) {
 		if r.IntN(2) == 0 {
 			data = damaged(r, data, 1)
 		}
-		wanted, wantedErr := byClient(t, bytes.NewReader(data))
+		wanted, wantedErr := byClient(t, jsonMedia, bytes.NewReader(data))
 		got, own, gotErr := byFrames(t, iotest.OneByteReader(bytes.NewReader(data)))
 		require.True(t, reflect.DeepEqual(wanted, got), "%s", data)
 		require.EqualError(t, gotErr, wantedErr.Error(), "%s", data)

@@ -15,6 +15,9 @@ import (
 type Plan struct {
 	t    reflect.Type
 	root element
+
+	wireOnce sync.Once
+	wire     messageNode
 }
 
 // plans has the plan of each type that was asked for: reflect.Type → *Plan.

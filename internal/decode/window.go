@@ -19,6 +19,7 @@ type window struct {
 	pos   int    // of the next byte
 	limit int    // most bytes from begin on
 	err   error  // of r: nothing comes behind buf
+	gone  uint64 // bytes that were before buf
 }
 
 // fill reads more, or reports false: with the reader's error in err, or none if there is no room.
@@ -29,6 +30,7 @@ func (w *window) fill() bool {
 	if w.begin > 0 {
 		w.buf = w.buf[:copy(w.buf, w.buf[w.begin:])]
 		w.pos -= w.begin
+		w.gone += uint64(w.begin)
 		w.begin = 0
 	}
 	if len(w.buf) >= w.limit {
@@ -50,6 +52,16 @@ func (w *window) fill() bool {
 		}
 		return n > 0
 	}
+}
+
+// need reads until there are so many bytes at the position.
+func (w *window) need(n int) bool {
+	for len(w.buf)-w.pos < n {
+		if !w.fill() {
+			return false
+		}
+	}
+	return true
 }
 
 // failure is why fill reported false within a value.

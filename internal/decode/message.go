@@ -1,0 +1,187 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Protobuf reads a message into the value that into points to, which is new and of the plan's
+// type. It is what the Raw of a runtime.Unknown holds; see [Envelope].
+func (p *Plan) Protobuf(data []byte, into any, o Options) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t {
+		return fmt.Errorf("%w: a plan of %v was given a %T", ErrGiveUp, p.t, into)
+	}
+	p.wireOnce.Do(func() { p.wire = newWireBuilder(p.t).message(p.t) })
+	d := newReader(data, o)
+	return d.release(p.wire.message(d, placeOf(v), len(data)))
+}
+
+// wireNode reads fields of one type.
+type wireNode interface {
+	// wire reads a field, whose tag was read, into p, which is zero; and those of the same tag that
+	// follow it if they are elements of one list or map. They end before end.
+	wire(d *reader, p place, end int) bool
+}
+
+// messageNode reads messages of one type.
+type messageNode interface {
+	// message reads what lies before end into p, which is zero.
+	message(d *reader, p place, end int) bool
+}
+
+// fields reads messages that are structs.
+type fields struct {
+	list  []wireField    // by their numbers
+	index map[uint64]int // of fields by their tags
+	known map[uint64]bool
+}
+
+type wireField struct {
+	wireNode
+	tag    uint64
+	offset uintptr
+}
+
+func (f *fields) message(d *reader, p place, end int) bool {
+	if d.depth++; d.depth > deepest {
+		return d.giveUp("too deep")
+	}
+	var seen [mostMembers / 64]uint64
+	next := 0
+	for d.pos < end {
+		tag, ok := d.tag(end)
+		if !ok {
+			return false
+		}
+		i := f.find(tag, next)
+		switch {
+		case i < 0 && f.known[tag>>3]:
+			return d.giveUp("a field in another wire type")
+		case i < 0:
+			if !d.pass(tag&7, end) {
+				return false
+			}
+			continue
+		case seen[i/64]>>(i%64)&1 != 0:
+			return d.giveUp("a field twice, or not in one piece")
+		}
+		seen[i/64] |= 1 << (i % 64)
+		next = i + 1
+		if field := &f.list[i]; !field.wire(d, offset(p, field.offset), end) {
+			return false
+		}
+	}
+	d.depth--
+	return true
+}
+
+// find returns the number of the field that has a tag, or -1. They come in their order as a rule.
+func (f *fields) find(tag uint64, next int) int {
+	for i := next; i < min(next+4, len(f.list)); i++ {
+		if f.list[i].tag == tag {
+			return i
+		}
+	}
+	if i, ok := f.index[tag]; ok {
+		return i
+	}
+	return -1
+}
+
+// unsureMessage is for messages that nothing is certain of.
+type unsureMessage struct{ why string }
+
+func (u unsureMessage) message(d *reader, _ place, _ int) bool { return d.giveUp(u.why) }
+func (u unsureMessage) wire(d *reader, _ place, _ int) bool    { return d.giveUp(u.why) }
+
+// ownMessage is for types that read themselves, and whose tags may mean anything.
+type ownMessage struct{ t reflect.Type }
+
+type unmarshaler interface{ Unmarshal([]byte) error }
+
+var unmarshalMethod = reflect.TypeFor[unmarshaler]()
+
+func (o ownMessage) message(d *reader, p place, end int) bool {
+	method := pointerAt(o.t, p).Interface().(unmarshaler)
+	if method.Unmarshal(append([]byte(nil), d.data[d.pos:end]...)) != nil {
+		return d.giveUp("an error of Unmarshal")
+	}
+	d.pos = end
+	return true
+}
+
+// deferredMessage is a message that contains itself.
+type deferredMessage struct{ messageNode }
+
+// messageField reads a message in a struct.
+type messageField struct{ messageNode }
+
+func (m messageField) wire(d *reader, p place, end int) bool {
+	end, ok := d.length(end)
+	return ok && m.message(d, p, end)
+}
+
+// pointerField reads a field that is a pointer.
+type pointerField struct {
+	wireNode
+	t reflect.Type
+}
+
+func (n *pointerField) wire(d *reader, p place, end int) bool {
+	to := placeOf(reflect.New(n.t))
+	set(p, to)
+	return n.wireNode.wire(d, to, end)
+}
+
+// messagesField reads a list of messages.
+type messagesField struct {
+	messageNode
+	t    reflect.Type // of the slice
+	tag  uint64
+	size uintptr
+}
+
+func (m *messagesField) wire(d *reader, p place, end int) bool {
+	n, ok := d.run(m.tag, end)
+	if !ok {
+		return false
+	}
+	first := placeOf(reflect.MakeSlice(m.t, n, n))
+	set(p, slice{first: first, len: n, cap: n})
+	for i := range n {
+		if !d.again(i, end) {
+			return false
+		}
+		to, ok := d.length(end)
+		if !ok || !m.message(d, offset(first, uintptr(i)*m.size), to) {
+			return false
+		}
+	}
+	return true
+}
+
+// privateField reads what is kept in no table, and privateMessage a whole message that is.
+type (
+	privateField   struct{ wireNode }
+	privateMessage struct{ messageNode }
+)
+
+func (n privateField) wire(d *reader, p place, end int) bool {
+	before := d.private
+	d.private = true
+	ok := n.wireNode.wire(d, p, end)
+	d.private = before
+	return ok
+}
+
+func (n privateMessage) message(d *reader, p place, end int) bool {
+	before := d.private
+	d.private = true
+	ok := n.messageNode.message(d, p, end)
+	d.private = before
+	return ok
+}

@@ -1,0 +1,59 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func BenchmarkWatchProtobuf(b *testing.B) {
+	stream := protobufStream(b, podMessages(b, benchPods))
+	b.Run("client-go", func(b *testing.B) {
+		decoder := clientWatch(b, protobufMedia, &endless{data: stream})
+		perObject(b, 1, func() {
+			_, _, err := decoder.Decode()
+			require.NoError(b, err)
+		})
+	})
+	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
+	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
+		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {
+			frames := NewFramesProtobuf(&endless{data: stream}, 1<<20)
+			perObject(b, 1, func() {
+				frame, err := frames.Next()
+				require.NoError(b, err)
+				_, object, err := WatchFrameProtobuf(frame)
+				require.NoError(b, err)
+				envelope, err := OpenEnvelope(object)
+				require.NoError(b, err)
+				require.NoError(b, plan.Protobuf(envelope.Object, new(corev1.Pod), Options{Intern: table}))
+			})
+		})
+	}
+}
+
+func BenchmarkListProtobuf(b *testing.B) {
+	list := &corev1.PodList{}
+	for _, pod := range podMessages(b, 200) {
+		list.Items = append(list.Items, *pod)
+	}
+	data := enveloped(b, list, "PodList")
+	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
+	benchList(b, data, protobufMedia, func(table *Intern) {
+		list := NewListReaderProtobuf(bytes.NewReader(data), 1<<20)
+		for item, err := list.Next(); err != io.EOF; item, err = list.Next() {
+			require.NoError(b, err)
+			require.NoError(b, plan.Protobuf(item, new(corev1.Pod), Options{Intern: table}))
+		}
+	})
+}

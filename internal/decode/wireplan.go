@@ -1,0 +1,158 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// wireBuilder makes the nodes of a message and of all that are below it.
+type wireBuilder struct {
+	t     reflect.Type
+	known map[reflect.Type]*deferredMessage
+}
+
+func newWireBuilder(t reflect.Type) *wireBuilder {
+	return &wireBuilder{t: t, known: map[reflect.Type]*deferredMessage{}}
+}
+
+func (b *wireBuilder) message(t reflect.Type) messageNode {
+	if known, ok := b.known[t]; ok {
+		if known.messageNode != nil {
+			return known.messageNode
+		}
+		return known
+	}
+	made := new(deferredMessage)
+	b.known[t] = made
+	made.messageNode = b.newMessage(t)
+	return made.messageNode
+}
+
+// newMessage returns the node of a type. Only types of Kubernetes' own modules are known to have
+// tags as their Unmarshal was generated from.
+func (b *wireBuilder) newMessage(t reflect.Type) messageNode {
+	path := t.PkgPath()
+	switch {
+	case !reflect.PointerTo(t).Implements(unmarshalMethod):
+		return unsureMessage{"a type without Unmarshal"}
+	case !strings.HasPrefix(path, "k8s.io/api/") && !strings.HasPrefix(path, "k8s.io/apimachinery/"):
+		return ownMessage{t}
+	}
+	if known := knownMessage(t); known != nil {
+		return known
+	}
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return textsMessage{}
+	case t.Kind() != reflect.Struct:
+		return ownMessage{t}
+	}
+	made := b.fields(t)
+	if t.Name() == "Secret" {
+		return privateMessage{made}
+	}
+	return made
+}
+
+// fields makes the node of a struct whose fields have tags.
+func (b *wireBuilder) fields(t reflect.Type) messageNode {
+	f := &fields{index: map[uint64]int{}, known: map[uint64]bool{}}
+	for field := range t.Fields() {
+		tag, tagged := field.Tag.Lookup("protobuf")
+		name, _, skipped := tagOf(field)
+		skipped = skipped || !field.IsExported() || field.Type == reflect.TypeFor[metav1.TypeMeta]()
+		if !tagged && skipped {
+			continue
+		}
+		number, ok := numberOf(tag)
+		if !ok || f.known[number] || len(f.list) == mostMembers {
+			return ownMessage{t}
+		}
+		node, wire := b.field(field.Type, number)
+		if unshared(t, name, t == b.t) {
+			node = privateField{node}
+		}
+		f.list = append(f.list, wireField{wireNode: node, tag: number<<3 | wire, offset: field.Offset})
+		f.known[number] = true
+	}
+	slices.SortFunc(f.list, func(a, b wireField) int { return cmp.Compare(a.tag, b.tag) })
+	for i, field := range f.list {
+		f.index[field.tag] = i
+	}
+	return f
+}
+
+// numberOf returns the number in a tag such as bytes,1,opt,name=metadata.
+func numberOf(tag string) (uint64, bool) {
+	parts := strings.SplitN(tag, ",", 3)
+	if len(parts) < 2 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(parts[1], 10, 32)
+	return n, err == nil && n > 0 && n <= mostField
+}
+
+// field returns the node of a field, and its wire type.
+func (b *wireBuilder) field(t reflect.Type, number uint64) (wireNode, uint64) {
+	tag := number<<3 | wireBytes
+	switch {
+	case b.isMessage(t):
+		return messageField{b.message(t)}, wireBytes
+	case t.Kind() == reflect.Pointer:
+		node, wire := b.field(t.Elem(), number)
+		switch t.Elem().Kind() {
+		case reflect.Pointer, reflect.Map, reflect.Slice:
+			node = unsureMessage{"a pointer to a pointer, map or list"}
+		}
+		return &pointerField{wireNode: node, t: t.Elem()}, wire
+	case t.Kind() == reflect.Map:
+		return b.mapping(t, tag), wireBytes
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return b.list(t, number)
+	}
+	return basicField(t)
+}
+
+// isMessage reports whether a type is a message, and no scalar or list with a name.
+func (b *wireBuilder) isMessage(t reflect.Type) bool {
+	own := t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalMethod)
+	return own || t.Kind() == reflect.Struct
+}
+
+func (b *wireBuilder) list(t reflect.Type, number uint64) (wireNode, uint64) {
+	elem := t.Elem()
+	tag := number<<3 | wireBytes
+	switch {
+	case b.isMessage(elem):
+		return &messagesField{messageNode: b.message(elem), t: t, tag: tag, size: elem.Size()}, wireBytes
+	case elem.Kind() == reflect.String:
+		return textsField{tag}, wireBytes
+	}
+	node, wire := basicField(elem)
+	return &scalarsField{wireNode: node, t: t, tag: number<<3 | wire, size: elem.Size()}, wire
+}
+
+func (b *wireBuilder) mapping(t reflect.Type, tag uint64) wireNode {
+	text := reflect.TypeFor[string]()
+	switch key, elem := t.Key(), t.Elem(); {
+	case key.Kind() != reflect.String:
+		return unsureMessage{"a map whose keys are no strings"}
+	case key == text && elem == text:
+		return textMapField{tag}
+	case key == text && elem == reflect.TypeFor[[]byte]():
+		return bytesMapField{tag}
+	case b.isMessage(elem):
+		return &mapField{value: messageField{b.message(elem)}, valueWire: wireBytes, t: t, tag: tag}
+	default:
+		node, wire := basicField(elem)
+		return &mapField{value: node, valueWire: wire, t: t, tag: tag}
+	}
+}
