@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -21,8 +20,9 @@ func BenchmarkWatchProtobuf(b *testing.B) {
 	b.Run("client-go", func(b *testing.B) {
 		decoder := clientWatch(b, protobufMedia, &endless{data: stream})
 		perObject(b, 1, func() {
-			_, _, err := decoder.Decode()
-			require.NoError(b, err)
+			_, object, err := decoder.Decode()
+			must(b, err)
+			put(object)
 		})
 	})
 	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
@@ -31,12 +31,12 @@ func BenchmarkWatchProtobuf(b *testing.B) {
 			frames := NewFramesProtobuf(&endless{data: stream}, 1<<20)
 			perObject(b, 1, func() {
 				frame, err := frames.Next()
-				require.NoError(b, err)
+				must(b, err)
 				_, object, err := WatchFrameProtobuf(frame)
-				require.NoError(b, err)
+				must(b, err)
 				envelope, err := OpenEnvelope(object)
-				require.NoError(b, err)
-				require.NoError(b, plan.Protobuf(envelope.Object, new(corev1.Pod), Options{Intern: table}))
+				must(b, err)
+				must(b, plan.Protobuf(envelope.Object, newPod(), Options{Intern: table}))
 			})
 		})
 	}
@@ -52,8 +52,8 @@ func BenchmarkListProtobuf(b *testing.B) {
 	benchList(b, data, protobufMedia, func(table *Intern) {
 		list := NewListReaderProtobuf(bytes.NewReader(data), 1<<20)
 		for item, err := list.Next(); err != io.EOF; item, err = list.Next() {
-			require.NoError(b, err)
-			require.NoError(b, plan.Protobuf(item, new(corev1.Pod), Options{Intern: table}))
+			must(b, err)
+			must(b, plan.Protobuf(item, newPod(), Options{Intern: table}))
 		}
 	})
 }

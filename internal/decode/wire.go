@@ -13,10 +13,14 @@ const (
 
 // varint reads a number before end. One of more than 64 bits is given up.
 func (d *reader) varint(end int) (uint64, bool) {
-	if d.pos < end && d.data[d.pos] < 0x80 {
-		d.pos++
-		return uint64(d.data[d.pos-1]), true
+	if i := d.pos; i < end && d.data[i] < 0x80 {
+		d.pos = i + 1
+		return uint64(d.data[i]), true
 	}
+	return d.longVarint(end)
+}
+
+func (d *reader) longVarint(end int) (uint64, bool) {
 	n := uint64(0)
 	for shift := 0; shift < 64 && d.pos < end; shift += 7 {
 		c := d.data[d.pos]
@@ -54,13 +58,16 @@ func (d *reader) length(end int) (int, bool) {
 
 // chunk reads what has a length, and returns it as a part of the data.
 func (d *reader) chunk(end int) ([]byte, bool) {
-	begin, ok := d.length(end)
+	n, ok := d.varint(end)
 	if !ok {
 		return nil, false
 	}
-	b := d.data[d.pos:begin:begin]
-	d.pos = begin
-	return b, true
+	if n > uint64(end-d.pos) {
+		return nil, d.giveUp("a length beyond the end")
+	}
+	begin := d.pos
+	d.pos += int(n)
+	return d.data[begin:d.pos:d.pos], true
 }
 
 // little reads a number of so many bytes.
