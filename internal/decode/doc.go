@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode reads Kubernetes objects from JSON straight into Go values, by a plan that is made
-// once per type from its struct tags. What it returns is deeply equal to what client-go's decoder
-// would have made of the same bytes.
+// Package decode reads Kubernetes objects from JSON and protobuf straight into Go values, by a plan
+// that is made once per type from its struct tags. What it returns is deeply equal to what
+// client-go's decoder would have made of the same bytes.
 //
 //	plan, err := decode.PlanOf(reflect.TypeFor[corev1.Pod]())
 //	pod := new(corev1.Pod)
