@@ -143,7 +143,7 @@ func (c *consumer) abandon() (atWork bool) {
 	return atWork
 }
 
-// work delivers until it has read all, as far as it knows.
+// work delivers until it has read all, as far as it knows, or the handler is closed.
 func (c *consumer) work() {
 	for c.take() {
 		if !c.deliver() {
@@ -151,8 +151,13 @@ func (c *consumer) work() {
 			c.settle()
 			c.target.pauseAfterPanic()
 		}
-		if !c.run.more() && c.feed.end.Load() == c.run.upTo {
-			return
+		switch {
+		case !c.run.more():
+			if c.feed.end.Load() == c.run.upTo {
+				return
+			}
+		case c.target.closed.Load():
+			return // although the consumer may not be closed yet: there would be more, and no calls
 		}
 	}
 }
@@ -172,7 +177,7 @@ func (c *consumer) takeAt(now int64) (said *remark) {
 	said = c.settleLocked(now)
 	r := &c.run
 	r.began = now
-	if c.target.closed.Load() { // before the consumer is: deliver would do nothing, again and again
+	if c.mu.state == consumerClosed {
 		r.next, r.end = 0, 0
 		return said
 	}
@@ -246,11 +251,8 @@ func (c *consumer) takeBulkLocked(record *event.Change) *event.Change {
 	return &bulk
 }
 
-// foldLocked reads everything that is there into pending.
+// foldLocked reads everything that is there into pending: nothing if the consumer is closed.
 func (c *consumer) foldLocked() {
-	if c.mu.state == consumerClosed {
-		return
-	}
 	if first := c.mu.first; first != nil {
 		c.mu.first = nil
 		c.foldOneLocked(first)

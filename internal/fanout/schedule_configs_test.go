@@ -239,9 +239,13 @@ var configs = []config{
 
 	// Questions.
 	{name: "figures of handlers at work", preemptions: 1, deep: 2, start: func(s *street) bodies {
-		one, other := s.parked(Options{}, slow), s.parked(Options{Overflow: Coalesce})
+		one, other := s.parked(Options{}, slow), s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2 a3")).
 			and("user", func() { one.look(); other.look(); one.look() })
+	}},
+	{name: "figures of a handler that coalesces", start: func(s *street) bodies {
+		h := s.parked(Options{Overflow: Coalesce})
+		return thread("distributor", s.distribute("a1; a2 a3")).and("user", func() { h.look(); h.look() })
 	}},
 	{name: "figures of a handler that leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
 		h := s.parked(Options{}, exits)

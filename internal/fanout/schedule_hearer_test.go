@@ -185,7 +185,7 @@ func (h *hearer) remove() {
 
 func (h *hearer) disconnected(err error) {
 	interleave.Point()
-	if h.told++; h.told > 1 || !errors.Is(err, ErrDisconnected) {
+	if h.told++; h.told > 1 || h.street.stopped || !errors.Is(err, ErrDisconnected) {
 		h.fail("it is told %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // copied are the folders of the packages under test, and of those that they need.
 var copied = append([]string{
 	"internal/interleave", "internal/interleave/atomic", "internal/interleave/maphash", "internal/interleave/schedules",
-	"internal/interleave/sync", "internal/interleave/time",
+	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "cachetest",
 }, packages...)
 
 // packageCopy is a module that has nothing but the packages under test.
@@ -76,7 +76,7 @@ func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error
 
 // schedules builds the schedules of a package.
 func (c packageCopy) schedules(ctx context.Context, pkg string) (b binary, err error) {
-	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, pkg)
+	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, packages...)
 	if err != nil {
 		return b, err
 	}

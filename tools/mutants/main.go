@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the schedules and the tests of internal/table and internal/eventlog notice when a line of their
-// protocols is wrong.
+// Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and internal/fanout notice when a
+// line of their protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //

@@ -14,7 +14,7 @@ import (
 )
 
 // packages are those under test, below the root module.
-var packages = []string{"internal/table", "internal/eventlog"}
+var packages = []string{"internal/table", "internal/eventlog", "internal/fanout"}
 
 // mutant is a patch. Its first line says what it breaks, its second one which tests are to notice if the schedules do not.
 type mutant struct {
