@@ -118,8 +118,9 @@ func (c *consumer) park() consumerState {
 	return c.mu.state
 }
 
+// hasReadAllLocked is asked when work has returned: then nothing of run is left, nor first.
 func (c *consumer) hasReadAllLocked() bool {
-	return !c.run.more() && c.mu.first == nil && len(c.mu.cursor.Peek()) == 0 && (c.mu.pending == nil || c.mu.pending.empty())
+	return len(c.mu.cursor.Peek()) == 0 && (c.mu.pending == nil || c.mu.pending.empty())
 }
 
 // abandon drops everything that is still to be delivered, for ever. It does not wait for a call. It

@@ -36,7 +36,7 @@ var configs = []config{
 	}},
 	{name: "a handler with two lines of calls that leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
 		h := s.parked(Options{Parallel: 2})
-		return thread("distributor", s.distribute("a1 b1; b2 a2")).and("user", h.remove)
+		return thread("distributor", s.distribute("a1; b1 a2")).and("user", h.remove)
 	}},
 
 	// Join and leave.
@@ -79,7 +79,11 @@ var configs = []config{
 	{name: "the first list is synced", deep: 3, start: func(s *street) bodies {
 		s.given("a1 b1")
 		h, late := s.handler(Options{}), s.handler(Options{Parallel: 2}, slow)
-		return thread("distributor", func() { h.join(); s.sync(); late.join() })
+		return thread("distributor", func() { h.join(); s.sync(); s.distribute("a2 a3 a4")(); late.join() })
+	}},
+	{name: "the first list is empty", start: func(s *street) bodies {
+		h := s.handler(Options{})
+		return thread("distributor", s.sync).and("user", h.join)
 	}},
 	{name: "a registration that cannot sync", start: func(s *street) bodies {
 		s.given("a1 b1")
@@ -175,7 +179,7 @@ var configs = []config{
 	}},
 	{name: "room of a handler that joins", deep: 3, start: func(s *street) bodies {
 		s.given("a1")
-		h := s.handler(Options{Overflow: Block, Max: 2})
+		h := s.handler(Options{Overflow: Block, Max: 1})
 		return thread("reflector", s.read("a2 a3 a4")).and("user", h.join)
 	}},
 	{name: "room of a handler that panics", deep: 3, start: func(s *street) bodies {
@@ -204,6 +208,10 @@ var configs = []config{
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2; a3"))
 	}},
+	{name: "disconnect who is behind", start: func(s *street) bodies {
+		s.parked(Options{Overflow: Disconnect, Max: 2})
+		return thread("distributor", s.distribute("a1; a2 a3; a4"))
+	}},
 	{name: "disconnect during a call", start: func(s *street) bodies {
 		h := s.parked(Options{Overflow: Disconnect, Max: 2}, blocks)
 		return thread("distributor", func() {
@@ -226,7 +234,7 @@ var configs = []config{
 	{name: "resync of some", deep: 3, start: func(s *street) bodies {
 		s.parked(Options{Resync: time.Second, Check: time.Second}, slow)
 		s.parked(Options{Resync: 2 * time.Second, Check: time.Second})
-		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync("a"); s.resync() })
+		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync(); s.resync("a"); s.resync() })
 	}},
 	{name: "resync and leave", start: func(s *street) bodies {
 		h := s.parked(Options{Resync: time.Second, Check: time.Second}, slow, slow)
