@@ -209,8 +209,12 @@ var configs = []config{
 		return thread("distributor", s.distribute("a1; a2; a3"))
 	}},
 	{name: "disconnect who is behind", start: func(s *street) bodies {
-		s.parked(Options{Overflow: Disconnect, Max: 2})
-		return thread("distributor", s.distribute("a1; a2 a3; a4"))
+		h := s.parked(Options{Overflow: Disconnect, Max: 2})
+		return thread("distributor", func() {
+			s.distribute("a1 a2")()
+			interleave.Await(func() bool { return h.returned == 2 })
+			s.distribute("a3 a4; a5")()
+		})
 	}},
 	{name: "disconnect during a call", start: func(s *street) bodies {
 		h := s.parked(Options{Overflow: Disconnect, Max: 2}, blocks)
