@@ -40,7 +40,7 @@ var configs = []config{
 	}},
 
 	// Join and leave.
-	{name: "a handler joins", deep: 3, start: func(s *street) bodies {
+	{name: "a handler joins", listing: true, deep: 3, start: func(s *street) bodies {
 		s.given("a1 b1")
 		s.aware(Options{})
 		h := s.handler(Options{})
@@ -76,16 +76,16 @@ var configs = []config{
 		one, other := s.parked(Options{}), s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", one.remove).and("another", other.remove)
 	}},
-	{name: "the first list is synced", deep: 3, start: func(s *street) bodies {
+	{name: "the first list is synced", listing: true, deep: 3, start: func(s *street) bodies {
 		s.given("a1 b1")
 		h, late := s.handler(Options{}), s.handler(Options{Parallel: 2}, slow)
 		return thread("distributor", func() { h.join(); s.sync(); s.distribute("a2 a3 a4")(); late.join() })
 	}},
-	{name: "the first list is empty", start: func(s *street) bodies {
+	{name: "the first list is empty", listing: true, start: func(s *street) bodies {
 		h := s.handler(Options{})
 		return thread("distributor", s.sync).and("user", h.join)
 	}},
-	{name: "a registration that cannot sync", start: func(s *street) bodies {
+	{name: "a registration that cannot sync", listing: true, start: func(s *street) bodies {
 		s.given("a1 b1")
 		one, other := s.handler(Options{}, panics), s.handler(Options{}, fine, exits)
 		return thread("distributor", func() { one.join(); s.sync() }).and("user", other.join)
@@ -113,7 +113,7 @@ var configs = []config{
 		return thread("distributor", s.distribute("a1; a2")).
 			and("user", func() { h.remove(); s.releaseAfter(other)() })
 	}},
-	{name: "calls panic", deep: 3, start: func(s *street) bodies {
+	{name: "calls panic", listing: true, deep: 3, start: func(s *street) bodies {
 		s.parked(Options{}, panics, fine, panics)
 		s.parked(Options{}, fine, panics)
 		return thread("distributor", s.distribute("a1; a2 a3"))

@@ -45,6 +45,7 @@ type hearer struct {
 	leaving  bool             // Remove was called
 	gone     bool             // Remove has returned
 	before   int              // how many calls were outstanding when changes were distributed last
+	removed  bool             // it was removed before that
 	may      int              // calls that may begin nevertheless
 	told     int              // how often it was told that it is disconnected
 }
@@ -198,12 +199,12 @@ func (h *hearer) waiting() int {
 
 // checkBound is called when so many changes were distributed.
 func (h *hearer) checkBound(n int) {
-	if !h.joined || !h.bounded || h.leaving || h.street.stopping {
+	if !h.joined || !h.bounded || h.removed || h.leaving || h.street.stopping {
 		return
 	}
 	if closed := isOver(h.closing); h.waiting() > h.max && !closed {
 		h.fail("it is behind %d", h.waiting())
-	} else if closed && h.told == 0 && h.before+n < h.max {
+	} else if closed && h.before+n < h.max {
 		h.fail("it was behind %d and is removed", h.before)
 	}
 }

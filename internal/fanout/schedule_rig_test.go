@@ -207,7 +207,7 @@ func (s *street) distributeBatch(batch string) {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	for _, h := range s.hearers {
-		h.before = h.waiting()
+		h.before, h.removed = h.waiting(), isOver(h.closing)
 	}
 	before := len(s.changes)
 	s.Distribute(s.parse(batch))

@@ -31,6 +31,7 @@ func thread(name string, body func()) bodies { return bodies{}.and(name, body) }
 // config is one configuration.
 type config struct {
 	name              string
+	listing           bool // the first list is still to come
 	preemptions, deep int
 	start             func(s *street) bodies
 }
@@ -46,6 +47,9 @@ func TestSchedules(t *testing.T) {
 	for _, c := range configs {
 		start := func(answers *int) interleave.Program {
 			s := newStreet(answers)
+			if !c.listing {
+				s.sync()
+			}
 			return interleave.Program{Threads: c.start(s), Check: s.check}
 		}
 		cases = append(cases, schedules.Case{Name: c.name, Preemptions: c.preemptions, Deep: c.deep, Start: start})
