@@ -47,8 +47,8 @@ func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.List
 		return nil, err
 	}
 	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-		accessor, _ := e.Object.(metav1.Object)
-		return e, accessor.GetName() != "p3"
+		pod, ok := e.Object.(metav1.Object) // an error is none
+		return e, !ok || pod.GetName() != "p3"
 	}), nil
 }
 
@@ -139,6 +139,37 @@ var changes = map[string]listChange{
 		both.Items = append(both.Items, b.(*v1.PodList).Items...)
 		return both, nil
 	},
+}
+
+// TestLateRequest: a request that is made with the context of a call that has returned is not touched.
+func TestLateRequest(t *testing.T) {
+	for _, k := range podClients {
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
+		plain := k.make(t, server.config(transport))
+		var listing, watching context.Context
+		source := tappedOf(altered{
+			plain,
+			func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+				listing = ctx
+				return &v1.PodList{}, nil
+			},
+			func(ctx context.Context, _ clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
+				watching = context.WithoutCancel(ctx)
+				return watch.NewEmptyWatch(), nil
+			},
+		}, k.example, nil)
+		_ = ask(t, source, firstList)
+		_ = follow(t, source, firstWatch, 0)
+		late, err := plain.ListWithContext(listing, firstList)
+		require.NoError(t, err)
+		assert.Len(t, late.(*v1.PodList).Items, 20)
+		w, err := plain.WatchWithContext(watching, firstWatch)
+		require.NoError(t, err)
+		defer w.Stop()
+		for range manyEvents() {
+			<-w.ResultChan()
+		}
+	}
 }
 
 // TestAlteredLists: whatever a ListFunc does to a list, the informer gets that in the end.
