@@ -55,13 +55,17 @@ func (l *ListReader) Next() ([]byte, error) {
 // decoder of the whole list: what is not an item was not checked.
 func (l *ListReader) Stub() []byte { return l.stub }
 
-// Around returns what is before and behind the items in the stub. Without items at all, everything
-// is before.
-func (l *ListReader) Around() (before, behind []byte) {
+// With returns the list with these items in the place of its own, once Next has returned io.EOF.
+func (l *ListReader) With(items [][]byte) []byte {
+	return bytes.Join([][]byte{l.stub[:l.at], bytes.Join(items, []byte(",")), l.stub[l.at+l.first:]}, nil)
+}
+
+// Before returns the list up to its items, as far as it was read.
+func (l *ListReader) Before() []byte {
 	if l.at == 0 {
-		return l.stub, nil
+		return l.stub
 	}
-	return l.stub[:l.at], l.stub[l.at+l.first:]
+	return l.stub[:l.at]
 }
 
 // Items returns how many items there were so far.

@@ -18,7 +18,11 @@ type ListReaderProtobuf struct {
 	end   uint64 // of the list, counted from the begin of the data
 	count int
 	limit int
+	first slot // of the first item in the stub
 }
+
+// slot is a part of a document: from begin up to end.
+type slot struct{ begin, end int }
 
 // NewListReaderProtobuf reads a list whose items, and all the rest, are of at most that many bytes
 // each.
@@ -53,7 +57,9 @@ func (l *ListReaderProtobuf) Next() ([]byte, error) {
 		if tag == listItem {
 			l.count++
 			if l.count == 1 {
+				l.first.begin = len(l.stub)
 				l.stub = appendField(l.stub, listItem, field)
+				l.first.end = len(l.stub)
 			}
 			return field, nil
 		}
@@ -67,6 +73,15 @@ func (l *ListReaderProtobuf) Next() ([]byte, error) {
 // Stub returns the list with its first item only, in its envelope, once Next has returned io.EOF.
 func (l *ListReaderProtobuf) Stub() []byte {
 	return appendField(bytes.Clone(l.head), envelopeObject, l.stub)
+}
+
+// With returns the list with these items in the place of its own, once Next has returned io.EOF.
+func (l *ListReaderProtobuf) With(items [][]byte) []byte {
+	list := bytes.Clone(l.stub[:l.first.begin])
+	for _, item := range items {
+		list = appendField(list, listItem, item)
+	}
+	return appendField(bytes.Clone(l.head), envelopeObject, append(list, l.stub[l.first.end:]...))
 }
 
 // Items returns how many items there were so far.

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -33,10 +34,7 @@ func ownDecoders(t reflect.Type, e Encoding) Decoder {
 	if t.Kind() != reflect.Pointer {
 		return nil
 	}
-	if e == Protobuf {
-		return ownProtobuf(t)
-	}
-	if t == reflect.TypeFor[*unstructured.Unstructured]() {
+	if t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON {
 		return jsonDecoder{untyped{options}}
 	}
 	if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
@@ -46,7 +44,15 @@ func ownDecoders(t reflect.Type, e Encoding) Decoder {
 	if err != nil {
 		return nil
 	}
-	return jsonDecoder{typed{t.Elem(), plan, options}}
+	objects := typed{t.Elem(), plan, options}
+	switch {
+	case e == JSON:
+		return jsonDecoder{objects}
+	case t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
+		return protobufDecoder{objects}
+	default:
+		return nil // client-go cannot do it either
+	}
 }
 
 // texts is the table of the process, as long as a decoder has it.
@@ -156,16 +162,62 @@ func (l *jsonList) Next() (Item, error) {
 // headOf reads what comes before the items. If it is not there, as where names are in alphabetical
 // order, items that do not say what they are are given up.
 func headOf(r *decode.ListReader) (head listHead) {
-	before, _ := r.Around()
-	before = append(bytes.Clone(before), "]}"...)
+	before := append(bytes.Clone(r.Before()), "]}"...)
 	_ = kjson.Unmarshal(before, &head)
 	return head
 }
 
-func (l *jsonList) With(items [][]byte) []byte {
-	before, behind := l.reader.Around()
-	return bytes.Join([][]byte{before, bytes.Join(items, []byte(",")), behind}, nil)
+func (l *jsonList) With(items [][]byte) []byte { return l.reader.With(items) }
+
+// protobufDecoder decodes protobuf.
+type protobufDecoder struct{ typed }
+
+func (d protobufDecoder) Event(frame []byte) (watch.Event, error) {
+	kind, data, err := decode.WatchFrameProtobuf(frame)
+	if err != nil {
+		return watch.Event{}, reason(err)
+	}
+	envelope, err := decode.OpenEnvelope(data)
+	if err != nil {
+		return watch.Event{}, reason(err)
+	}
+	obj, err := d.message(envelope.Object)
+	if err != nil {
+		return watch.Event{}, reason(err)
+	}
+	gvk := schema.FromAPIVersionAndKind(string(envelope.APIVersion), string(envelope.Kind))
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	return watch.Event{Type: kind, Object: obj}, nil
 }
+
+func (d typed) message(data []byte) (runtime.Object, error) {
+	obj := reflect.New(d.t).Interface()
+	if err := d.plan.Protobuf(data, obj, d.options); err != nil {
+		return nil, err
+	}
+	return obj.(runtime.Object), nil
+}
+
+func (d protobufDecoder) List(body io.Reader) List {
+	return &protobufList{d, decode.NewListReaderProtobuf(body, maxItem)}
+}
+
+// protobufList is a list in protobuf.
+type protobufList struct {
+	decoder protobufDecoder
+	reader  *decode.ListReaderProtobuf
+}
+
+func (l *protobufList) Next() (Item, error) {
+	data, err := l.reader.Next()
+	if err != nil {
+		return Item{}, reason(err)
+	}
+	obj, err := l.decoder.message(data)
+	return Item{Wire: data, Object: obj, Why: reason(err)}, nil
+}
+
+func (l *protobufList) With(items [][]byte) []byte { return l.reader.With(items) }
 
 // reason shortens an error of a decoder, which names a place, to one of few. Others are as they were.
 func reason(err error) error {
