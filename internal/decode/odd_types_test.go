@@ -34,7 +34,7 @@ type (
 		Port       intstr.IntOrString            `json:"port"`
 		Ports      []*intstr.IntOrString         `json:"ports"`
 		Limit      resource.Quantity             `json:"limit"`
-		Limits     map[string]*resource.Quantity `json:"limits"`
+		Limits     map[string]*resource.Quantity `json:"limitMap"`
 		Every      metav1.Duration               `json:"every"`
 		EveryP     *metav1.Duration              `json:"everyP"`
 		At         metav1.Time                   `json:"at"`

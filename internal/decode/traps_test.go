@@ -174,6 +174,38 @@ func TestTrapsOfOddTypes(t *testing.T) {
 	}
 }
 
+// TestTrapsOfKnownTypes: those of apimachinery that read themselves.
+func TestTrapsOfKnownTypes(t *testing.T) {
+	spring(t, reflect.TypeFor[widgetSpec](), `{%s}`, []trap{
+		{"nulls", `"port":null,"ports":[null],"limit":null,"limitMap":{"a":null},"everyP":null,"at":null,"atP":null,"times":{"a":null},"timeList":[null],"extension":null,"extensions":[null]`, true},
+		{"null duration", `"every":null`, false},
+		{"duration", `"every":"1h2m","everyP":"-3us"`, true},
+		{"duration without a unit", `"every":"1"`, false},
+		{"duration that is a number", `"every":1`, false},
+		{"port", `"port":80,"ports":["http","80%",-1]`, true},
+		{"large port", `"port":2147483648`, false},
+		{"port with a point", `"port":1.5`, false},
+		{"bool for a port", `"port":true`, false},
+		{"quantities", `"limit":"1.5Gi","limitMap":{"a":2,"b":1e3,"c":" 7 ","d":"0.5"}`, true},
+		{"quantity with an escape", `"limit":"1\u0030"`, false},
+		{"empty quantity", `"limit":""`, false},
+		{"bool for a quantity", `"limit":true`, false},
+		{"times", `"at":"2026-02-28T23:59:59Z","times":{"a":"2024-02-29T00:00:00+01:00"},"timeList":["2026-01-05T08:00:50.123456Z"]`, true},
+		{"time with an escape", `"at":"2026-01-05T08:00:5\u0030Z"`, true},
+		{"no such day", `"at":"2026-02-29T00:00:00Z"`, false},
+		{"no such hour", `"at":"2026-02-28T24:00:00Z"`, false},
+		{"empty time", `"at":""`, false},
+		{"number for a time", `"at":1`, false},
+		{"microseconds are left out", `"timeList":["2026-01-05T08:00:50Z"]`, false},
+		{"extensions", `"extension": { "a" : 1 } ,"extensions":[[1, 2],"a"]`, true},
+		{"bytes", `"data":"YWI=","dataMap":{"a":"","b":null},"dataList":["YQ==",null]`, true},
+		{"bytes with a newline", `"data":"YW\nI="`, true},
+		{"bytes as numbers", `"data":[1,2]`, false},
+		{"bytes of another alphabet", `"data":"_-8="`, false},
+		{"bytes without their end", `"data":"YWI"`, false},
+	})
+}
+
 func TestTrapsOfDocuments(t *testing.T) {
 	for _, trap := range []trap{
 		{"numbers", `1,-0,1.0,1e3,9223372036854775807,9223372036854775808,-9223372036854775808,1e-400,123456789012345678901234567890`, true},
