@@ -4,6 +4,7 @@
 package cache_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
@@ -52,6 +54,14 @@ func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 		pods.Items = append(pods.Items, *wirePod(i, fmt.Sprint(10+i)))
 	}
 	switch {
+	case query.Get("limit") == "15" && query.Get("continue") == "":
+		s.asked = append(s.asked, "list")
+		pods.Items, pods.Continue = pods.Items[:15], "more"
+		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
+	case query.Get("limit") == "15":
+		s.asked = append(s.asked, "more")
+		pods.Items = pods.Items[15:]
+		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
 	case query.Get("watch") == "":
 		s.asked = append(s.asked, "list")
 		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
@@ -80,7 +90,7 @@ func wirePod(i int, version string) *v1.Pod {
 }
 
 // client returns a ListerWatcher for the server.
-func (s *wireServer) client(t *testing.T, wrap bool) cache.ListerWatcher {
+func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
 	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: s, QPS: -1}
 	c.ContentType = s.Media
 	if wrap {
@@ -129,6 +139,20 @@ func eventsOf(n int, media string) (frames [][]byte) {
 	return frames
 }
 
+// filteredWatches is a ListerWatcher whose watches are filtered, if there is a filter.
+type filteredWatches struct {
+	*clientgo.ListWatch
+	filter watch.FilterFunc
+}
+
+func (f filteredWatches) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := f.ListWatch.WatchWithContext(ctx, options)
+	if err != nil || f.filter == nil {
+		return w, err
+	}
+	return watch.Filter(w, f.filter), nil
+}
+
 // decodingRun is what an informer, some time after its start, has heard and is.
 type decodingRun struct {
 	heard  []string
@@ -139,10 +163,16 @@ type decodingRun struct {
 
 func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options ...cache.Option) (got decodingRun) {
 	t.Helper()
+	return runFiltered(t, nil, media, wrap, events, options...)
+}
+
+// runFiltered is runDecoding with a ListerWatcher whose watches are filtered.
+func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options ...cache.Option) (got decodingRun) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, heard := newWireServer(media), &heardOf{}
 		server.events = events
-		informer := cache.InformerFunc(options...)(server.client(t, wrap), &v1.Pod{}, 0, nil)
+		informer := cache.InformerFunc(options...)(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, 0, nil)
 		_, err := informer.AddEventHandler(heard.handler())
 		require.NoError(t, err)
 		stop := running(t, informer)
@@ -241,5 +271,43 @@ func TestDifferentListIsNone(t *testing.T) {
 			assert.EqualValues(t, 1, got.status.Decoding.Differences)
 			assert.NoError(t, got.status.LastError)
 		}
+	}
+}
+
+// TestFilteredWatchBeginsAnew: who filters watches may have filtered the list, too, which nobody has
+// noticed: it is taken anew, by the client. A watch-list needs no second one.
+func TestFilteredWatchBeginsAnew(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for mode, asked := range map[cache.ListMode][]string{
+			cache.ListModeList:      {"list", "watch 50", "list", "watch 50"},
+			cache.ListModeWatchList: {"watch-list"},
+		} {
+			// An error that comes after the Stop would keep watch.Filter's goroutine.
+			noErrors := func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }
+			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), cache.WithListMode(mode))
+			assert.Equal(t, asked, got.asked)
+			assert.Len(t, got.stored, 20)
+			assert.Equal(t, "the watch is no plain stream, but a *watch.filteredWatch", got.status.Decoding.Why)
+			assert.NoError(t, got.status.LastError)
+		}
+	}
+}
+
+// TestPagesBeginAnew: if a later page shows that decoding is wrong, the first one counts as wrong, too.
+func TestPagesBeginAnew(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		options := []cache.Option{cache.WithListMode(cache.ListModeList), cache.WithPageSize(15), wrongAbout("20", "25")} // the 11th, and the 1st of the second page
+		got := runDecoding(t, media, true, eventsOf(1, media), options...)
+		assert.Equal(t, []string{"list", "more", "list", "more", "watch 50"}, got.asked)
+		for _, call := range got.heard {
+			assert.NotContains(t, call, "wrong")
+		}
+		assert.Len(t, got.stored, 20)
+		assert.EqualValues(t, 1, got.status.Decoding.Differences)
+
+		got = runDecoding(t, media, true, eventsOf(1, media), cache.WithListMode(cache.ListModeList), cache.WithPageSize(15))
+		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
+		assert.Len(t, got.stored, 20)
+		assert.EqualValues(t, 20-8-1, got.status.Decoding.Direct)
 	}
 }

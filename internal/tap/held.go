@@ -55,6 +55,8 @@ func (b *held) Read(p []byte) (int, error) {
 	}
 	defer b.mu.Unlock()
 	switch {
+	case b.mu.closed && b.mu.hold != released:
+		return 0, io.EOF // the client has seen nothing that would not be whole, and ends without an error
 	case b.mu.closed:
 		return 0, http.ErrBodyReadAfterClose
 	case len(b.mu.pending) > 0:

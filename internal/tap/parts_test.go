@@ -241,8 +241,11 @@ func TestHeldClose(t *testing.T) {
 		}()
 		synctest.Wait()
 		require.NoError(t, b.Close())
-		assert.Equal(t, http.ErrBodyReadAfterClose, <-done)
+		assert.Equal(t, io.EOF, <-done)
 		assert.Equal(t, 1, real.n)
+		b.release(nil, nil)
+		_, err := b.Read(make([]byte, 1))
+		assert.Equal(t, http.ErrBodyReadAfterClose, err)
 	})
 }
 

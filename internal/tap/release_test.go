@@ -17,6 +17,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
 // altered is a ListerWatcher whose results somebody changes.
@@ -214,6 +215,11 @@ func TestOtherObjects(t *testing.T) {
 		_, err := source.ListWithContext(t.Context(), firstList)
 		isDoubt(t, err)
 		assert.Len(t, ask(t, source, firstList).Items, 20)
+		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, func(o *tap.Options) {
+			o.Make = taptest.SlowDecoders(func(runtime.Object) bool { return true }, nil)
+		})
+		_, err = source.ListWithContext(t.Context(), firstList) // nothing was decoded by us
+		isDoubt(t, err)
 		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
 		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
 		assert.EqualValues(t, len(manyEvents()), source.ledger.State().GivenUp["an object is a *v1.Pod"])
