@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -130,20 +131,21 @@ func (c *controller) run(ctx context.Context) {
 	r := c.start(ctx)
 	working, workDone := context.WithCancel(context.Background())
 	defer workDone()
-	var group, closer wait.Group
-	stopped := make(chan struct{})
-	closer.Start(func() {
-		select {
-		case <-ctx.Done():
-		case <-stopped:
+	var begun atomic.Bool
+	closed := make(chan struct{})
+	closing := func() { // once
+		if begun.CompareAndSwap(false, true) {
+			defer close(closed)
+			c.queue.Close()
+			c.nameSlowStop(ctx, working.Done())
 		}
-		c.queue.Close()
-		c.nameSlowStop(ctx, working.Done())
-	})
-	group.StartWithContext(ctx, func(ctx context.Context) {
-		defer c.queue.Close()
-		defer close(stopped)
-		r.Run(ctx)
+	}
+	defer context.AfterFunc(ctx, closing)() // there is no goroutine that waits for the end
+	var group wait.Group
+	stopped := make(chan struct{})
+	group.Start(func() {
+		c.runReflector(ctx, r, stopped)
+		closing()
 	})
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		c.processLoop(ctx)
@@ -153,9 +155,18 @@ func (c *controller) run(ctx context.Context) {
 		default:
 		}
 	}, time.Second)
-	group.Wait() // not deferred: a panic on its way out must not wait for ctx
+	<-stopped // not deferred: a panic on its way out must not wait for ctx
 	workDone()
-	closer.Wait()
+	closing()
+	<-closed
+	group.Wait()
+}
+
+// runReflector closes the queue and stopped at the end, also when the reflector panics.
+func (c *controller) runReflector(ctx context.Context, r *reflector.Reflector, stopped chan<- struct{}) {
+	defer c.queue.Close()
+	defer close(stopped)
+	r.Run(ctx)
 }
 
 // nameSlowStop logs what Run waits for, if it takes long until all is done.

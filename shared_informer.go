@@ -160,11 +160,8 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
 	var group wait.Group
 	defer group.Wait()
+	defer s.processor.Stop()
 	defer stopHandling()
-	group.Start(func() {
-		<-handling.Done()
-		s.processor.Stop()
-	})
 	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
 	group.StartWithContext(handling, func(ctx context.Context) {
 		select {
