@@ -55,7 +55,7 @@ func TestUsualKeys(t *testing.T) {
 // TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
 func TestKnownKeysAreTheStores(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
-	long := testkit.PodAt(strings.Repeat("x", 300), "1")
+	long := testkit.PodAt(strings.Repeat("x", 2*event.StackKey), "1")
 	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
 	require.NoError(t, s.Add(long))
 	r := readerOf(nil)

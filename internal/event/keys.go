@@ -4,6 +4,8 @@
 package event
 
 import (
+	"sync"
+
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
@@ -37,4 +39,44 @@ func (w Wrapping) open(obj any) (inside any, err error) {
 		obj = wrapped.Object
 	}
 	return obj, nil
+}
+
+// recentKeys holds the strings of keys that events came for, so that the next event for the same
+// object finds its key there. Most queues see events of few objects; when there are more than
+// maxRecentKeys it starts again. Any number of goroutines may use it.
+type recentKeys struct {
+	mu struct {
+		sync.Mutex
+		keys map[string]string
+	}
+}
+
+// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion the
+// cost is that of not having it: an allocation an event.
+const maxRecentKeys = 4096
+
+// StackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
+const StackKey = 128
+
+// key returns namespace/name as a string.
+func (r *recentKeys) key(namespace, name string) string {
+	var buffer [StackKey]byte
+	return r.text(append(append(append(buffer[:0], namespace...), '/'), name...))
+}
+
+// text returns the key as a string.
+func (r *recentKeys) text(key []byte) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.mu.keys[string(key)]; ok {
+		return known
+	}
+	if r.mu.keys == nil {
+		r.mu.keys = map[string]string{}
+	} else if len(r.mu.keys) >= maxRecentKeys {
+		clear(r.mu.keys)
+	}
+	text := string(key)
+	r.mu.keys[text] = text
+	return text
 }

@@ -102,16 +102,18 @@ func (r *Reader) ReadKey(rec *Record) (err error) {
 	return err
 }
 
-// Keys computes the keys of a queue, once for each event. For the usual key function, and if the
-// store that the queue is for is known, it puts the key together in memory of its own and looks for
-// the string that the store has already, so that an update of a known object allocates nothing.
+// Keys computes the keys of a queue, once for each event. For the usual key function it puts the key
+// together on the stack and looks for the string that is there already, so that an update of a known
+// object allocates nothing: in the store that the queue is for, else among the keys of earlier events.
+// The strings of first events are new, because the store is going to keep them.
 type Keys struct {
 	keyFunc clientgo.KeyFunc
 	Usual   bool      // keyFunc is MetaNamespaceKeyFunc
 	Opens   Wrapping  // what an object may come in
 	Known   KeyFinder // where the keys of events go; then one goroutine asks. nil: nowhere that is known
 
-	text []byte // memory of usualKey, with Known
+	text   []byte     // memory of usualKey, with Known
+	recent recentKeys // in place of Known
 }
 
 // Init sets the key function; nil is MetaNamespaceKeyFunc. usual says that it is that function, by
@@ -174,8 +176,10 @@ func (r *Keys) usualKey(obj any, again bool) (key string, ok bool) {
 	switch {
 	case namespace == "":
 		return name, true
-	case !again || r.Known == nil:
+	case !again:
 		return namespace + "/" + name, true
+	case r.Known == nil:
+		return r.recent.key(namespace, name), true
 	}
 	r.text = append(append(append(r.text[:0], namespace...), '/'), name...)
 	if key, ok = r.Known.Key(r.text); ok {

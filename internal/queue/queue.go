@@ -256,7 +256,7 @@ type Options struct {
 	KeyFunc  clientgo.KeyFunc
 	UsualKey bool
 	Opens    event.Wrapping           // what it looks into for the object that KeyFunc gets
-	Stored   event.KeyFinder          // has the strings of keys; nil: every event has its own
+	Stored   event.KeyFinder          // has the strings of keys; nil: the queue remembers some
 	Known    clientgo.KeyListerGetter // the objects that its consumer has; nil: what they are does not matter
 
 	Transform  clientgo.TransformFunc // nil: objects stay as they are
