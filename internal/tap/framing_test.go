@@ -10,10 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -89,6 +92,24 @@ func TestOddProtobuf(t *testing.T) {
 			assert.EqualValues(t, 12, state.Decoded)
 		})
 	}
+}
+
+// TestEveryLength: frames of any length go both ways, one after the other, whatever of them the
+// client's buffers leave unread.
+func TestEveryLength(t *testing.T) {
+	var frames [][]byte
+	for i := range 1200 {
+		padded := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", i)}}
+		frames = append(frames, taptest.Frame(watch.Added, padded, runtime.ContentTypeJSON))
+	}
+	server := newServer(t, false, nil, []answer{stream(false, runtime.ContentTypeJSON, bytes.Join(frames, nil))})
+	source := tappedOf(kinds[1].make(t, server.config(transport)), kinds[1].example, func(o *tap.Options) { o.Make, o.Verify = nil, 1 })
+	got := follow(t, source, firstWatch, 0).Events
+	require.Len(t, got, len(frames))
+	for i, e := range got {
+		require.Len(t, e.Object.(*v1.Pod).Name, i)
+	}
+	assert.EqualValues(t, len(frames), source.ledger.State().Verified)
 }
 
 // TestNoLineEnd: an event is there as soon as it has come, also if no line end follows.

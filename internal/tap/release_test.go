@@ -6,6 +6,7 @@ package tap_test
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -171,6 +172,23 @@ func TestLateRequest(t *testing.T) {
 			<-w.ResultChan()
 		}
 	}
+}
+
+// TestReadLater: a body that is read when the call has returned is whole.
+func TestReadLater(t *testing.T) {
+	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+	set := client(t, server.config(transport))
+	var body io.ReadCloser
+	source := tappedOf(altered{list: func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (_ runtime.Object, err error) {
+		body, err = set.Get().Resource("pods").VersionedParams(&o, metav1.ParameterCodec).Stream(context.WithoutCancel(ctx))
+		return &v1.PodList{}, err
+	}}, &v1.Pod{}, nil)
+	_, err := source.ListWithContext(t.Context(), firstList)
+	require.NoError(t, err)
+	got, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.NoError(t, body.Close())
+	assert.Equal(t, taptest.Encoded(podList("5"), runtime.ContentTypeJSON), got)
 }
 
 // TestAlteredLists: whatever a ListFunc does to a list, the informer gets that in the end.
