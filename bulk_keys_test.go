@@ -163,12 +163,3 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Deli
 		assert.Equal(t, want, calls, name)
 	}
 }
-
-// newSnapshot is a snapshot of objects under their usual keys.
-func newSnapshot(objects []any) *event.Snapshot {
-	keys := make([]string, len(objects))
-	for i, obj := range objects {
-		keys[i], _ = cache.MetaNamespaceKeyFunc(obj)
-	}
-	return event.KeyedSnapshot(keys, objects)
-}

@@ -76,8 +76,10 @@ func TestNewListWatch(t *testing.T) {
 		assert.ErrorIs(t, err, errBelow)
 		_, err = lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "5"})
 		assert.ErrorIs(t, err, errBelow)
+		//lint:ignore SA1019 old code calls it
 		_, err = lw.List(metav1.ListOptions{})
 		assert.ErrorIs(t, err, errBelow)
+		//lint:ignore SA1019 old code calls it
 		_, err = lw.Watch(metav1.ListOptions{})
 		assert.ErrorIs(t, err, errBelow)
 		require.Len(t, b.requests, 4)

@@ -39,12 +39,6 @@ func NewListWatch(c Getter, example runtime.Object, resource, namespace string, 
 		return request(options, true).Watch(ctx)
 	}
 	return &clientgo.ListWatch{
-		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
-			return list(context.Background(), options)
-		},
-		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
-			return follow(context.Background(), options)
-		},
 		ListWithContextFunc:  list,
 		WatchFuncWithContext: follow,
 	}

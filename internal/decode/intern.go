@@ -98,15 +98,20 @@ func (t *Intern) find(b []byte) (hash uint64, e *interned) {
 	return hash, nil
 }
 
-// again reports whether a text that is not in the table was already asked for.
+// again reports whether a text that is not in the table was already asked for. Its two slots
+// remember one text each, so that two texts that come in turns do not make each other forgotten.
 func (t *Intern) again(hash uint64) bool {
 	slots := *t.slots.Load()
-	slot := &slots[hash&uint64(len(slots)-1)]
+	i := hash & uint64(len(slots)-1)
 	tag := uint32(hash>>32) | 1
-	if slot.seen.Load() == tag {
+	first, second := &slots[i].seen, &slots[i^1].seen
+	if first.Load() == tag || second.Load() == tag {
 		return true
 	}
-	slot.seen.Store(tag)
+	if first.Load() != 0 && second.Load() == 0 {
+		first = second
+	}
+	first.Store(tag)
 	return false
 }
 

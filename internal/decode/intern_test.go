@@ -85,6 +85,30 @@ func TestIntern(t *testing.T) {
 	table.check(t)
 }
 
+// TestInternInTurns: two texts of the same slots that are asked for in turns both enter.
+func TestInternInTurns(t *testing.T) {
+	for range 30 { // tables, for their seeds differ
+		table := NewIntern(0)
+		slots := uint64(len(*table.slots.Load()))
+		slot := func(text string) uint64 {
+			hash, _ := table.find([]byte(text))
+			return hash & (slots - 1) &^ 1
+		}
+		other := 1
+		for slot(fmt.Sprint(other)) != slot("0") {
+			other++
+		}
+		d := newReader(nil, Options{Intern: table})
+		for range 2 {
+			for _, text := range []string{"0", fmt.Sprint(other)} {
+				require.Equal(t, text, d.kept([]byte(text)))
+			}
+		}
+		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, table.all())
+		require.NoError(t, d.release(true))
+	}
+}
+
 // TestInternBounded: however many texts there are, the table stays below its limit, and goes on
 // sharing what is asked for often.
 func TestInternBounded(t *testing.T) {

@@ -1,6 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA5008,U1000 the tags and fields of these types are odd on purpose
+
 package decode
 
 import (

@@ -136,7 +136,7 @@ func TestTryLockFailsAtTimes(t *testing.T) {
 // TestABarredMutex: whoever takes it, or tries to, fails; others do not.
 func TestABarredMutex(t *testing.T) {
 	for name, take := range map[string]func(*interleave.Mutex){
-		"Lock":    func(m *interleave.Mutex) { m.Lock(); m.Unlock() },
+		"Lock":    func(m *interleave.Mutex) { m.Lock(); defer m.Unlock() },
 		"TryLock": func(m *interleave.Mutex) { _ = m.TryLock() && func() bool { m.Unlock(); return true }() },
 	} {
 		for _, barred := range []string{"a", "b", "c"} {

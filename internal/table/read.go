@@ -234,7 +234,8 @@ func (v view) indexValues(name string) ([]string, error) {
 	for i := range groups {
 		g := &groups[i]
 		for used := g.used(); used != 0; used &= used - 1 {
-			if p := g.refs[first(used)].Load(); v.inhabited(p) {
+			// One that is nil has gone meanwhile: it had no members at this generation.
+			if p := g.refs[first(used)].Load(); p != nil && v.inhabited(p) {
 				values = append(values, p.value)
 			}
 		}

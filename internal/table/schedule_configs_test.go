@@ -160,6 +160,8 @@ var configs = []config{
 		readers: [][]call{{draftOf("a", "b")}}},
 	{name: "other calls", setup: "a=v b=w", writes: "-a; A=v; b=v",
 		readers: [][]call{{union("v", "w"), spelled("a"), spelled("A")}}},
+	{name: "value goes", setup: "a=v b=w", writes: "-a",
+		readers: [][]call{{ask(values())}}},
 
 	// Other writers.
 	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1},
