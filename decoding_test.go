@@ -212,6 +212,9 @@ func TestDecodesDirectly(t *testing.T) {
 			assert.GreaterOrEqual(t, d.Direct, int64(31)) // of 40, and an end mark
 			assert.Empty(t, d.GivenUp)
 			assert.Zero(t, d.Differences)
+			assert.EqualValues(t, 16<<20, d.Texts.Limit)
+			assert.Greater(t, d.Texts.Bytes, d.Texts.Count)
+			assert.Zero(t, plain.status.Decoding.Texts)
 		}
 	}
 }

@@ -81,6 +81,11 @@ type Status struct {
 		// Verified counts those that were decoded by both; Differences those of them that
 		// were not the same, or were changed by the ListerWatcher.
 		Verified, Differences int64
+		// Texts is the table of texts, as labels and names, that the objects of all
+		// informers of the process share: how many, and what they and the table take of at
+		// most Limit bytes. Nothing from the data of secrets is in it. Zero unless the
+		// informer runs and uses it; it is freed with the last informer that does.
+		Texts struct{ Count, Bytes, Limit int64 }
 	}
 	// Degraded says in words what is not as it should be; empty if all is well.
 	Degraded []string
@@ -200,6 +205,7 @@ func statusFrom(r reflector.Status) Status {
 	d := &s.Decoding
 	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
+	d.Texts = r.Decoding.Texts
 	return s
 }
 

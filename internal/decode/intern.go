@@ -5,6 +5,7 @@ package decode
 
 import (
 	"hash/maphash"
+	"iter"
 	"sync"
 	"sync/atomic"
 )
@@ -70,6 +71,18 @@ func (t *Intern) Status() InternStatus {
 	return InternStatus{
 		Texts: t.texts.Load(), Bytes: t.bytes.Load(), Limit: t.limit,
 		Hits: t.hits.Load(), Misses: t.misses.Load(), Entered: t.entered.Load(),
+	}
+}
+
+// All ranges over the texts that are in the table now.
+func (t *Intern) All() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		slots := *t.slots.Load()
+		for i := range slots {
+			if e := slots[i].entry.Load(); e != nil && !yield(e.text) {
+				return
+			}
+		}
 	}
 }
 

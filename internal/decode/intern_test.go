@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,16 +20,7 @@ import (
 )
 
 // all returns the texts in a table.
-func (t *Intern) all() []string {
-	var texts []string
-	slots := *t.slots.Load()
-	for i := range slots {
-		if e := slots[i].entry.Load(); e != nil {
-			texts = append(texts, e.text)
-		}
-	}
-	return texts
-}
+func (t *Intern) all() []string { return slices.Collect(t.All()) }
 
 // check compares what a table says of itself with what is in it.
 func (t *Intern) check(tb testing.TB) {

@@ -44,6 +44,7 @@ func (r *Reflector) Run(ctx context.Context) {
 	m := newMachine(r.memory)
 	m.roundOver = m.scheduleRound
 	defer r.Report.enter(Stopped)
+	defer r.lists.Begin()()
 	if r.StartJitter > 0 {
 		m.phase = m.restAfterRound(rand.N(r.StartJitter))
 	}
@@ -65,6 +66,7 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 		result = err
 		return Stopped
 	}
+	defer r.lists.Begin()()
 	defer m.outage.end()
 	defer m.close()
 	for m.phase != Stopped {

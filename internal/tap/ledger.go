@@ -19,11 +19,14 @@ type State struct {
 	GivenUp     map[string]int64 // those that were not, by reason, of which there are few
 	Verified    int64            // those that were decoded by both
 	Differences int64            // those of them that were not the same
+
+	Texts Texts // the process's, while it is used
 }
 
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
+	texts                          textsUse
 
 	mu struct {
 		sync.Mutex
@@ -36,11 +39,13 @@ type Ledger struct {
 
 // State returns what is to be told now.
 func (l *Ledger) State() State {
+	texts := l.texts.status()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
+		Texts: texts,
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"io"
 	"reflect"
 	"strings"
-	"sync"
-	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,55 +19,34 @@ import (
 	"github.com/kinformer/cache/internal/decode"
 )
 
-const (
-	// maxInterned is how much memory texts take, for the whole process, that objects share.
-	maxInterned = 16 << 20
-	// maxItem bounds an item of a list, and what is besides the items, as maxFrame does a frame.
-	maxItem = maxFrame
-)
+// maxItem bounds an item of a list, and what is besides the items, as maxFrame does a frame.
+const maxItem = maxFrame
 
-// ownDecoders makes the decoders of this library.
-func ownDecoders(t reflect.Type, e Encoding) Decoder {
-	options := decode.Options{Intern: sharedTexts()}
-	if t.Kind() != reflect.Pointer {
-		return nil
+// ownDecoders returns what makes the decoders of this library, for an informer.
+func ownDecoders(texts *textsUse) Maker {
+	return func(t reflect.Type, e Encoding) Decoder {
+		if t.Kind() != reflect.Pointer {
+			return nil
+		}
+		if t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON {
+			return jsonDecoder{untyped{decode.Options{Intern: texts.get()}}}
+		}
+		if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
+			return nil
+		}
+		plan, err := decode.PlanOf(t.Elem())
+		if err != nil {
+			return nil
+		}
+		switch {
+		case e == JSON:
+			return jsonDecoder{typed{t.Elem(), plan, decode.Options{Intern: texts.get()}}}
+		case t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
+			return protobufDecoder{typed{t.Elem(), plan, decode.Options{Intern: texts.get()}}}
+		default:
+			return nil // client-go cannot do it either
+		}
 	}
-	if t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON {
-		return jsonDecoder{untyped{options}}
-	}
-	if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
-		return nil
-	}
-	plan, err := decode.PlanOf(t.Elem())
-	if err != nil {
-		return nil
-	}
-	objects := typed{t.Elem(), plan, options}
-	switch {
-	case e == JSON:
-		return jsonDecoder{objects}
-	case t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
-		return protobufDecoder{objects}
-	default:
-		return nil // client-go cannot do it either
-	}
-}
-
-// texts is the table of the process, as long as a decoder has it.
-var texts struct {
-	sync.Mutex
-	table weak.Pointer[decode.Intern]
-}
-
-func sharedTexts() *decode.Intern {
-	texts.Lock()
-	defer texts.Unlock()
-	table := texts.table.Value()
-	if table == nil {
-		table = decode.NewIntern(maxInterned)
-		texts.table = weak.Make(table)
-	}
-	return table
 }
 
 // jsonObjects makes objects of one type of JSON.

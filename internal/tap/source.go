@@ -69,11 +69,11 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Verify == 0 {
 		o.Verify = defaultVerify
 	}
-	if o.Make == nil {
-		o.Make = ownDecoders
-	}
 	if o.Ledger == nil {
 		o.Ledger = &Ledger{}
+	}
+	if o.Make == nil {
+		o.Make = ownDecoders(&o.Ledger.texts)
 	}
 	s := &Source{lists: lists, options: o, sampler: sampler{every: uint64(o.Verify)}}
 	if _, ok := example.(runtime.Object); ok {
@@ -86,6 +86,13 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		s.turnOff(KillSwitch + " is off in the environment")
 	}
 	return s
+}
+
+// Begin says that the informer runs, until end is called. In between it has the table of texts, as
+// soon as it has a decoder.
+func (s *Source) Begin() (end func()) {
+	s.options.Ledger.texts.begin()
+	return s.options.Ledger.texts.end
 }
 
 // Plain returns the ListerWatcher.

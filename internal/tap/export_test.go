@@ -1,0 +1,13 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import "github.com/kinformer/cache/internal/decode"
+
+// SharedTexts returns the table of the process, nil if there is none.
+func SharedTexts() *decode.Intern {
+	texts.Lock()
+	defer texts.Unlock()
+	return texts.table.Value()
+}
