@@ -6,6 +6,7 @@ APISERVER := $(BIN)/apiserver
 GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
 FUZZED := . internal/decode e2e/wire
 DURATION ?= 10m
+INPUTS ?= 10000000
 TIME ?= 1m
 MODULES := . conformance conformance/controllerruntime e2e examples bench tools
 # The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
@@ -17,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +110,10 @@ fuzz: ## every fuzz target for TIME (the first build of each module takes minute
 		echo "fuzz $$dir $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
 	done) || exit 1; done
+
+fuzz-once: ## INPUTS random inputs of each decoder against client-go's; goes on where it was interrupted (SEED=n chooses the sequence)
+	@mkdir -p $(BIN)/fuzz
+	$(GO) test -v -timeout 0 -run '^TestInputs$$' ./internal/decode -decode.inputs $(INPUTS) -decode.state $(BIN)/fuzz $(if $(SEED),-decode.seed $(SEED))
 
 # Folders that begin with _ are none of the packages of ./...
 POINTS := $(BIN)/_interleave

@@ -3,7 +3,10 @@
 
 package decode
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Unstructured reads an object as unstructured objects have it. What has no kind and apiVersion is
 // given up, and what has items, which client-go makes a list of.
@@ -35,13 +38,12 @@ func (d *reader) whole() (map[string]any, bool) {
 	return m, ok && d.end()
 }
 
+// identified reports whether an object says what it is. An apiVersion with two slashes is refused by
+// the reference.
 func (d *reader) identified(m map[string]any) bool {
-	return isText(m, "kind") && isText(m, "apiVersion") || d.giveUp("no kind or apiVersion")
-}
-
-func isText(m map[string]any, key string) bool {
-	text, ok := m[key].(string)
-	return ok && text != ""
+	kind, _ := m["kind"].(string)
+	version, _ := m["apiVersion"].(string)
+	return kind != "" && version != "" && strings.Count(version, "/") <= 1 || d.giveUp("no kind or apiVersion")
 }
 
 // documentNode reads any value as interfaces have it.
