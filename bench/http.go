@@ -6,53 +6,25 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
-	clientgo "k8s.io/client-go/tools/cache"
-
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/wire"
 )
 
-// The number of objects of a full run: decoding JSON takes about ten times as
-// long.
-const (
-	httpObjectsJSON     = 1200
-	httpObjectsProtobuf = 5000
-)
-
-// httpRows are informers on a server that is reached over HTTP/1.1 on the
-// loopback interface. The server is a child process with answers that it made
-// beforehand, so the CPU time is the client's. Decoding the same bytes without
-// an informer tells what of it is not the informer's.
-func httpRows() []row {
-	var all []row
-	for _, encoding := range []struct {
-		name, mediaType string
-		objects         int
-	}{{"json", wire.JSON, httpObjectsJSON}, {"protobuf", wire.Protobuf, httpObjectsProtobuf}} {
-		for _, kind := range []httpKind{
-			{name: "list", title: "start by list", bytes: "list"},
-			{name: "watch-list", title: "start by watch-list", bytes: "initial", watchList: true},
-			{name: "watch", title: "one update of each object through the watch", bytes: "updates", updates: true},
-		} {
-			all = append(all, row{
-				group: "End to end over HTTP on loopback", name: "http/" + encoding.name + "-" + kind.name,
-				light: true, // its objects are the server's
-				title: fmt.Sprintf("%s, realistic objects in %s", kind.title, encoding.name),
-				setup: func(ctx context.Context, e *env) (trial, error) {
-					return httpTrial(ctx, e, kind, encoding.mediaType, e.ops(encoding.objects))
-				},
-			})
-		}
-	}
-	return all
+// httpRow is an informer on a server that is reached over the loopback
+// interface. The server is a child process with answers that it made
+// beforehand, so the CPU time is the client's.
+//
+// Our side runs two informers: one on a client as it is, and a tapped one,
+// whose client's transport is direct.Transport, so that it decodes itself. The
+// figures of the second one are those with "tapped" before their names. Both
+// have client-go's figure beside them.
+type httpRow struct {
+	encoding string // json, protobuf, or unstructured for JSON without Go types
+	kind     httpKind
+	resource wire.Resource
+	tls      bool // with HTTP/2
+	figures  httpFigures
+	objects  int // of a full run: some decoders take ten times as long as others
 }
 
 // httpKind is what an informer does over HTTP.
@@ -61,176 +33,130 @@ type httpKind struct {
 	bytes       string // which of the server's answers it gets
 	watchList   bool
 	updates     bool // measures what comes after the start
+	pages       bool
 }
 
-// httpStage is a server with one of its answers.
-type httpStage struct {
-	env       *env
-	kind      httpKind
-	mediaType string
-	server    *wire.Server
-	objects   int
-	body      []byte
+var (
+	httpList      = httpKind{name: "list", title: "start by list", bytes: "list"}
+	httpPages     = httpKind{name: "pages", title: "start by list, in pages of 500 or a third", bytes: "list", pages: true}
+	httpWatchList = httpKind{name: "watch-list", title: "start by watch-list", bytes: "initial", watchList: true}
+	httpWatch     = httpKind{name: "watch", title: "one update of each object through the watch", bytes: "updates", updates: true}
+)
+
+// httpFigures is what a row is measured by.
+type httpFigures struct{ name, title string }
+
+var (
+	// httpCPU is CPU time; for pods in one page or a stream also that of decoding
+	// the same bytes without an informer, which tells what of it is not the
+	// informer's.
+	httpCPU = httpFigures{}
+	// httpPeak is the heap while a list is taken over.
+	httpPeak = httpFigures{name: "-peak", title: ", the heap"}
+	// httpOpen is how long the server has the request of a list open, when little
+	// is under way in buffers.
+	httpOpen = httpFigures{name: "-open", title: ", as the server sees it"}
+)
+
+// The number of objects of a full run.
+const (
+	httpObjectsJSON     = 1200
+	httpObjectsProtobuf = 5000
+	httpObjectsUntyped  = 800
+	httpObjectsSmall    = 6000
+)
+
+// page is how many objects a page has: as many as client-go asks for, or a third
+// of them if there are few.
+func (r httpRow) page(objects int) int {
+	if !r.kind.pages {
+		return 0
+	}
+	return min(500, max(1, objects/3))
 }
 
-func httpTrial(ctx context.Context, e *env, kind httpKind, mediaType string, objects int) (trial, error) {
-	stage := &httpStage{env: e, kind: kind, mediaType: mediaType, objects: max(10, objects)}
-	var err error
-	stage.server, err = wire.Start(ctx, wire.Config{N: stage.objects, Seed: e.seed, MediaType: mediaType})
-	if err != nil {
-		return nil, err
+func (r httpRow) mediaType() string {
+	if r.encoding == "protobuf" {
+		return wire.Protobuf
 	}
-	e.atEnd = append(e.atEnd, stage.server.Stop)
-	if stage.body, err = stage.server.Bytes(ctx, kind.bytes); err != nil {
-		return nil, err
-	}
-	return stage.round, nil
+	return wire.JSON
 }
 
-func (h *httpStage) round(ctx context.Context, s side) (outcome, error) {
-	decoding, err := h.decodeAlone()
-	if err != nil {
-		return outcome{}, err
-	}
-	lw, err := h.listerWatcher()
-	if err != nil {
-		return outcome{}, err
-	}
-	i := newInformerOn(s, lw, 0, indexers(1))
-	defer i.stop()
-	if err := i.addHandler(0, &counter{}); err != nil {
-		return outcome{}, err
-	}
-	usage, err := h.use(ctx, i, lw)
-	if err != nil {
-		return outcome{}, err
-	}
-	state, err := i.finish()
-	each := 1 / float64(h.objects) / float64(time.Microsecond)
-	return outcome{
-		check: state,
-		samples: []sample{
-			{"CPU", "us/object", float64(usage.CPU) * each},
-			{"wall", "us/object", float64(usage.Wall) * each},
-			{"allocated", "B/object", float64(usage.Bytes) / float64(h.objects)},
-		},
-		shown: []sample{
-			{"decoded", "objects", float64(h.objects)},
-			{"decoding alone, CPU", "us/object", float64(decoding) * each},
-			{"share of decoding", "%", 100 * float64(decoding) / float64(max(usage.CPU, 1))}, // too little to be counted is 0
-		},
-	}, err
+func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
+
+// decodedAlone reports whether the bytes are decoded by themselves, too.
+func (r httpRow) decodedAlone() bool {
+	return r.figures == httpCPU && r.resource.Name == wire.Pods.Name && !r.untyped() && !r.kind.pages && !r.tls
 }
 
-// use starts the informer, has it updated where that is asked for, and returns
-// what the last of the two took. The watch is open then.
-func (h *httpStage) use(ctx context.Context, i *informer, lw *httpListerWatcher) (measure.Usage, error) {
-	i.expect(h.objects)
-	usage, err := h.env.measure(func() error {
-		i.start(ctx)
-		return i.wait(ctx)
-	})
-	if err != nil {
-		return usage, err
+func (r httpRow) name() string {
+	name := "http/" + r.encoding + "-" + r.kind.name + r.figures.name
+	if r.resource.Name != wire.Pods.Name {
+		name += "-" + r.resource.Name
 	}
-	select {
-	case <-lw.watching:
-	case <-ctx.Done():
-		return usage, context.Cause(ctx)
+	if r.tls {
+		name += "-tls"
 	}
-	if !h.kind.updates {
-		return usage, nil
-	}
-	i.expect(h.objects)
-	return h.env.measure(func() error {
-		if err := h.server.Feed(ctx); err != nil {
-			return err
-		}
-		return i.wait(ctx)
-	})
+	return name
 }
 
-// decodedAtLeast is the CPU time for which an answer is decoded again and
-// again: CPU time is counted in coarse steps.
-const decodedAtLeast = 100 * time.Millisecond
-
-// decodeAlone is the CPU time that decoding the answer takes.
-func (h *httpStage) decodeAlone() (time.Duration, error) {
-	var total time.Duration
-	for times := 1; ; times++ {
-		measure.Settle()
-		usage, err := measure.Region(h.decode)
-		if err != nil {
-			return 0, err
-		}
-		if total += usage.CPU; total >= decodedAtLeast || times >= 50 {
-			return total / time.Duration(times), nil
-		}
+func (r httpRow) title() string {
+	title := fmt.Sprintf("%s, %s in %s%s", r.kind.title, r.resource.Name, r.encoding, r.figures.title)
+	if r.tls {
+		title += ", over TLS and HTTP/2"
 	}
+	return title
 }
 
-func (h *httpStage) decode() error {
-	decode := wire.DecodeStream
-	if h.kind.bytes == "list" {
-		decode = wire.DecodeList
+// row makes a row of the benchmark.
+func (r httpRow) row() row {
+	made := row{
+		group: "End to end over HTTP on loopback", name: r.name(), title: r.title(),
+		light: true, // its objects are the server's
+		setup: func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
 	}
-	decoded, err := decode(h.body, h.mediaType)
-	if err == nil && len(decoded) < h.objects {
-		err = fmt.Errorf("%d of %d objects decoded", len(decoded), h.objects)
+	if !r.decodedAlone() {
+		made.rounds = fullRounds // the tap does not come out close to client-go
 	}
-	return err
+	return made
 }
 
-// httpListerWatcher is what users of a REST client have, made to list where
-// lists are asked for.
-type httpListerWatcher struct {
-	clientgo.ListerWatcherWithContext
-	watchList bool
-	watching  chan struct{} // gets one value when a watch is open
-}
-
-func (h *httpStage) listerWatcher() (*httpListerWatcher, error) {
-	version := corev1.SchemeGroupVersion
-	client, err := rest.RESTClientFor(&rest.Config{
-		Host: h.server.URL, APIPath: "/api", QPS: -1,
-		ContentConfig: rest.ContentConfig{
-			ContentType: h.mediaType, AcceptContentTypes: h.mediaType,
-			GroupVersion: &version, NegotiatedSerializer: wire.Codecs.WithoutConversion(),
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+// httpRows are the rows of pods first, then those of other objects, of TLS, and
+// of lists alone.
+func httpRows() []row {
+	var all []row
+	for _, r := range httpKinds() {
+		all = append(all, r.row())
 	}
-	lw := clientgo.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything())
-	return &httpListerWatcher{
-		ListerWatcherWithContext: clientgo.ToListerWatcherWithContext(lw),
-		watchList:                h.kind.watchList,
-		watching:                 make(chan struct{}, 1),
-	}, nil
+	return all
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors whether to list instead of
-// streaming.
-func (lw *httpListerWatcher) IsWatchListSemanticsUnSupported() bool { return !lw.watchList }
-
-// WatchWithContext opens a watch and says so.
-func (lw *httpListerWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	w, err := lw.ListerWatcherWithContext.WatchWithContext(ctx, options)
-	if err == nil {
-		select {
-		case lw.watching <- struct{}{}:
-		default: // one is enough
+func httpKinds() []httpRow {
+	var all []httpRow
+	of := func(encoding string, objects int, resource wire.Resource, kinds ...httpKind) {
+		for _, kind := range kinds {
+			all = append(all, httpRow{encoding: encoding, kind: kind, resource: resource, objects: objects})
 		}
 	}
-	return w, err
+	of("json", httpObjectsJSON, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
+	of("protobuf", httpObjectsProtobuf, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
+	of("unstructured", httpObjectsUntyped, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
+	of("json", httpObjectsSmall, wire.ConfigMaps, httpList, httpWatch)
+	of("protobuf", httpObjectsSmall, wire.ConfigMaps, httpList, httpWatch)
+	of("json", httpObjectsSmall, wire.Leases, httpWatch)
+	of("protobuf", httpObjectsSmall, wire.Leases, httpWatch)
+	of("unstructured", httpObjectsSmall/2, wire.Certificates, httpList, httpWatch)
+	for _, encoding := range []string{"json", "protobuf"} {
+		objects := map[string]int{"json": httpObjectsJSON, "protobuf": httpObjectsProtobuf}[encoding]
+		all = append(all,
+			httpRow{encoding: encoding, kind: httpWatch, resource: wire.Pods, tls: true, objects: objects},
+			httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpOpen, objects: httpObjectsOpen})
+	}
+	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see setUpPeak
+		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: httpObjectsUntyped})
+	}
+	return all
 }
 
-// List is ListWithContext without a context.
-func (lw *httpListerWatcher) List(options metav1.ListOptions) (runtime.Object, error) {
-	return lw.ListWithContext(context.Background(), options)
-}
-
-// Watch is WatchWithContext without a context.
-func (lw *httpListerWatcher) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return lw.WatchWithContext(context.Background(), options)
-}
+// httpObjectsOpen are as many as fit into what an informer reads ahead.
+const httpObjectsOpen = 3000

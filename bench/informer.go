@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -33,10 +34,15 @@ func newInformer(s side, src *source.Source, resync time.Duration) *informer {
 	return i
 }
 
-// newInformerOn makes an informer on any ListerWatcher.
+// newInformerOn makes an informer of pods on any ListerWatcher.
 func newInformerOn(s side, lw clientgo.ListerWatcher, resync time.Duration, indexers clientgo.Indexers) *informer {
+	return newInformerOf(s, lw, &corev1.Pod{}, resync, indexers)
+}
+
+// newInformerOf makes an informer of any objects.
+func newInformerOf(s side, lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) *informer {
 	return &informer{
-		SharedIndexInformer: s.newSharedIndexInformer(lw, &corev1.Pod{}, resync, indexers),
+		SharedIndexInformer: s.newSharedIndexInformer(lw, example, resync, indexers),
 		stopped:             make(chan struct{}),
 	}
 }

@@ -146,7 +146,7 @@ func tryWithin(ctx context.Context, try trial, s side) (outcome, error) {
 func (r *runner) report(done report.Row, took time.Duration) error {
 	m := done.Measures[0]
 	both := m.Summaries()
-	_, err := fmt.Fprintf(r.progress, "%-28s %-22s %12s %12s   %-18s %s\n", done.Name, m.Name+", "+m.Unit,
+	_, err := fmt.Fprintf(r.progress, "%-36s %-22s %12s %12s   %-18s %s\n", done.Name, m.Name+", "+m.Unit,
 		stats.Format(both[0].Median), stats.Format(both[1].Median), m.Verdict(), took.Round(10*time.Millisecond))
 	if err != nil {
 		return fmt.Errorf("write progress: %w", err)

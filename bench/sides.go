@@ -26,6 +26,9 @@ type side struct {
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 	// snapshot takes a snapshot of the side's store; nil where there is no such thing.
 	snapshot func(clientgo.Store) (kinformer.Snapshot, error)
+	// status tells what an informer of the side does; nil where there is no such
+	// thing.
+	status func(clientgo.SharedIndexInformer) (kinformer.Status, error)
 }
 
 // sides are client-go and this library, in this order everywhere.
@@ -52,5 +55,6 @@ func ours(index int) side {
 		},
 		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
 		snapshot:               func(s clientgo.Store) (kinformer.Snapshot, error) { return kinformer.SnapshotOf(s) },
+		status:                 func(i clientgo.SharedIndexInformer) (kinformer.Status, error) { return kinformer.StatusOf(i) },
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 )
@@ -57,12 +58,12 @@ func indexers(n int) clientgo.Indexers {
 // add condenses objects with their versions, regardless of order.
 func (c *check) add(objects []any) error {
 	for _, obj := range objects {
-		pod, ok := obj.(*corev1.Pod)
-		if !ok {
-			return fmt.Errorf("store holds %T: %w", obj, errNotAPod)
+		object, err := meta.Accessor(obj)
+		if err != nil {
+			return fmt.Errorf("store holds %T: %w", obj, err)
 		}
 		c.Objects++
-		c.State += digest(pod.Namespace, pod.Name, string(pod.UID), pod.ResourceVersion)
+		c.State += digest(object.GetNamespace(), object.GetName(), string(object.GetUID()), object.GetResourceVersion())
 	}
 	return nil
 }

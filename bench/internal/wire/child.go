@@ -4,8 +4,9 @@
 package wire
 
 import (
-	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
+	"strconv"
 	"time"
 )
 
@@ -37,12 +38,17 @@ func ServeIfChild() (child bool, err error) {
 	return true, serve(c, os.Stdin, os.Stdout)
 }
 
-// serve serves on a free port of the loopback interface, which it writes to
-// out, until in ends.
+// greeting is what a server says first, as a line of JSON.
+type greeting struct {
+	URL string `json:"url"`
+	// CA is the certificate that clients trust, in PEM, if the server has one.
+	CA []byte `json:"ca,omitempty"`
+}
+
+// serve serves on a free port of the loopback interface, of which it writes a
+// greeting to out, until in ends.
 func serve(c Config, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	handler, err := newHandler(ctx, c)
+	handler, err := newHandler(c)
 	if err != nil {
 		return err
 	}
@@ -50,10 +56,22 @@ func serve(c Config, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("wire: %w", err)
 	}
+	hello := greeting{URL: "http://" + listener.Addr().String()}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	if c.Narrow {
+		listener = narrow{listener}
+	}
+	listen := func() error { return server.Serve(listener) }
+	if c.TLS {
+		hello.URL = "https://" + listener.Addr().String()
+		if server.TLSConfig, hello.CA, err = certified(); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		listen = func() error { return server.ServeTLS(listener, "", "") }
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
+	go func() { ended <- listen() }()
+	if err := json.NewEncoder(out).Encode(hello); err != nil {
 		return errors.Join(fmt.Errorf("wire: tell the address: %w", err), server.Close())
 	}
 	_, err = io.Copy(io.Discard, in)
@@ -62,10 +80,37 @@ func serve(c Config, in io.Reader, out io.Writer) error {
 	return err
 }
 
+// narrowBytes is how much of an answer the kernel holds for a connection of a
+// narrow server; clients that want to know what that does have as little.
+const narrowBytes = 256 << 10
+
+// narrow is a listener whose connections have small buffers.
+type narrow struct{ net.Listener }
+
+// Accept accepts a connection.
+func (n narrow) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	if err == nil {
+		err = c.(*net.TCPConn).SetWriteBuffer(narrowBytes)
+	}
+	return c, err
+}
+
+// DialNarrow dials as a client of a narrow server does.
+func DialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err == nil {
+		err = c.(*net.TCPConn).SetReadBuffer(narrowBytes)
+	}
+	return c, err
+}
+
 // Server is a server in a child process.
 type Server struct {
-	// URL is where it is, without a slash at the end.
+	// URL is where it is, without a slash at the end, and CA the certificate that
+	// clients trust, in PEM, if it has one.
 	URL string
+	CA  []byte
 
 	command  *exec.Cmd
 	lifeline io.Closer
@@ -96,11 +141,11 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("wire: start the server: %w", err)
 	}
 	s := &Server{command: command, lifeline: lifeline}
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
+	var hello greeting
+	if err := json.NewDecoder(out).Decode(&hello); err != nil {
 		return nil, errors.Join(fmt.Errorf("wire: the server tells no address: %w", err), s.Stop())
 	}
-	s.URL = "http://" + strings.TrimSpace(address)
+	s.URL, s.CA = hello.URL, hello.CA
 	return s, nil
 }
 
@@ -124,12 +169,31 @@ func (s *Server) Bytes(ctx context.Context, name string) ([]byte, error) {
 	return s.do(ctx, http.MethodGet, "/bytes/"+name)
 }
 
+// Open returns how long the server has had lists open, from the request to the
+// last byte that it could send, since it was last asked.
+func (s *Server) Open(ctx context.Context) (time.Duration, error) {
+	text, err := s.do(ctx, http.MethodPost, "/open")
+	if err != nil {
+		return 0, err
+	}
+	nanoseconds, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("wire: %w", err)
+	}
+	return time.Duration(nanoseconds), nil
+}
+
 func (s *Server) do(ctx context.Context, method, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.URL+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
@@ -139,4 +203,16 @@ func (s *Server) do(ctx context.Context, method, path string) ([]byte, error) {
 		err = fmt.Errorf("wire: %s %s: %s: %s", method, path, response.Status, body)
 	}
 	return body, err
+}
+
+func (s *Server) client() (*http.Client, error) {
+	transport := &http.Transport{}
+	if len(s.CA) > 0 {
+		trusted := x509.NewCertPool()
+		if !trusted.AppendCertsFromPEM(s.CA) {
+			return nil, errors.New("wire: the server's certificate cannot be read")
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: trusted}
+	}
+	return &http.Client{Transport: transport}, nil
 }

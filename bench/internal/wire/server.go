@@ -4,52 +4,69 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/kinformer/cache/bench/internal/workload"
 )
 
-// Config says what a server serves.
+// Config says what a server serves, and how.
 type Config struct {
+	// Resource is by name; pods if that is empty.
+	Resource  string `json:"resource"`
 	N         int    `json:"n"`
 	Seed      uint64 `json:"seed"`
 	MediaType string `json:"mediaType"`
+	// Page is how many objects one answer to a list has at most; 0: all.
+	Page int `json:"page"`
+	// TLS is TLS with HTTP/2: a client that speaks HTTP/1.1 is refused.
+	TLS bool `json:"tls"`
+	// Narrow lets little be under way to the client, so that a client that does
+	// not read is noticed soon.
+	Narrow bool `json:"narrow"`
 }
 
-// server answers requests for pods, whatever their options beyond watch and
-// sendInitialEvents.
+// server answers requests for objects, whatever their options beyond watch,
+// sendInitialEvents and continue.
 type server struct {
-	mediaType string
-	answers   Answers
+	config  Config
+	answers Answers
+	lists   sync.WaitGroup // those that are being answered
 
 	mu struct {
 		sync.Mutex
 		latest chan chan<- error // to the watch that was opened last
+		open   time.Duration     // how long lists were open
 	}
 }
 
 // newHandler encodes the answers and returns what serves them:
 //
-//	GET  /api/v1/pods    a list, a watch-list or a watch
-//	POST /feed           sends the updates through the watch that was opened last, and answers when they are sent
-//	GET  /bytes/...      list, initial or updates as bytes
-func newHandler(ctx context.Context, c Config) (http.Handler, error) {
-	population, err := workload.New(ctx, workload.Config{N: c.N, Seed: c.Seed})
+//	GET  /api/v1/pods, or so    a list, a watch-list or a watch
+//	POST /feed                  sends the updates through the watch that was opened last, and answers when they are sent
+//	GET  /bytes/...             list, initial or updates as bytes
+//	POST /open                  how many nanoseconds lists were open since the last such request
+func newHandler(c Config) (http.Handler, error) {
+	of, err := resourceNamed(c.Resource)
 	if err != nil {
-		return nil, fmt.Errorf("wire: make objects: %w", err)
+		return nil, err
 	}
-	s := &server{mediaType: c.MediaType}
-	if s.answers, err = Encode(population, c.MediaType); err != nil {
+	s := &server{config: c}
+	objects := of.Objects(workload.Config{N: c.N, Seed: c.Seed})
+	if s.answers, err = Encode(of, objects, c.MediaType, c.Page); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/pods", s.pods)
+	mux.HandleFunc("GET "+of.path(), s.objects)
 	mux.HandleFunc("POST /feed", s.feed)
-	for name, body := range map[string][]byte{"list": s.answers.List, "initial": s.answers.Initial, "updates": s.answers.Updates} {
+	mux.HandleFunc("POST /open", s.opened)
+	for name, body := range map[string][]byte{"list": s.answers.Pages[0], "initial": s.answers.Initial, "updates": s.answers.Updates} {
 		mux.HandleFunc("GET /bytes/"+name, func(w http.ResponseWriter, _ *http.Request) { send(w, body) })
 	}
 	return mux, nil
@@ -59,22 +76,51 @@ func newHandler(ctx context.Context, c Config) (http.Handler, error) {
 // its own side of the connection.
 func send(w http.ResponseWriter, body []byte) { _, _ = w.Write(body) }
 
-func (s *server) pods(w http.ResponseWriter, r *http.Request) {
+func (s *server) objects(w http.ResponseWriter, r *http.Request) {
+	if s.config.TLS && r.ProtoMajor != 2 {
+		http.Error(w, "over TLS by HTTP/2 only", http.StatusHTTPVersionNotSupported)
+		return
+	}
 	query := r.URL.Query()
 	if query.Get("watch") == "" || query.Get("watch") == "false" {
-		w.Header().Set("Content-Type", s.mediaType)
-		send(w, s.answers.List)
+		s.list(w, query.Get("continue"))
 		return
 	}
 	feeds := make(chan chan<- error)
 	s.mu.Lock()
 	s.mu.latest = feeds
 	s.mu.Unlock()
-	w.Header().Set("Content-Type", s.mediaType+";stream=watch")
+	w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
 	if query.Get("sendInitialEvents") == "true" {
 		send(w, s.answers.Initial)
 	}
 	s.follow(r.Context(), w, feeds)
+}
+
+// list sends a page: the first one, or that with the number in the token.
+func (s *server) list(w http.ResponseWriter, token string) {
+	number, err := strconv.Atoi(cmp.Or(token, "0"))
+	if err != nil || number < 0 || number >= len(s.answers.Pages) {
+		http.Error(w, "no such page", http.StatusGone)
+		return
+	}
+	s.lists.Add(1)
+	defer s.lists.Done()
+	start := time.Now()
+	w.Header().Set("Content-Type", s.config.MediaType)
+	send(w, s.answers.Pages[number])
+	_ = http.NewResponseController(w).Flush() // what fails here, the client sees
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.open += time.Since(start)
+}
+
+func (s *server) opened(w http.ResponseWriter, _ *http.Request) {
+	s.lists.Wait() // who asks has read them to their end
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprint(w, s.mu.open.Nanoseconds())
+	s.mu.open = 0
 }
 
 // follow sends the updates whenever it is asked to, until the client is gone.

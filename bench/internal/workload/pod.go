@@ -28,6 +28,7 @@ type identity struct {
 	node       string
 	owner      types.UID
 	version    string // of the application
+	volume     string // of the service account's token: admission names one for each pod
 	created    time.Time
 }
 
@@ -69,6 +70,7 @@ func identify(cfg Config, i int, ofPod *rand.Rand) identity {
 	id.name = fmt.Sprintf("%s-%s-%05x", id.deployment, id.hash, i)
 	id.node = fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", i%nodes>>16&255, i%nodes>>8&255, i%nodes&255)
 	id.owner = types.UID(fmt.Sprintf("%08x-%04x-4%03x-9000-%012x", deployment*7919, rollout, deployment&0xfff, deployment))
+	id.volume = fmt.Sprintf("kube-api-access-%05x", uint32(i)*2654435761>>12)
 	id.version = fmt.Sprintf("v2.%d.%d", deployment%30, rollout)
 	id.created = epoch.Add(time.Duration(i)*time.Second + time.Duration(ofPod.IntN(1000))*time.Millisecond).Truncate(time.Second)
 	return id
@@ -174,7 +176,7 @@ func volumes(id identity) []corev1.Volume {
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 			SecretName: id.deployment + "-tls", DefaultMode: &mode}}},
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		{Name: "kube-api-access-" + id.hash[:5], VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		{Name: id.volume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: &mode,
 			Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: &expires, Path: "token"}},
@@ -210,7 +212,7 @@ func container(id identity, number int, ofDeployment *rand.Rand) corev1.Containe
 			{Name: "config", MountPath: "/etc/" + id.deployment, ReadOnly: true},
 			{Name: "tls", MountPath: "/var/run/tls", ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
-			{Name: "kube-api-access-" + id.hash[:5], MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
+			{Name: id.volume, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 		Env: []corev1.EnvVar{
 			fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace"), fieldEnv("NODE_NAME", "spec.nodeName"),

@@ -1,0 +1,248 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/wire"
+)
+
+// httpStage is a server with what a row asks of it.
+type httpStage struct {
+	row     httpRow
+	env     *env
+	server  *wire.Server
+	objects int
+	body    []byte // what is decoded alone
+	rounds  int    // of our side
+
+	one func(context.Context, side, bool) (outcome, error) // runOne
+}
+
+func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
+	if r.figures == httpPeak {
+		e.drop() // or the share of garbage would be one of all objects
+	}
+	h := &httpStage{row: r, env: e, objects: max(20, e.ops(r.objects))}
+	h.one = h.runOne
+	var err error
+	h.server, err = wire.Start(ctx, wire.Config{
+		Resource: r.resource.Name, N: h.objects, Seed: e.seed, MediaType: r.mediaType(),
+		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.atEnd = append(e.atEnd, h.server.Stop)
+	if r.decodedAlone() {
+		if h.body, err = h.server.Bytes(ctx, r.kind.bytes); err != nil {
+			return nil, err
+		}
+	}
+	return h.round, nil
+}
+
+// errUnlike says that our two informers did not end alike.
+var errUnlike = errors.New("with the tap an informer ends in another state")
+
+// round runs the informers of a side: of ours, which of the two begins changes
+// from round to round.
+func (h *httpStage) round(ctx context.Context, s side) (outcome, error) {
+	var out outcome
+	if h.row.decodedAlone() {
+		decoding, err := h.decodeAlone()
+		if err != nil {
+			return out, err
+		}
+		out.shown = []sample{{"decoded", "objects", float64(h.objects)}, {"decoding alone, CPU", "us/object", h.each(decoding)}}
+	}
+	ends, err := h.runAll(ctx, s)
+	if err != nil {
+		return out, err
+	}
+	if ends[0].check != ends[1].check {
+		return out, fmt.Errorf("%w: %+v, without it %+v", errUnlike, ends[1].check, ends[0].check)
+	}
+	out.check = ends[0].check
+	for i, plain := range ends[0].samples {
+		tapped := ends[1].samples[i]
+		tapped.name = "tapped, " + tapped.name
+		out.samples = append(out.samples, plain, tapped)
+	}
+	return out, nil
+}
+
+// runAll runs the informers of a side, the plain one and the tapped one; of
+// client-go's there is one, which is taken for both.
+func (h *httpStage) runAll(ctx context.Context, s side) (ends [2]outcome, err error) {
+	if s.status == nil {
+		ends[0], err = h.one(ctx, s, false)
+		ends[1] = ends[0]
+		return ends, err
+	}
+	h.rounds++
+	for i := range ends {
+		which := (i + h.rounds) % 2
+		if ends[which], err = h.one(ctx, s, which == 1); err != nil {
+			return ends, err
+		}
+	}
+	return ends, nil
+}
+
+func (h *httpStage) each(total time.Duration) float64 {
+	return float64(total) / float64(h.objects) / float64(time.Microsecond)
+}
+
+// runOne runs one informer.
+func (h *httpStage) runOne(ctx context.Context, s side, tapped bool) (outcome, error) {
+	lw, err := h.listerWatcher(tapped)
+	if err != nil {
+		return outcome{}, err
+	}
+	example, err := h.example()
+	if err != nil {
+		return outcome{}, err
+	}
+	i := newInformerOf(s, lw, example, 0, indexers(1))
+	defer i.stop()
+	if err := i.addHandler(0, &counter{}); err != nil {
+		return outcome{}, err
+	}
+	if _, err := h.server.Open(ctx); err != nil { // from here on
+		return outcome{}, err
+	}
+	samples, err := h.figures(ctx, i, lw)
+	if err != nil {
+		return outcome{}, err
+	}
+	if s.status != nil {
+		if err := h.engaged(s, i, tapped); err != nil {
+			return outcome{}, err
+		}
+	}
+	state, err := i.finish()
+	return outcome{check: state, samples: samples}, err
+}
+
+// figures starts the informer, has it updated where that is asked for, and
+// returns what the last of the two took. The watch is open then.
+func (h *httpStage) figures(ctx context.Context, i *informer, lw *httpListerWatcher) ([]sample, error) {
+	i.expect(h.objects)
+	start := func() error {
+		i.start(ctx)
+		return i.wait(ctx)
+	}
+	if h.row.figures == httpPeak {
+		return h.heap(start)
+	}
+	usage, err := h.env.measure(start)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-lw.watching:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if h.row.figures == httpOpen {
+		open, err := h.server.Open(ctx)
+		return append([]sample{{"open, wall", "us/object", h.each(open)}}, h.times(usage)...), err
+	}
+	if h.row.kind.updates {
+		i.expect(h.objects)
+		usage, err = h.env.measure(func() error {
+			if err := h.server.Feed(ctx); err != nil {
+				return err
+			}
+			return i.wait(ctx)
+		})
+	}
+	return append(h.times(usage), sample{"allocated", "B/object", float64(usage.Bytes) / float64(h.objects)}), err
+}
+
+func (h *httpStage) times(u measure.Usage) []sample {
+	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)}}
+}
+
+// heap returns what the heap comes to meanwhile, and what is kept.
+func (h *httpStage) heap(start func() error) ([]sample, error) {
+	course, err := measure.WatchHeap(courseGCPercent, start)
+	if err != nil {
+		return nil, err
+	}
+	kept := float64(measure.LiveHeap()) - float64(course.Base)
+	return []sample{
+		{"peak", "B/object", course.Beyond(course.Base) / float64(h.objects)},
+		{"kept", "B/object", kept / float64(h.objects)},
+	}, nil
+}
+
+var (
+	errNotTapped = errors.New("the tap did not engage")
+	errTapped    = errors.New("the tap engaged where it should not")
+)
+
+// engaged returns an error if the informer did not decode what came itself, but
+// for what goes both ways: the first of each answer and the first 8, and one in
+// many later. Without the tap it must not have decoded anything.
+func (h *httpStage) engaged(s side, i *informer, tapped bool) error {
+	status, err := s.status(i.SharedIndexInformer)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	decoding := status.Decoding
+	if !tapped {
+		if decoding.On || decoding.Direct != 0 {
+			return fmt.Errorf("%w: %+v", errTapped, decoding)
+		}
+		return nil
+	}
+	came := h.objects
+	if h.row.kind.updates {
+		came *= 2
+	}
+	bothWays := 12 + came/100
+	if !decoding.On || decoding.Differences != 0 || len(decoding.GivenUp) > 0 || int(decoding.Direct) < came-bothWays {
+		return fmt.Errorf("%w: %d objects came, and its state is %+v", errNotTapped, came, decoding)
+	}
+	return nil
+}
+
+// decodedAtLeast is the CPU time for which an answer is decoded again and
+// again: CPU time is counted in coarse steps.
+const decodedAtLeast = 100 * time.Millisecond
+
+// decodeAlone is the CPU time that decoding the answer takes client-go's
+// decoders.
+func (h *httpStage) decodeAlone() (time.Duration, error) {
+	var total time.Duration
+	for times := 1; ; times++ {
+		measure.Settle()
+		usage, err := measure.Region(h.decode)
+		if err != nil {
+			return 0, err
+		}
+		if total += usage.CPU; total >= decodedAtLeast || times >= 50 {
+			return total / time.Duration(times), nil
+		}
+	}
+}
+
+func (h *httpStage) decode() error {
+	decode := wire.DecodeStream
+	if h.row.kind.bytes == "list" {
+		decode = wire.DecodeList
+	}
+	decoded, err := decode(h.body, h.row.mediaType())
+	if err == nil && len(decoded) < h.objects {
+		err = fmt.Errorf("%d of %d objects decoded", len(decoded), h.objects)
+	}
+	return err
+}

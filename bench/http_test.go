@@ -1,0 +1,87 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/bench/internal/wire"
+)
+
+// runTiny runs a row of HTTP once, tiny.
+func runTiny(t *testing.T, sides [2]side, r httpRow) error {
+	e := &env{sides: sides, n: tinyObjects, seed: 1, scale: 0.001}
+	run := runner{env: e, sides: sides, rounds: 1, progress: io.Discard}
+	_, err := run.run(t.Context(), []row{r.row()}, regexp.MustCompile(""))
+	return err
+}
+
+// TestRowsFailWithoutTheTap: figures of informers that have not decoded by themselves are none.
+func TestRowsFailWithoutTheTap(t *testing.T) {
+	for _, kind := range []httpKind{httpList, httpPages, httpWatchList, httpWatch} {
+		r := httpRow{encoding: "json", kind: kind, resource: wire.Leases, objects: 20}
+		require.NoError(t, runTiny(t, sides(), r), kind.name)
+		t.Run(kind.name, func(t *testing.T) {
+			t.Setenv("KINFORMER_DIRECT", "off")
+			assert.ErrorIs(t, runTiny(t, sides(), r), errNotTapped)
+			assert.NoError(t, runTiny(t, controlSides(), r), "client-go twice")
+		})
+	}
+}
+
+// TestBothInformersMustEndAlike: the plain one, and the tapped one.
+func TestBothInformersMustEndAlike(t *testing.T) {
+	h := &httpStage{one: func(_ context.Context, _ side, tapped bool) (outcome, error) {
+		return outcome{check: check{Objects: map[bool]int{false: 2, true: 3}[tapped]}}, nil
+	}}
+	_, err := h.round(t.Context(), sides()[1])
+	assert.ErrorIs(t, err, errUnlike)
+	_, err = h.round(t.Context(), sides()[0])
+	assert.NoError(t, err)
+}
+
+// TestRoundsOfOursBeginWithTheOtherInformer: the plain and the tapped one take turns.
+func TestRoundsOfOursBeginWithTheOtherInformer(t *testing.T) {
+	var order []bool
+	h := &httpStage{one: func(_ context.Context, _ side, tapped bool) (outcome, error) {
+		order = append(order, tapped)
+		return outcome{samples: []sample{{"CPU", "s", 1}}}, nil
+	}}
+	for range 2 {
+		out, err := h.round(t.Context(), sides()[1])
+		require.NoError(t, err)
+		assert.Equal(t, []sample{{"CPU", "s", 1}, {"tapped, CPU", "s", 1}}, out.samples)
+	}
+	assert.Equal(t, []bool{true, false, false, true}, order)
+	order = nil
+	_, err := h.round(t.Context(), sides()[0])
+	require.NoError(t, err)
+	assert.Equal(t, []bool{false}, order, "client-go has no tap")
+}
+
+func TestPagesOfRows(t *testing.T) {
+	r := httpRow{kind: httpPages}
+	assert.Equal(t, 500, r.page(5000))
+	assert.Equal(t, 60, r.page(180))
+	assert.Equal(t, 1, r.page(1))
+	assert.Zero(t, httpRow{kind: httpList}.page(5000))
+}
+
+func TestRowsOfHTTPAreNamedByWhatTheyAre(t *testing.T) {
+	var names []string
+	for _, r := range httpKinds() {
+		names = append(names, r.name())
+	}
+	all := strings.Join(names, " ")
+	assert.Contains(t, all, "http/json-list http/json-pages http/json-watch-list http/json-watch http/protobuf-list")
+	assert.Contains(t, all, "http/json-watch-tls http/json-list-open http/protobuf-watch-tls")
+	assert.Contains(t, all, "http/unstructured-watch-certificates")
+}
