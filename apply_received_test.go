@@ -17,7 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it, or fails.
+// forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it,
+// or fails.
 func forgetful(obj any) (any, error) {
 	p := obj.(*corev1.Pod).DeepCopy()
 	switch p.Labels["do"] {
@@ -31,8 +32,8 @@ func forgetful(obj any) (any, error) {
 	return p, nil
 }
 
-// TestReceivedVersionsDecideWhateverTheQueue: a pipeline that is told of each record whether it was transformed finds the same
-// changes and resyncs as one that takes every object for transformed.
+// TestReceivedVersionsDecideWhateverTheQueue: a pipeline that is told of each record whether it was
+// transformed finds the same changes and resyncs as one that takes every object for transformed.
 func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var outlined [2][]string

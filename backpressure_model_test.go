@@ -23,8 +23,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestBlockNeverSleepsThroughRoom: whatever handlers with OverflowBlock do, join, leave, panic, run in parallel, and however small
-// the queue is, the informer reads everything in the end, whoever stayed has heard of it, and the informer can be stopped.
+// TestBlockNeverSleepsThroughRoom: whatever handlers with OverflowBlock do, join, leave, panic, run
+// in parallel, and however small the queue is, the informer reads everything in the end, whoever
+// stayed has heard of it, and the informer can be stopped.
 func TestBlockNeverSleepsThroughRoom(t *testing.T) {
 	utilruntime.ReallyCrash = false
 	defer func() { utilruntime.ReallyCrash = true }()
@@ -139,7 +140,8 @@ func versionsIn[T any](pods []T) map[string]string {
 	return versions
 }
 
-// stopHeldBack stops the informer while a handler that does not return keeps the watch from being read.
+// stopHeldBack stops the informer while a handler that does not return keeps the watch from being
+// read.
 func (b *blockers) stopHeldBack() {
 	handler, release := stuck("late")
 	_, err := b.informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))

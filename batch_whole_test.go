@@ -23,8 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// probe is an index function that reads the store, each time that it is called, so that it reads it in the middle of
-// whatever is on its way into it.
+// probe is an index function that reads the store, each time that it is called, so that it reads it
+// in the middle of whatever is on its way into it.
 type probe struct {
 	mu    sync.Mutex
 	store cache.Store
@@ -48,8 +48,8 @@ func (p *probe) index(obj any) ([]string, error) {
 	return []string{"all"}, err
 }
 
-// TestReadersSeeABatchWhole: what waits at the watch is one batch, and a list is one Replace. Who reads in the middle of either
-// sees the state before it.
+// TestReadersSeeABatchWhole: what waits at the watch is one batch, and a list is one Replace. Who
+// reads in the middle of either sees the state before it.
 func TestReadersSeeABatchWhole(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,8 @@ func strip(obj any) (any, error) {
 	return remnant{pod.GetName(), version}, nil
 }
 
-// rename is a transform after which the objects have another name than the store's key, all the same one.
+// rename is a transform after which the objects have another name than the store's key, all the
+// same one.
 func rename(obj any) (any, error) {
 	object := obj.(interface {
 		GetName() string
@@ -105,8 +106,9 @@ func listOfMany(version string) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: fresh}
 }
 
-// TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first are told object by object,
-// in order with the single changes of the object, although the objects cannot tell the store's keys.
+// TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first
+// are told object by object, in order with the single changes of the object, although the objects
+// cannot tell the store's keys.
 func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	for what, transform := range map[string]cache.TransformFunc{"stripped": strip, "renamed": rename} {
 		for name, delivery := range map[string]cache.Delivery{

@@ -144,7 +144,8 @@ func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
 	}
 }
 
-// TestResyncsTakeNoCopyUntilTheyAreRead: whatever waits for a handler that has not come to it, it is one snapshot.
+// TestResyncsTakeNoCopyUntilTheyAreRead: whatever waits for a handler that has not come to it, it
+// is one snapshot.
 func TestResyncsTakeNoCopyUntilTheyAreRead(t *testing.T) {
 	inResyncedBubble(t, time.Minute, func(e *exact) {
 		snapshots := func() cache.SnapshotStats {

@@ -24,9 +24,9 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// TestBorderOnlyPassesOn holds the border to its word: each name in its files is documented, and is client-go's name,
-// or a call to it with the same arguments in the same order. What surface_test.go cannot see, such as two strings
-// that change places, is seen here.
+// TestBorderOnlyPassesOn holds the border to its word: each name in its files is documented, and is
+// client-go's name, or a call to it with the same arguments in the same order. What surface_test.go
+// cannot see, such as two strings that change places, is seen here.
 func TestBorderOnlyPassesOn(t *testing.T) {
 	paths, err := filepath.Glob("clientgo*.go")
 	require.NoError(t, err)
@@ -38,8 +38,8 @@ func TestBorderOnlyPassesOn(t *testing.T) {
 	}
 }
 
-// borderFaults returns what in a file is more than a name of client-go's, or has no comment. Functions named in shaped
-// may do more than to pass on.
+// borderFaults returns what in a file is more than a name of client-go's, or has no comment.
+// Functions named in shaped may do more than to pass on.
 func borderFaults(file *ast.File, shaped ...string) (faults []string) {
 	for name, docs := range documentedNames(file) {
 		if docs[0] == nil {
@@ -176,7 +176,8 @@ func TestBorderFaults(t *testing.T) {
 	}
 }
 
-// TestBorderErrorsAreTheSameValues lets errors.Is find an error of either package by the name of the other.
+// TestBorderErrorsAreTheSameValues lets errors.Is find an error of either package by the name of
+// the other.
 func TestBorderErrorsAreTheSameValues(t *testing.T) {
 	assert.Same(t, clientgo.ErrFIFOClosed, cache.ErrFIFOClosed)
 	assert.Same(t, clientgo.ErrZeroLengthDeltasObject, cache.ErrZeroLengthDeltasObject)

@@ -171,7 +171,8 @@ func TestProcessErrorsAreReported(t *testing.T) {
 	})
 }
 
-// TestProcessMayFeedTheSource: the process function has a goroutine of its own, so it may wait for what the reflector does.
+// TestProcessMayFeedTheSource: the process function has a goroutine of its own, so it may wait for
+// what the reflector does.
 func TestProcessMayFeedTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
@@ -227,8 +228,8 @@ func TestPanickingProcessFunction(t *testing.T) {
 	})
 }
 
-// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a goroutine of their own, so
-// they may wait until the reflector has read what they send.
+// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a
+// goroutine of their own, so they may wait until the reflector has read what they send.
 func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	for name, build := range map[string]func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller{
 		"Process": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {

@@ -31,8 +31,8 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// wireServer is a server of pods without a network: each list and each watch-list has 20 of them, each
-// watch the events that are sent.
+// wireServer is a server of pods without a network: each list and each watch-list has 20 of them,
+// each watch the events that are sent.
 type wireServer struct {
 	*taptest.Wire
 	mu     sync.Mutex
@@ -193,8 +193,8 @@ func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool,
 
 var decodingModes = []cache.ListMode{cache.ListModeList, cache.ListModeWatchList}
 
-// TestDecodesDirectly: with the transport an informer hears and has what it does without, by as many
-// requests, in each encoding and mode.
+// TestDecodesDirectly: with the transport an informer hears and has what it does without, by as
+// many requests, in each encoding and mode.
 func TestDecodesDirectly(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
@@ -238,7 +238,8 @@ func TestDecodingOff(t *testing.T) {
 func TestDifferenceIsCorrected(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			// p15 is wrong from the state on; a later event, every tenth of which goes both ways, is noticed.
+			// p15 is wrong from the state on; a later event, every tenth of which goes both ways,
+			// is noticed.
 			options := []cache.Option{cache.WithListMode(mode), wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"),
 				cache.WithDecoding(cache.Decoding{Verify: 10})}
 			got := runDecoding(t, media, true, eventsOf(12, media), options...)
@@ -261,7 +262,8 @@ func TestDifferenceIsCorrected(t *testing.T) {
 	}
 }
 
-// TestDifferentListIsNone: a list in which a sample differs reaches nobody; the client's follows at once.
+// TestDifferentListIsNone: a list in which a sample differs reaches nobody; the client's follows at
+// once.
 func TestDifferentListIsNone(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
@@ -277,8 +279,8 @@ func TestDifferentListIsNone(t *testing.T) {
 	}
 }
 
-// TestFilteredWatchBeginsAnew: who filters watches may have filtered the list, too, which nobody has
-// noticed: it is taken anew, by the client. A watch-list needs no second one.
+// TestFilteredWatchBeginsAnew: who filters watches may have filtered the list, too, which nobody
+// has noticed: it is taken anew, by the client. A watch-list needs no second one.
 func TestFilteredWatchBeginsAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for mode, asked := range map[cache.ListMode][]string{
@@ -296,7 +298,8 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestPagesBeginAnew: if a later page shows that decoding is wrong, the first one counts as wrong, too.
+// TestPagesBeginAnew: if a later page shows that decoding is wrong, the first one counts as wrong,
+// too.
 func TestPagesBeginAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		options := []cache.Option{cache.WithListMode(cache.ListModeList), cache.WithPageSize(15), wrongAbout("20", "25")} // the 11th, and the 1st of the second page

@@ -34,8 +34,8 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 	return rapid.SliceOfN(step, 1, 40).Draw(t, "schedule")
 }
 
-// deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a call when they get a
-// token; joiners are handlers like the first, added on the way.
+// deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a
+// call when they get a token; joiners are handlers like the first, added on the way.
 type deliveryModel struct {
 	delivery cache.Delivery
 	source   *testkit.Pods
@@ -133,7 +133,8 @@ func judgeComplete(m *deliveryModel) (fault error) {
 	return fault
 }
 
-// judgeDisconnected wants what handlers heard to make sense, and those that were not removed to know everything.
+// judgeDisconnected wants what handlers heard to make sense, and those that were not removed to
+// know everything.
 func judgeDisconnected(m *deliveryModel) (fault error) {
 	staying := &deliveryModel{informer: m.informer, source: m.source}
 	for i, handler := range m.handlers {

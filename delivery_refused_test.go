@@ -16,8 +16,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestDeliveryIsRefused: a wish that would be lost is an error that names the field and the mend, for the shared informer
-// when the handler is added, for the other one when it runs.
+// TestDeliveryIsRefused: a wish that would be lost is an error that names the field and the mend,
+// for the shared informer when the handler is added, for the other one when it runs.
 func TestDeliveryIsRefused(t *testing.T) {
 	journal := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
 	disconnected := func(error) {}
@@ -100,7 +100,8 @@ func (h *quietHandler) OnUpdate(any, any) {}
 
 func (h *quietHandler) OnDelete(any) {}
 
-// TestTypedNilHandler: a handler that is a nil pointer may be meant, so it is called; but the log says once what it is.
+// TestTypedNilHandler: a handler that is a nil pointer may be meant, so it is called; but the log
+// says once what it is.
 func TestTypedNilHandler(t *testing.T) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})

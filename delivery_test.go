@@ -38,7 +38,8 @@ type ownRegistration interface {
 	ShutdownChan() <-chan struct{}
 }
 
-// inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it in the end.
+// inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it
+// in the end.
 func inExactBubble(t *testing.T, test func(e *exact)) {
 	inResyncedBubble(t, 0, test)
 }
@@ -80,7 +81,8 @@ func (e *exact) change(name string, n int) {
 	synctest.Wait()
 }
 
-// stuck returns a handler that does not return from a call about the named pod before release is closed.
+// stuck returns a handler that does not return from a call about the named pod before release is
+// closed.
 func stuck(name string) (handler *testkit.Journal, release chan struct{}) {
 	release = make(chan struct{})
 	return &testkit.Journal{On: func(line string) {
@@ -259,7 +261,8 @@ func TestCoalescedInitialListSyncs(t *testing.T) {
 }
 
 func TestParallelCalls(t *testing.T) {
-	// As many as it takes for each of the four to get some, whatever the seed of the hash: one process in a million fails.
+	// As many as it takes for each of the four to get some, whatever the seed of the hash: one
+	// process in a million fails.
 	const names = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	inExactBubble(t, func(e *exact) {
 		var mu sync.Mutex

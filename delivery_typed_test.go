@@ -70,7 +70,8 @@ func TestDeliverTyped(t *testing.T) {
 	})
 }
 
-// TestDeliverTypedOfTombstones: what is known of a deleted object is told, as client-go's own adapter does.
+// TestDeliverTypedOfTombstones: what is known of a deleted object is told, as client-go's own
+// adapter does.
 func TestDeliverTypedOfTombstones(t *testing.T) {
 	handler := &typedJournal{}
 	untyped := cache.DeliverTyped(handler, cache.Delivery{})
@@ -167,7 +168,8 @@ type wrapsItself struct{ cache.SharedIndexInformer }
 
 func (w wrapsItself) GetController() cache.Controller { return w }
 
-// TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than what is inside.
+// TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than
+// what is inside.
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)

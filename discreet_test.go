@@ -42,8 +42,9 @@ func (keylessStore) Add(obj any) error { _, err := failing(obj); return err }
 
 func (keylessStore) Resync() error { return cache.KeyError{Obj: keyless(), Err: io.EOF} }
 
-// TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a watch, in a store or a process
-// function, what is logged and reported, and what statuses say, names its type at most.
+// TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a
+// watch, in a store or a process function, what is logged and reported, and what statuses say,
+// names its type at most.
 func TestObjectsStayOutOfLogs(t *testing.T) {
 	for name, run := range mayTellObjects() {
 		t.Run(name, func(t *testing.T) {

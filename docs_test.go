@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, and the files
-// and folders, the targets of make, the tests and the names of this package that they name exist.
+// TestDocumentsLeadSomewhere: links of the Markdown files lead to files that are there, and the
+// files and folders, the targets of make, the tests and the names of this package that they name
+// exist.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	files, err := filepath.Glob("*.md")
 	require.NoError(t, err)

@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since then.
+// TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since
+// then.
 func TestStoppedSince(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -37,8 +38,8 @@ func TestStoppedSince(t *testing.T) {
 	})
 }
 
-// TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first list is on the way into the
-// store is not told that it ended before it had synced.
+// TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first
+// list is on the way into the store is not told that it ended before it had synced.
 func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	testkit.Reports(t)
 	for range 20 {
@@ -79,7 +80,8 @@ func (u *panickingWatch) ResultChan() <-chan watch.Event {
 	return u.Interface.ResultChan()
 }
 
-// TestWatchThatPanics: a process that is told to survive panics survives those of a watch, too, and the informer goes on.
+// TestWatchThatPanics: a process that is told to survive panics survives those of a watch, too, and
+// the informer goes on.
 func TestWatchThatPanics(t *testing.T) {
 	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
 		t.Run(name, func(t *testing.T) {

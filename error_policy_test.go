@@ -21,8 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestOneErrorARound: a watch-list that fails and the list that fails in its place are one error, for the policy and in
-// the status, which shows the later of the two.
+// TestOneErrorARound: a watch-list that fails and the list that fails in its place are one error,
+// for the policy and in the status, which shows the later of the two.
 func TestOneErrorARound(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestOneErrorARound(t *testing.T) {
 	})
 }
 
-// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list takes its time, the status says what
-// was wrong with the watch-list.
+// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list takes its time,
+// the status says what was wrong with the watch-list.
 func TestErrorOfAStreamWhileListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden)}
@@ -86,8 +86,8 @@ var stops = map[string]struct {
 	"go on":               {cache.ErrorDecision{After: time.Second}, false, false},
 }
 
-// failures are the ways in which an informer can fail: what the server answers to its lists and watches, and whether that
-// is before the informer has its first list.
+// failures are the ways in which an informer can fail: what the server answers to its lists and
+// watches, and whether that is before the informer has its first list.
 var failures = map[string]struct {
 	server   func() *testkit.Server
 	unsynced bool
@@ -122,8 +122,8 @@ var failures = map[string]struct {
 	}, false},
 }
 
-// TestPoliciesStop: whatever fails, a policy ends an informer that has its first list only if it says so by name; else the
-// informer goes on, and comes through.
+// TestPoliciesStop: whatever fails, a policy ends an informer that has its first list only if it
+// says so by name; else the informer goes on, and comes through.
 func TestPoliciesStop(t *testing.T) {
 	for what, policy := range stops {
 		for where, failure := range failures {
@@ -174,8 +174,8 @@ func TestPoliciesStop(t *testing.T) {
 	}
 }
 
-// TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch ends, do not cost the
-// cache its life: it is up to date when they are back.
+// TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch
+// ends, do not cost the cache its life: it is up to date when they are back.
 func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -227,8 +227,8 @@ func TestStopHandlerPanics(t *testing.T) {
 	})
 }
 
-// TestWaitForResourceIsQuiet: a resource that is not there is one line in the log, at info, each time it is not there, and no
-// error; who has set a watch-error handler hears of each attempt.
+// TestWaitForResourceIsQuiet: a resource that is not there is one line in the log, at info, each
+// time it is not there, and no error; who has set a watch-error handler hears of each attempt.
 func TestWaitForResourceIsQuiet(t *testing.T) {
 	for name, own := range map[string]bool{"default handler": false, "own handler": true} {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// BenchmarkEvent is the way of one update of a small object from the watch channel to the last handler's return, for
-// profiles; bench/ has the figures. The library is named first, so that benchstat can compare by it.
+// BenchmarkEvent is the way of one update of a small object from the watch channel to the last
+// handler's return, for profiles; bench/ has the figures. The library is named first, so that
+// benchstat can compare by it.
 func BenchmarkEvent(b *testing.B) {
 	for library, newInformer := range map[string]func(cache.ListerWatcher) cache.SharedIndexInformer{
 		"kinformer": func(lw cache.ListerWatcher) cache.SharedIndexInformer {

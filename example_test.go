@@ -39,7 +39,8 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	}
 }
 
-// A handler that only wants the newest state of each object, however many versions it misses while it is busy.
+// A handler that only wants the newest state of each object, however many versions it misses while
+// it is busy.
 func ExampleDeliver() {
 	server := cachetest.New(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
@@ -164,7 +165,8 @@ func ExampleWaitForSync() {
 	// Output: true
 }
 
-// A controller that reads its own write: the version that the write returned is in the store when the wait is over.
+// A controller that reads its own write: the version that the write returned is in the store when
+// the wait is over.
 func ExampleWaitForVersion() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -16,7 +16,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// whatIsAt returns the line of this package's source that a name of the form package/file:line stands for.
+// whatIsAt returns the line of this package's source that a name of the form package/file:line
+// stands for.
 func whatIsAt(t *testing.T, name string) string {
 	file, line, ok := strings.Cut(strings.TrimPrefix(name, "github.com/kinformer/cache/"), ":")
 	require.True(t, ok, name)
@@ -70,7 +71,8 @@ func (f updateFunc) otherMethod(any) {}
 
 func (f updateFunc) updateMethod(_, _ any) {}
 
-// TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named; what is no function has a type.
+// TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named;
+// what is no function has a type.
 func TestNamesOfOtherHandlers(t *testing.T) {
 	one := func(any) {} // the only function
 	receiver, place := updateFunc(nil), nameForHandler(ResourceEventHandlerFuncs{AddFunc: one})

@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in client-go, and the log, its
-// statistics and WaitForSync say so, which handler it is, and why.
+// TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in
+// client-go, and the log, its statistics and WaitForSync say so, which handler it is, and why.
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
@@ -120,7 +120,8 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no longer.
+// TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no
+// longer.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, cache.Delivery{Name: "slow"})

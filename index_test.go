@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNamespaceIndexByWhateverName: stores know the usual index function, and call a cheaper one in its place. The index is
-// the same as with a function that they do not know.
+// TestNamespaceIndexByWhateverName: stores know the usual index function, and call a cheaper one in
+// its place. The index is the same as with a function that they do not know.
 func TestNamespaceIndexByWhateverName(t *testing.T) {
 	unknown := func(obj any) ([]string, error) { return MetaNamespaceIndexFunc(obj) }
 	require.Nil(t, singleValued(unknown))

@@ -21,7 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more often.
+// TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more
+// often.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
 	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&testkit.Journal{}, Delivery{Max: -1}), time.Minute)

@@ -23,8 +23,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and so it is asked for in
-// pages, as client-go asks for it, also after a list that was not. Where whole states are streamed, it is streamed.
+// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and
+// so it is asked for in pages, as client-go asks for it, also after a list that was not. Where
+// whole states are streamed, it is streamed.
 func TestTheNewestStateComesInPages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		noStream bool
@@ -66,7 +67,8 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 	}
 }
 
-// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to nothing.
+// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to
+// nothing.
 func TestRoomForAShortPage(t *testing.T) {
 	testkit.Reports(t)
 	var before, after goruntime.MemStats
@@ -89,7 +91,8 @@ func TestRoomForAShortPage(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
-// TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the count stays.
+// TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the
+// count stays.
 func TestStatusOfForeignObjects(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +122,8 @@ func TestStatusOfForeignObjects(t *testing.T) {
 	})
 }
 
-// TestStreamTransformsOnce: on the way of a watch-list into a queue each object is transformed once.
+// TestStreamTransformsOnce: on the way of a watch-list into a queue each object is transformed
+// once.
 func TestStreamTransformsOnce(t *testing.T) {
 	calls := map[string]int{}
 	queue := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), func(obj any) (any, error) {

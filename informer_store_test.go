@@ -46,7 +46,8 @@ func (h *lookingHandler) OnDelete(obj any) {
 	assert.False(h.t, exists)
 }
 
-// randomServer lists some of a few pods, and then sends so many events of them that they reach the store in one batch.
+// randomServer lists some of a few pods, and then sends so many events of them that they reach the
+// store in one batch.
 type randomServer struct {
 	*testkit.Server
 	rng     *rand.Rand
@@ -107,8 +108,8 @@ func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (
 	return testkit.Sent(events...).Open(), nil
 }
 
-// TestStoreOfNewInformerIsWhereTheHandlerIs: whatever waits in the queue, in a call for an object the store has just what
-// the call tells.
+// TestStoreOfNewInformerIsWhereTheHandlerIs: whatever waits in the queue, in a call for an object
+// the store has just what the call tells.
 func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {

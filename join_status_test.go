@@ -18,9 +18,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestInformerAnswersWhileAHandlerWaitsToJoin: a handler joins between two batches, and so waits for
-// an index function that takes its time. Those who ask the informer something do not, also the index
-// function itself.
+// TestInformerAnswersWhileAHandlerWaitsToJoin: a handler joins between two batches, and so waits
+// for an index function that takes its time. Those who ask the informer something do not, also the
+// index function itself.
 func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	inside, held := make(chan struct{}), make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })

@@ -53,8 +53,8 @@ func largeErrors() map[string]func() error {
 	}
 }
 
-// TestStatusKeepsNoAnswer: an informer that is fine again holds nothing of the answer that it could not read, nor do the
-// stats of its queue of what a process function returned.
+// TestStatusKeepsNoAnswer: an informer that is fine again holds nothing of the answer that it could
+// not read, nor do the stats of its queue of what a process function returned.
 func TestStatusKeepsNoAnswer(t *testing.T) {
 	before := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil // one that keeps what it is told would be counted

@@ -22,8 +22,8 @@ import (
 
 const modulePath = "github.com/kinformer/cache"
 
-// mayImport are the walls: which packages of ours each package may import, those of tests apart. The engines know what an
-// event is, and not each other; what they stand on knows nothing of ours.
+// mayImport are the walls: which packages of ours each package may import, those of tests apart.
+// The engines know what an event is, and not each other; what they stand on knows nothing of ours.
 var mayImport = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout", "internal/retry",
 		"internal/table"},
@@ -48,7 +48,8 @@ var mayImport = map[string][]string{
 	"testing":              {},
 }
 
-// TestWalls: no package imports one of ours that it must not know, and each that there is has its rule.
+// TestWalls: no package imports one of ours that it must not know, and each that there is has its
+// rule.
 func TestWalls(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
 	require.NoError(t, err)
@@ -92,7 +93,8 @@ func TestRootStaysSmall(t *testing.T) {
 	assert.LessOrEqual(t, count, mostRootFiles)
 }
 
-// TestSizes: files and functions, tests included, stay short enough to be read at once. Generated files are exempt.
+// TestSizes: files and functions, tests included, stay short enough to be read at once. Generated
+// files are exempt.
 func TestSizes(t *testing.T) {
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -26,8 +26,8 @@ import (
 // maintainersPage says what there is in the packages that run in a user's program.
 const maintainersPage = "internal/README.md"
 
-// isOfLibrary reports whether a package, one of those that mayImport knows, runs in a user's program,
-// and not only in tests.
+// isOfLibrary reports whether a package, one of those that mayImport knows, runs in a user's
+// program, and not only in tests.
 func isOfLibrary(folder string) bool {
 	switch folder {
 	case "", "factory":
@@ -146,8 +146,8 @@ func checkPackages(t *testing.T) (packages []checkedPackage) {
 	return packages
 }
 
-// locks returns the mutexes and onces of the package: package.Type.field, or package.variable. A lock
-// in a function has no name, and fails the test.
+// locks returns the mutexes and onces of the package: package.Type.field, or package.variable. A
+// lock in a function has no name, and fails the test.
 func (p checkedPackage) locks(t *testing.T) (names []string) {
 	known := map[types.Object]bool{}
 	for _, name := range p.Scope().Names() {
@@ -168,8 +168,8 @@ func (p checkedPackage) locks(t *testing.T) (names []string) {
 	return names
 }
 
-// locksIn returns the locks in a variable or field, also those in fields of it that have no named type.
-// One that embeds a lock is that lock.
+// locksIn returns the locks in a variable or field, also those in fields of it that have no named
+// type. One that embeds a lock is that lock.
 func locksIn(name string, object types.Object, typ types.Type, known map[types.Object]bool) (names []string) {
 	if isLock(typ) {
 		known[object] = true
@@ -197,8 +197,8 @@ func isLock(typ types.Type) bool {
 	return false
 }
 
-// starters are the functions that have another one run in a goroutine that they start, or that a timer,
-// a context or the garbage collector does.
+// starters are the functions that have another one run in a goroutine that they start, or that a
+// timer, a context or the garbage collector does.
 var starters = []string{
 	"(*sync.WaitGroup).Go", "time.AfterFunc", "context.AfterFunc", "runtime.AddCleanup", "runtime.SetFinalizer",
 	"(*k8s.io/apimachinery/pkg/util/wait.Group).Start",
@@ -250,7 +250,8 @@ func (p checkedPackage) nameOf(function *ast.FuncDecl) string {
 	return name + function.Name.Name
 }
 
-// isDeclared reports whether there is a package.Name, package.Type.Member or package.Type.field.field.
+// isDeclared reports whether there is a package.Name, package.Type.Member or
+// package.Type.field.field.
 func isDeclared(packages []checkedPackage, name string) bool {
 	parts := strings.Split(name, ".")
 	i := slices.IndexFunc(packages, func(p checkedPackage) bool { return p.Name() == parts[0] })

@@ -14,7 +14,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// nameInformers returns identities with one informer name, and lets warnings that other tests caused be given again.
+// nameInformers returns identities with one informer name, and lets warnings that other tests
+// caused be given again.
 func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
 	t.Helper()
 	t.Cleanup(ResetInformerNamesForTesting)
@@ -26,7 +27,8 @@ func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
 	}
 }
 
-// Nothing in these tests sets a provider for the process: e2e/metrics is a program in which an import does.
+// Nothing in these tests sets a provider for the process: e2e/metrics is a program in which an
+// import does.
 
 func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// migrationCommand returns what docs/migration.md says to run between fetching the module and building with it.
+// migrationCommand returns what docs/migration.md says to run between fetching the module and
+// building with it.
 func migrationCommand(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("docs/migration.md")
@@ -32,14 +33,15 @@ func migrationCommand(t *testing.T) string {
 	return strings.Join(command, "")
 }
 
-// sedOfMacOS is a sed that wants what the one of macOS and the BSDs wants: a suffix for the files as they were, next to -i.
+// sedOfMacOS is a sed that wants what the one of macOS and the BSDs wants: a suffix for the files
+// as they were, next to -i.
 const sedOfMacOS = `#!/bin/sh
 if [ "$1" = -i ]; then echo "sed: -i needs a suffix" >&2; exit 1; fi
 exec REAL "$@"
 `
 
-// TestMigrationCommand runs the command of docs/migration.md: it changes imports and nothing else, leaves vendor/ alone and no
-// file behind, and needs nothing that macOS has not.
+// TestMigrationCommand runs the command of docs/migration.md: it changes imports and nothing else,
+// leaves vendor/ alone and no file behind, and needs nothing that macOS has not.
 func TestMigrationCommand(t *testing.T) {
 	sed, err := exec.LookPath("sed")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where that is known. Of several
-// that hold unstructured objects the type says nothing.
+// TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where
+// that is known. Of several that hold unstructured objects the type says nothing.
 func TestNamesOfInformers(t *testing.T) {
 	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	widget := &unstructured.Unstructured{}

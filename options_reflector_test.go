@@ -23,7 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestListMode: the informer's own choice goes before the gate and before what the client says of itself.
+// TestListMode: the informer's own choice goes before the gate and before what the client says of
+// itself.
 func TestListMode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode     cache.ListMode
@@ -51,8 +52,8 @@ func TestListMode(t *testing.T) {
 	}
 }
 
-// TestListPreference: three streams without their end mark lead to lists, for ten minutes and no longer, and not at all for
-// an informer that was told to stream.
+// TestListPreference: three streams without their end mark lead to lists, for ten minutes and no
+// longer, and not at all for an informer that was told to stream.
 func TestListPreference(t *testing.T) {
 	for mode, want := range map[cache.ListMode][]string{
 		cache.ListModeAuto: {
@@ -105,7 +106,8 @@ func TestStreamSilenceOption(t *testing.T) {
 	}
 }
 
-// TestIdleTimeout: a watch that fell silent is opened anew where it was, but only on a server that sends bookmarks.
+// TestIdleTimeout: a watch that fell silent is opened anew where it was, but only on a server that
+// sends bookmarks.
 func TestIdleTimeout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		events []watch.Event
@@ -226,8 +228,8 @@ func TestStartJitter(t *testing.T) {
 	})
 }
 
-// TestListSlots: no more informers than slots take over the whole state at a time, by list or by stream, and one that waits
-// can be stopped.
+// TestListSlots: no more informers than slots take over the whole state at a time, by list or by
+// stream, and one that waits can be stopped.
 func TestListSlots(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestOptionsAreRefused: what cannot be had is an error that names the option, and never a panic of the constructor.
+// TestOptionsAreRefused: what cannot be had is an error that names the option, and never a panic of
+// the constructor.
 func TestOptionsAreRefused(t *testing.T) {
 	indexless := cache.Indexers{"good": cache.MetaNamespaceIndexFunc, "bad": nil}
 	for name, tc := range map[string]struct {
@@ -74,7 +75,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// doesNotRun checks that informer, which is not running, cannot: Run says why and returns, as do all that tell of it.
+// doesNotRun checks that informer, which is not running, cannot: Run says why and returns, as do
+// all that tell of it.
 func doesNotRun(t *testing.T, informer cache.Controller, why error) {
 	t.Helper()
 	said := testkit.Reports(t)
@@ -97,7 +99,8 @@ func doesNotRun(t *testing.T, informer cache.Controller, why error) {
 	}
 }
 
-// TestInformerWithBadOptionsDoesNotRun, and who waits for it is told at once, also before it is run.
+// TestInformerWithBadOptionsDoesNotRun, and who waits for it is told at once, also before it is
+// run.
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()
@@ -127,7 +130,8 @@ func (doneChannel) Name() string { return "channel" }
 
 func (c doneChannel) Done() <-chan struct{} { return c }
 
-// TestNilListerWatcher: who only fills the indexer needs none. Run refuses it, of every kind of informer.
+// TestNilListerWatcher: who only fills the indexer needs none. Run refuses it, of every kind of
+// informer.
 func TestNilListerWatcher(t *testing.T) {
 	for name, lw := range map[string]cache.ListerWatcher{"nil": nil, "typed nil": (*cache.ListWatch)(nil)} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +152,8 @@ func TestNilListerWatcher(t *testing.T) {
 	}
 }
 
-// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honour Deliver, and says so.
+// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honour Deliver,
+// and says so.
 func TestSimpleInformerWithWishes(t *testing.T) {
 	delivered := cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Overflow: cache.OverflowCoalesce})
 	for name, options := range map[string]cache.InformerOptions{

@@ -31,8 +31,8 @@ type outages []struct {
 	watch    any // an error or a watch.Interface
 }
 
-// serve makes the server answer so, and with a list at 5 and silent watches at all other times. What is watched when an outage
-// begins is closed.
+// serve makes the server answer so, and with a list at 5 and silent watches at all other times.
+// What is watched when an outage begins is closed.
 func (o outages) serve(server *testkit.Server) *testkit.Server {
 	began := time.Now()
 	now := func() (w any, list error) {
@@ -75,7 +75,8 @@ func statusOf(t *testing.T, informer cache.Controller) cache.Status {
 	return s
 }
 
-// TestOutage: one that lasts is said once, and its end, with how long it was; a short one is only counted.
+// TestOutage: one that lasts is said once, and its end, with how long it was; a short one is only
+// counted.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -145,7 +146,8 @@ func TestOutageFromTheStart(t *testing.T) {
 	})
 }
 
-// TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no server that is back.
+// TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no
+// server that is back.
 func TestOutageOfEmptyWatches(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +167,8 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	})
 }
 
-// TestOutageOfTimeouts: a server that does not answer at all shows, although client-go calls each of its timeouts a watch.
+// TestOutageOfTimeouts: a server that does not answer at all shows, although client-go calls each
+// of its timeouts a watch.
 func TestOutageOfTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := testkit.NewScriptedWatch(0), time.Now()

@@ -25,7 +25,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// openPipeline returns a pipeline over the store that tells nobody, and whose queue hands nothing on by itself.
+// openPipeline returns a pipeline over the store that tells nobody, and whose queue hands nothing
+// on by itself.
 func openPipeline(s *keyedStore, options queueOptions) *pipeline {
 	p := newPipeline(s, &processFailures{}, func([]event.Change) {})
 	options.logger = klog.Background()
@@ -57,8 +58,8 @@ func (q *PipelineQueue) Replace(list []any, version string) error {
 	return next.Publish(version)
 }
 
-// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue keeps the reflector from its
-// resyncs, its watchdog and the end of its context.
+// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue
+// keeps the reflector from its resyncs, its watchdog and the end of its context.
 func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	for name, hold := range map[string]struct {
 		options  []Option
@@ -118,8 +119,8 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the informer, and others need not
-// wait for it.
+// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the
+// informer, and others need not wait for it.
 func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 	informer := newSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, informerConfig{})
 	require.NoError(t, informer.store.Add(testkit.PodAt("a", "1")))
@@ -136,7 +137,8 @@ func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 	assert.Equal(t, 1, asked)
 }
 
-// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of each key.
+// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of
+// each key.
 func TestStageModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{})

@@ -19,7 +19,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted, whatever takes from the queue.
+// TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted,
+// whatever takes from the queue.
 func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 	texts, panics := testkit.Reports(t), testkit.QuietPanics(t)
 	for name, queue := range map[string]cache.Queue{
@@ -74,8 +75,8 @@ func (q foreignQueue) HasSyncedChecker() cache.DoneChecker { return q.inner.HasS
 
 func (q foreignQueue) Close() { q.inner.Close() }
 
-// TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever goroutine; the informer
-// goes on.
+// TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever
+// goroutine; the informer goes on.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// atomicRig drives a RealFIFO with atomic events and the plainest model of one: all deltas in order of arrival, and how many
-// of the first ones make up the initial list.
+// atomicRig drives a RealFIFO with atomic events and the plainest model of one: all deltas in order
+// of arrival, and how many of the first ones make up the initial list.
 type atomicRig struct {
 	fifo      *cache.RealFIFO
 	waiting   []keyedDelta // with key "" for those that are alone in a batch

@@ -36,8 +36,8 @@ func (k keysThatAStoreHas) Key(text []byte) (string, bool) {
 	return key, ok
 }
 
-// TestQueueAllocatesNothing: in steady state a batch of objects that the store has costs no memory on
-// its way through a queue.
+// TestQueueAllocatesNothing: in steady state a batch of objects that the store has costs no memory
+// on its way through a queue.
 func TestQueueAllocatesNothing(t *testing.T) {
 	for name, q := range map[string]*queue.Queue{
 		"in order of arrival": AtomicFIFO().queue,
@@ -60,7 +60,8 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	}
 }
 
-// informerAndQueue are an informer with the namespace index, started as far as its controller, and its queue.
+// informerAndQueue are an informer with the namespace index, started as far as its controller, and
+// its queue.
 func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
 	s := newSharedIndexInformer(nil, &corev1.Pod{}, informerConfig{SharedIndexInformerOptions: SharedIndexInformerOptions{
 		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
@@ -69,8 +70,8 @@ func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
 	return s, s.pipeline.queue
 }
 
-// TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with the namespace index and
-// without handlers, allocates nothing.
+// TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with
+// the namespace index and without handlers, allocates nothing.
 func TestAllocationsOfAnUpdate(t *testing.T) {
 	_, q := informerAndQueue()
 	events, batch, next := updatesOf(100), make([]event.Record, 1), 0

@@ -28,8 +28,9 @@ type blockingDetector struct {
 
 func (d *blockingDetector) AddObject(any) { <-d.gate }
 
-// TestBurst: 10^5 updates of 100 objects while the store is busy with the list. In order of arrival each is a notification;
-// coalesced, an object has one for what the consumer took first and one for all the rest. The final state is the same.
+// TestBurst: 10^5 updates of 100 objects while the store is busy with the list. In order of arrival
+// each is a notification; coalesced, an object has one for what the consumer took first and one for
+// all the rest. The final state is the same.
 func TestBurst(t *testing.T) {
 	const objects, updates = 100, 100_000
 	for name, test := range map[string]struct {
@@ -71,8 +72,9 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestCoalescedFIFOAgainstModel: whatever is put, and however it is cut into batches, a store that is kept by the queue ends
-// like one that is kept by the changes themselves, and what is taken for one key never holds two states in a row.
+// TestCoalescedFIFOAgainstModel: whatever is put, and however it is cut into batches, a store that
+// is kept by the queue ends like one that is kept by the changes themselves, and what is taken for
+// one key never holds two states in a row.
 func TestCoalescedFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := cache.InformersQueue(true, nil).Queue
@@ -116,7 +118,8 @@ func TestCoalescedFIFOAgainstModel(t *testing.T) {
 	})
 }
 
-// obey brings the objects to the state that a batch says they have now. No key has two states in a row in it.
+// obey brings the objects to the state that a batch says they have now. No key has two states in a
+// row in it.
 func obey(t *rapid.T, batch []event.Record, objects map[string]any) {
 	lastType := map[string]cache.DeltaType{}
 	for i := range batch {
@@ -140,7 +143,8 @@ func obey(t *rapid.T, batch []event.Record, objects map[string]any) {
 	}
 }
 
-// TestMergedStatesAreNews: an update that a list or a resync repeats stays one that every handler hears of.
+// TestMergedStatesAreNews: an update that a list or a resync repeats stays one that every handler
+// hears of.
 func TestMergedStatesAreNews(t *testing.T) {
 	q := cache.InformersQueue(true, nil).Queue
 	require.NoError(t, q.Put(cache.Updated, testkit.PodAt("a", "2")))

@@ -28,8 +28,8 @@ func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 	assert.True(t, q.HasSynced())
 }
 
-// TestProducerHandsOverWhatCannotBeDoneAtOnce: something waits already, a handler is joining, or the
-// queue is closed.
+// TestProducerHandsOverWhatCannotBeDoneAtOnce: something waits already, a handler is joining, or
+// the queue is closed.
 func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(s *sharedIndexInformer, q *queue.Queue)
@@ -68,7 +68,8 @@ func TestPanicInTheProducer(t *testing.T) {
 	assert.Len(t, s.store.List(), 2)
 }
 
-// TestRefusedRecordsAreLeftOut: the others of the batch are queued in their order, and the slice comes back empty.
+// TestRefusedRecordsAreLeftOut: the others of the batch are queued in their order, and the slice
+// comes back empty.
 func TestRefusedRecordsAreLeftOut(t *testing.T) {
 	failure := errors.New("cannot transform")
 	q := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
@@ -100,8 +101,8 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 	assert.Equal(t, []string{"Updated ns/a", "Deleted ns/b"}, got, "bookmarks are dropped unless asked for")
 }
 
-// TestProducersConsumersAndCloser: whoever processes, it is one at a time and in order for each key, and after Close all that
-// was put before is processed.
+// TestProducersConsumersAndCloser: whoever processes, it is one at a time and in order for each
+// key, and after Close all that was put before is processed.
 func TestProducersConsumersAndCloser(t *testing.T) {
 	const producers, batches, size = 4, 200, 5
 	everyRecordQueue(t, func(t *testing.T, q *queue.Queue) {

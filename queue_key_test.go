@@ -75,7 +75,8 @@ func TestKnownKeysAreTheStores(t *testing.T) {
 	}
 }
 
-// TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store that it is for.
+// TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store
+// that it is for.
 func TestInformersFindKeysInTheirStore(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
 	require.NoError(t, s.Add(testkit.PodAt("a", "1")))

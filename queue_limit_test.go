@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// impatientServer has a history of n updates of one pod, and ends a watch after slots events that nobody has read yet, as a
-// server does with slow watchers.
+// impatientServer has a history of n updates of one pod, and ends a watch after slots events that
+// nobody has read yet, as a server does with slow watchers.
 func impatientServer(n, slots int) *testkit.Server {
 	return &testkit.Server{
 		NoStream: true,
@@ -46,8 +46,8 @@ func impatientServer(n, slots int) *testkit.Server {
 	}
 }
 
-// TestSlowConsumerWithALimit reaches the final state without another list, although the server ends its watches, and no more
-// than the limit ever waits.
+// TestSlowConsumerWithALimit reaches the final state without another list, although the server ends
+// its watches, and no more than the limit ever waits.
 func TestSlowConsumerWithALimit(t *testing.T) {
 	for name, queue := range map[string]interface {
 		cache.Queue
@@ -90,7 +90,8 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 	}
 }
 
-// TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit lets it go on.
+// TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit
+// lets it go on.
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
@@ -122,7 +123,8 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAPause: a closed queue takes everything, so that nobody waits for a consumer that has gone.
+// TestCloseEndsAPause: a closed queue takes everything, so that nobody waits for a consumer that
+// has gone.
 func TestCloseEndsAPause(t *testing.T) {
 	queue := cache.AtomicFIFO()
 	queue.SetLimit(1)
@@ -153,8 +155,8 @@ func depthOf(queue any) int {
 	return stats.Depth
 }
 
-// TestPauseIsNoSilenceOfTheServer: the idle watchdog, once armed, counts only the time in which the reflector would have
-// read.
+// TestPauseIsNoSilenceOfTheServer: the idle watchdog, once armed, counts only the time in which the
+// reflector would have read.
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()

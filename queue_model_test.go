@@ -42,7 +42,8 @@ func (k knownItems) GetByKey(key string) (any, bool, error) {
 	return it, ok, nil
 }
 
-// queueModel is what a queue that keeps deltas should hold, in the plainest form: all deltas in order of arrival.
+// queueModel is what a queue that keeps deltas should hold, in the plainest form: all deltas in
+// order of arrival.
 type queueModel struct {
 	known   knownItems
 	waiting []keyedDelta
@@ -66,7 +67,8 @@ func (m *queueModel) put(key string, typ cache.DeltaType, obj any) {
 	m.waiting = append(m.waiting, keyedDelta{key, cache.Delta{Type: typ, Object: obj}})
 }
 
-// tombstones are the deletions that a list implies, first for what waits, then for what is known, sorted by key.
+// tombstones are the deletions that a list implies, first for what waits, then for what is known,
+// sorted by key.
 func (m *queueModel) tombstones(listed []item) (deltas []keyedDelta) {
 	keys := sets.New[string]()
 	for _, it := range listed {
@@ -111,7 +113,8 @@ var (
 	drawItems = rapid.SliceOfNDistinct(drawItem, 0, 4, func(it item) string { return it.key })
 )
 
-// realFIFORig drives a RealFIFO without atomic events and its model alike. known follows what was popped, as a store would.
+// realFIFORig drives a RealFIFO without atomic events and its model alike. known follows what was
+// popped, as a store would.
 type realFIFORig struct {
 	fifo  *cache.RealFIFO
 	model queueModel
@@ -219,7 +222,8 @@ func TestRealFIFOAgainstModel(t *testing.T) {
 	})
 }
 
-// deltaFIFORig drives a DeltaFIFO and its model alike. The model's known objects stay empty if the DeltaFIFO has none.
+// deltaFIFORig drives a DeltaFIFO and its model alike. The model's known objects stay empty if the
+// DeltaFIFO has none.
 type deltaFIFORig struct {
 	fifo   *cache.DeltaFIFO
 	model  queueModel
@@ -238,7 +242,8 @@ func (r *deltaFIFORig) put(t *rapid.T, typ cache.DeltaType, put func(any) error)
 	r.queue(it.key, typ, it)
 }
 
-// queue appends to the model what a DeltaFIFO should append: no deletion of the unknown, one deletion in a row.
+// queue appends to the model what a DeltaFIFO should append: no deletion of the unknown, one
+// deletion in a row.
 func (r *deltaFIFORig) queue(key string, typ cache.DeltaType, obj any) {
 	last, waits := r.model.lastOf(key)
 	if _, known := r.model.known[key]; typ == cache.Deleted && !waits && !known {
@@ -279,8 +284,8 @@ func (r *deltaFIFORig) resync(t *rapid.T) {
 	}
 }
 
-// pop takes whichever key the queue hands out: after a Replace the order among the deletions is not promised. All other
-// keys must come in order of arrival.
+// pop takes whichever key the queue hands out: after a Replace the order among the deletions is not
+// promised. All other keys must come in order of arrival.
 func (r *deltaFIFORig) pop(t *rapid.T) {
 	if len(r.model.waiting) == 0 {
 		if r.closed {

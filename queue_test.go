@@ -132,7 +132,8 @@ func TestProcessErrorIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestPanicLeavesTheQueueUsable: the lock is released and the item gone, as if it had been processed.
+// TestPanicLeavesTheQueueUsable: the lock is released and the item gone, as if it had been
+// processed.
 func TestPanicLeavesTheQueueUsable(t *testing.T) {
 	everyQueue(t, func(t *testing.T, q cache.Queue) {
 		require.NoError(t, q.Replace([]any{item{"a", 1}}, "1"))

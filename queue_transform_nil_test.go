@@ -38,7 +38,8 @@ func losing(nothing any) cache.TransformFunc {
 	}
 }
 
-// TestQueuesRefuseANilTransformed: whatever call it comes with, nothing is queued, and the error is counted.
+// TestQueuesRefuseANilTransformed: whatever call it comes with, nothing is queued, and the error is
+// counted.
 func TestQueuesRefuseANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
 		for name, q := range map[string]interface {
@@ -80,8 +81,8 @@ func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
 	return store
 }
 
-// TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the object stays as it is cached, which
-// handlers hear of as little as readers, and the informer says so.
+// TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the object stays
+// as it is cached, which handlers hear of as little as readers, and the informer says so.
 func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 	texts := testkit.Reports(t)
 	for what, nothing := range nothings {

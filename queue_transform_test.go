@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// transformCounts counts how often each received object, told by name and version, passes the transform function. Objects with
-// the label v=bad cannot be transformed.
+// transformCounts counts how often each received object, told by name and version, passes the
+// transform function. Objects with the label v=bad cannot be transformed.
 type transformCounts map[string]int
 
 var errTransform = errors.New("cannot transform")
@@ -43,7 +43,8 @@ func badPod(name, version string) *corev1.Pod {
 	return p
 }
 
-// informerOn runs an informer on a scripted server in a bubble until the returned function is called.
+// informerOn runs an informer on a scripted server in a bubble until the returned function is
+// called.
 func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (s cache.SharedIndexInformer, stop func()) {
 	s = cache.InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
@@ -54,8 +55,8 @@ func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedInd
 	return s, func() { cancel(); <-done }
 }
 
-// TestTransformOnceForEachObjectReceived: by list, watch-list and watch; deletions of the watch too, resyncs and tombstones
-// of a second list not.
+// TestTransformOnceForEachObjectReceived: by list, watch-list and watch; deletions of the watch
+// too, resyncs and tombstones of a second list not.
 func TestTransformOnceForEachObjectReceived(t *testing.T) {
 	for name, server := range map[string]func() *testkit.Server{
 		"list": func() *testkit.Server {
@@ -84,7 +85,8 @@ func TestTransformOnceForEachObjectReceived(t *testing.T) {
 	}
 }
 
-// TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind until a version passes.
+// TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind
+// until a version passes.
 func TestTransformErrorOfAWatchEvent(t *testing.T) {
 	texts := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +117,8 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 	})
 }
 
-// TestTransformErrorOfAReplace fails the list, which the reflector tries again, and hands the error to its hook.
+// TestTransformErrorOfAReplace fails the list, which the reflector tries again, and hands the error
+// to its hook.
 func TestTransformErrorOfAReplace(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +144,8 @@ func TestTransformErrorOfAReplace(t *testing.T) {
 	})
 }
 
-// TestCachedOnTransformError: a list brings all objects but the one that fails, which stays as it was.
+// TestCachedOnTransformError: a list brings all objects but the one that fails, which stays as it
+// was.
 func TestCachedOnTransformError(t *testing.T) {
 	texts := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -174,8 +178,8 @@ func TestCachedOnTransformError(t *testing.T) {
 	})
 }
 
-// TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot be transformed is listed
-// all the same.
+// TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot
+// be transformed is listed all the same.
 func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 	testkit.Reports(t)
 	known := knownItems{"a": {"a", 1}, "gone": {"gone", 1}}
@@ -207,8 +211,8 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 	}
 }
 
-// TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it cannot be transformed, too,
-// and its object counts as behind no longer.
+// TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
+// cannot be transformed, too, and its object counts as behind no longer.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})

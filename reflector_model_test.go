@@ -26,12 +26,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestReflectorModel lets a server do legal things in any order to an informer: writes, bookmarks, closed and broken
-// streams, errors of every kind, pages, duplicates, old versions, forgotten history. Whatever that was, in the end
+// TestReflectorModel lets a server do legal things in any order to an informer: writes, bookmarks,
+// closed and broken streams, errors of every kind, pages, duplicates, old versions, forgotten
+// history. Whatever that was, in the end
 //
 //   - the store is what the server has,
-//   - the handler was told, step by step, how it came to that: no addition of what it knew, no change of what it did not (a
-//     deletion that the server sends twice reaches handlers twice, as in client-go),
+//   - the handler was told, step by step, how it came to that: no addition of what it knew, no
+//     change of what it did not (a deletion that the server sends twice reaches handlers twice, as
+//     in client-go),
 //   - every version that was asked for is one that the server gave before.
 //
 // A failure shrinks to the shortest way there.
@@ -56,7 +58,8 @@ func TestReflectorModel(t *testing.T) {
 	})
 }
 
-// modelStep is something that the server does. Names and versions are drawn small, so that they meet.
+// modelStep is something that the server does. Names and versions are drawn small, so that they
+// meet.
 type modelStep struct {
 	what string
 	name string
@@ -171,7 +174,8 @@ func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 	}
 }
 
-// resend sends the write again, and an older one, unless they were compacted, at which Source.Resend panics.
+// resend sends the write again, and an older one, unless they were compacted, at which
+// Source.Resend panics.
 func (s *modelServer) resend(version string) {
 	defer func() { _ = recover() }()
 	rv, err := strconv.ParseUint(version, 10, 64)

@@ -24,7 +24,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// page makes a page of a list with the pods named first and on, n of them, and another page behind it unless it is the last.
+// page makes a page of a list with the pods named first and on, n of them, and another page behind
+// it unless it is the last.
 func page(first, n int, last bool) *v1.PodList {
 	list := testkit.PodList("50")
 	for i := first; i < first+n; i++ {
@@ -37,7 +38,8 @@ func page(first, n int, last bool) *v1.PodList {
 	return list
 }
 
-// inPages is a list function that gives pages of size out of total pods, as each is asked for by arrived.
+// inPages is a list function that gives pages of size out of total pods, as each is asked for by
+// arrived.
 func inPages(total, size int, arrived func(*v1.PodList)) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 	return func(_ int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
 		first := 0
@@ -52,8 +54,8 @@ func inPages(total, size int, arrived func(*v1.PodList)) func(int, context.Conte
 	}
 }
 
-// TestPagesAreLetGo: when a page is asked for, the one before is gone, array and all; after the sync the last one is. Each
-// item passed the transform once, and what was listed is in the store.
+// TestPagesAreLetGo: when a page is asked for, the one before is gone, array and all; after the
+// sync the last one is. Each item passed the transform once, and what was listed is in the store.
 func TestPagesAreLetGo(t *testing.T) {
 	for _, size := range []int{40, 1000} {
 		var before weak.Pointer[v1.Pod]
@@ -85,7 +87,8 @@ func TestPagesAreLetGo(t *testing.T) {
 	}
 }
 
-// TestForeignStoreKeepsNoPage: nor does a store that is not ours, which gets everything by one Replace.
+// TestForeignStoreKeepsNoPage: nor does a store that is not ours, which gets everything by one
+// Replace.
 func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
 	server := &testkit.Server{NoStream: true, OnList: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), OnWatch: testkit.Watches(testkit.ErrForbidden)}
@@ -95,8 +98,8 @@ func TestForeignStoreKeepsNoPage(t *testing.T) {
 	assert.Len(t, store.List(), 20)
 }
 
-// TestListsAreNotWritten: a list that the ListerWatcher keeps stays as it was, whatever the transform does to its objects'
-// fields.
+// TestListsAreNotWritten: a list that the ListerWatcher keeps stays as it was, whatever the
+// transform does to its objects' fields.
 func TestListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := page(0, 10, true)
@@ -113,7 +116,8 @@ func TestListsAreNotWritten(t *testing.T) {
 	})
 }
 
-// TestExpiredPagesAreDiscarded: nothing of pages that led nowhere is seen, also by the transform's results.
+// TestExpiredPagesAreDiscarded: nothing of pages that led nowhere is seen, also by the transform's
+// results.
 func TestExpiredPagesAreDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
@@ -144,7 +148,8 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 	})
 }
 
-// TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, as it comes.
+// TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, as it
+// comes.
 func TestStreamTransformsOnArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -172,7 +177,8 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 	})
 }
 
-// TestTransformErrorInAStage: a transform that fails costs the whole state, as in Replace; of a stream LIST is tried then.
+// TestTransformErrorInAStage: a transform that fails costs the whole state, as in Replace; of a
+// stream LIST is tried then.
 func TestTransformErrorInAStage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

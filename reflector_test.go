@@ -33,7 +33,8 @@ func TestDefaultName(t *testing.T) {
 	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &testkit.StoreLog{}, 0).Name())
 }
 
-// TestStandIn: it tells what it stands for and where that is, and asks nobody for it. Before the first list there is no version.
+// TestStandIn: it tells what it stands for and where that is, and asks nobody for it. Before the
+// first list there is no version.
 func TestStandIn(t *testing.T) {
 	server := &testkit.Server{}
 	o := reflector.Options{
@@ -53,7 +54,8 @@ func TestStandIn(t *testing.T) {
 	assert.Empty(t, server.Asked())
 }
 
-// TestHandlerSeesTheStandIn: the reflector that the handler gets tells who it is and how far it came.
+// TestHandlerSeesTheStandIn: the reflector that the handler gets tells who it is and how far it
+// came.
 func TestHandlerSeesTheStandIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type seen struct{ name, typ, version string }
@@ -84,7 +86,8 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 	})
 }
 
-// TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not expected.
+// TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not
+// expected.
 func TestErrorsWithoutAHandler(t *testing.T) {
 	reported := testkit.Reports(t)
 	o := reflector.Options{Name: "n"}
@@ -141,8 +144,9 @@ func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	})
 }
 
-// TestNamesOfInformersReflectors: the name tells what is reflected, by the resource where the informer knows it, and where it
-// was started. Errors such as that of a very short watch have nothing else.
+// TestNamesOfInformersReflectors: the name tells what is reflected, by the resource where the
+// informer knows it, and where it was started. Errors such as that of a very short watch have
+// nothing else.
 func TestNamesOfInformersReflectors(t *testing.T) {
 	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	widgets := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or the informer, has synced,
-// which programs may hold for ever.
+// TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or
+// the informer, has synced, which programs may hold for ever.
 func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 	for name, keep := range map[string]func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any{
 		"registration": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any { return r },
@@ -49,7 +49,8 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 	}
 }
 
-// runAndStop returns what keep chooses of an informer that has synced and stopped, and weak pointers to its 200 objects.
+// runAndStop returns what keep chooses of an informer that has synced and stopped, and weak
+// pointers to its 200 objects.
 func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
 	source := testkit.NewPods()
 	for i := range 200 {

@@ -25,8 +25,8 @@ var everyDelivery = map[string]cache.Delivery{
 	"disconnect":        {Overflow: cache.OverflowDisconnect, Max: 1000},
 }
 
-// TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot open for it, and when it goes
-// on it hears of all objects once more.
+// TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot
+// open for it, and when it goes on it hears of all objects once more.
 func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 	for name, delivery := range everyDelivery {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,8 @@ import (
 
 var errProcess = errors.New("cannot process")
 
-// retryRig runs RetryProcess over a function that fails for chosen items, with a delay of a second between attempts.
+// retryRig runs RetryProcess over a function that fails for chosen items, with a delay of a second
+// between attempts.
 type retryRig struct {
 	t       *testing.T
 	process cache.ProcessFunc
@@ -165,7 +166,8 @@ func TestReplaceSupersedesWhatWaits(t *testing.T) {
 	})
 }
 
-// TestFailingReplaceHoldsBackEverything: nothing may be applied and then be undone by an older list.
+// TestFailingReplaceHoldsBackEverything: nothing may be applied and then be undone by an older
+// list.
 func TestFailingReplaceHoldsBackEverything(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["replace 7"], r.fails["b1"] = 1, 1
@@ -241,8 +243,8 @@ func TestPanicInARetry(t *testing.T) {
 	})
 }
 
-// TestRetryAgainstModel: with a function that fails now and then but not for ever, each key ends at its newest item, and
-// none goes back to an older one.
+// TestRetryAgainstModel: with a function that fails now and then but not for ever, each key ends at
+// its newest item, and none goes back to an older one.
 func TestRetryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type step struct {

@@ -41,7 +41,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestWatchIsReadWhileIndexersAreAdded, although nothing can be written to the store: events, the end of the watch, a list.
+// TestWatchIsReadWhileIndexersAreAdded, although nothing can be written to the store: events, the
+// end of the watch, a list.
 func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	const events = 100
 	first, second := watch.NewFake(), watch.NewFake()
@@ -112,7 +113,8 @@ func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s c
 	})
 }
 
-// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell that they are slow.
+// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell
+// that they are slow.
 func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	const events = 5 * table.BlockLen
 	for name, list := range map[string]*corev1.PodList{"empty list": testkit.PodList("1"), "list": testkit.PodList("1", testkit.PodAt("x", "1"))} {
@@ -139,7 +141,8 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	}
 }
 
-// TestSlowIndexFunctionsOnABatch that the watch channel holds: the reader takes no part in it, however quick they were.
+// TestSlowIndexFunctionsOnABatch that the watch channel holds: the reader takes no part in it,
+// however quick they were.
 func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		index, events := &slowIndex{}, []watch.Event(nil)
@@ -199,7 +202,8 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	})
 }
 
-// TestIndexFailuresShow in one report of each write and index, and in the status as long as objects are missing.
+// TestIndexFailuresShow in one report of each write and index, and in the status as long as objects
+// are missing.
 func TestIndexFailuresShow(t *testing.T) {
 	texts := testkit.Reports(t)
 	const bad = 100

@@ -206,7 +206,8 @@ func TestPolicyWithinARound(t *testing.T) {
 	})
 }
 
-// TestWaitForResource: a resource that appears late is noticed within a period, however long it took.
+// TestWaitForResource: a resource that appears late is noticed within a period, however long it
+// took.
 func TestWaitForResource(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

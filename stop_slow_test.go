@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// endsSlowly stops what runs and lets go of its functions after hold. It returns what was said until just before patience was
-// over, and until the end.
+// endsSlowly stops what runs and lets go of its functions after hold. It returns what was said
+// until just before patience was over, and until the end.
 func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, hold time.Duration, release chan struct{}) (early, late []string) {
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 	ended := make(chan struct{})
@@ -39,7 +39,8 @@ func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, 
 	return early, lines.Take()
 }
 
-// TestStopNamesTheHandlerItWaitsFor, once, and none that returns soon; also one that was removed before.
+// TestStopNamesTheHandlerItWaitsFor, once, and none that returns soon; also one that was removed
+// before.
 func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hold    time.Duration

@@ -130,8 +130,8 @@ func TestStoreOperationsLikeClientGo(t *testing.T) { rapid.Check(t, storeOperati
 // FuzzStoreOperations does any operations to our indexer and client-go's, which must answer alike.
 func FuzzStoreOperations(f *testing.F) { f.Fuzz(rapid.MakeFuzz(storeOperations)) }
 
-// FuzzResourceVersions gives a store any resourceVersions: it takes all, never fails, and its own never goes back among those
-// that can be compared.
+// FuzzResourceVersions gives a store any resourceVersions: it takes all, never fails, and its own
+// never goes back among those that can be compared.
 func FuzzResourceVersions(f *testing.F) {
 	for _, versions := range [][3]string{
 		{"1", "2", "10"}, {"10", "9", ""}, {"0", "", "00"}, {"-1", "+1", "1e3"}, {"18446744073709551615", "18446744073709551616", "9"},

@@ -75,8 +75,8 @@ func TestTypedReads(t *testing.T) {
 	}
 }
 
-// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers; for the others each
-// read says once why it finds nothing.
+// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not
+// pointers; for the others each read says once why it finds nothing.
 func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	itemPointerKey := func(obj any) (string, error) { return obj.(*item).key, nil }
 	byAll := cache.Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
@@ -187,7 +187,8 @@ func TestIndexPanicsByOption(t *testing.T) {
 	assert.ElementsMatch(t, []any{item{"b", 8}, item{"c", 1}}, s.List())
 }
 
-// TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and holds it until it is stopped.
+// TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and
+// holds it until it is stopped.
 func TestPulledLoopsHoldTheirState(t *testing.T) {
 	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})
 	require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))

@@ -23,7 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// byValue indexes an item under its value modulo 3 and 5; some values have none, and some fail one way or the other.
+// byValue indexes an item under its value modulo 3 and 5; some values have none, and some fail one
+// way or the other.
 func byValue(obj any) ([]string, error) {
 	switch v := obj.(item).value; {
 	case v%10 == 7:
@@ -220,8 +221,8 @@ func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
 	}
 }
 
-// TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every read answers at once, and
-// from the state before it.
+// TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every
+// read answers at once, and from the state before it.
 func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
 	for name, write := range map[string]func(i cache.Indexer, slow cache.IndexFunc) error{
 		"Add":    func(i cache.Indexer, _ cache.IndexFunc) error { return i.Add(item{"c", 2}) },

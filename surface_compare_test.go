@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// surface is what a package shows: its exported names, and which of them (or of their methods, "Type.Method") are
-// marked deprecated.
+// surface is what a package shows: its exported names, and which of them (or of their methods,
+// "Type.Method") are marked deprecated.
 type surface struct {
 	pkg        *types.Package
 	deprecated map[string]bool
 }
 
-// surfaceReport is the result of comparing our surface with theirs. All names are without their package, in
-// alphabetical order.
+// surfaceReport is the result of comparing our surface with theirs. All names are without their
+// package, in alphabetical order.
 type surfaceReport struct {
 	missing   []string // names that only they have
 	extra     []string // names that only we have; "Type.Member" for a member that only our own type has
@@ -28,8 +28,8 @@ type surfaceReport struct {
 	faults    []string // differences that keep a user's code from compiling, or from meaning the same
 }
 
-// comparison compares two surfaces, taking our type for theirs of the same name where own says that it has an
-// engine of its own.
+// comparison compares two surfaces, taking our type for theirs of the same name where own says that
+// it has an engine of its own.
 type comparison struct {
 	theirs, ours surface
 	own          func(name string) bool
@@ -95,8 +95,8 @@ func (c *comparison) compareDeprecated(name string) {
 	}
 }
 
-// compareType reports two types of one name as different. Whoever uses only what is exported must still be able to
-// use ours for theirs: the same kind of type, and each exported field and method.
+// compareType reports two types of one name as different. Whoever uses only what is exported must
+// still be able to use ours for theirs: the same kind of type, and each exported field and method.
 func (c *comparison) compareType(their, our *types.TypeName) {
 	if identicalTypes(their.Type(), our.Type()) {
 		return
@@ -140,7 +140,8 @@ func (c *comparison) compareReceivers(owner string, their, our types.Type) {
 	}
 }
 
-// same tells whether two types are one, taking our types with an own engine for theirs at any depth.
+// same tells whether two types are one, taking our types with an own engine for theirs at any
+// depth.
 func (c *comparison) same(their, our types.Type) bool {
 	if c.substitutes(their, our) {
 		return true
@@ -192,15 +193,16 @@ func (c *comparison) sameList(their, our []types.Type) bool {
 	return true
 }
 
-// substitutes tells whether our names one of our types with an own engine and their its counterpart, alias or not.
+// substitutes tells whether our names one of our types with an own engine and their its
+// counterpart, alias or not.
 func (c *comparison) substitutes(their, our types.Type) bool {
 	t, o := typeName(their), typeName(our)
 	return t != nil && o != nil && t.Name() == o.Name() && t.Pkg() == c.theirs.pkg && o.Pkg() == c.ours.pkg &&
 		c.own(t.Name())
 }
 
-// identicalTypes tells whether our is their, or an alias of it. An alias of a generic type must hand over its
-// parameters one by one, under the same constraints.
+// identicalTypes tells whether our is their, or an alias of it. An alias of a generic type must
+// hand over its parameters one by one, under the same constraints.
 func identicalTypes(their, our types.Type) bool {
 	alias, ok := our.(*types.Alias)
 	if !ok || alias.TypeParams().Len() == 0 {

@@ -23,14 +23,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listedPackage is what the go command tells of a package. Export is the file with its compiled types.
+// listedPackage is what the go command tells of a package. Export is the file with its compiled
+// types.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// loadSurfaces reads the surfaces of packages, and of what they import, from the go command's build cache. Types
-// that two of them share are one type. It needs no network: everything was compiled for this test already.
+// loadSurfaces reads the surfaces of packages, and of what they import, from the go command's build
+// cache. Types that two of them share are one type. It needs no network: everything was compiled
+// for this test already.
 func loadSurfaces(t *testing.T, paths ...string) map[string]surface {
 	t.Helper()
 	listed := listPackages(t, paths)
@@ -72,8 +74,9 @@ func listPackages(t *testing.T, paths []string) map[string]listedPackage {
 	}
 }
 
-// buildFlags returns the flags under which this test was built and by which the build cache tells packages apart, so
-// that the go command finds what it compiled for this test and compiles nothing anew.
+// buildFlags returns the flags under which this test was built and by which the build cache tells
+// packages apart, so that the go command finds what it compiled for this test and compiles nothing
+// anew.
 func buildFlags() (flags []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -99,7 +102,8 @@ func parseFiles(t *testing.T, paths []string) []*ast.File {
 	return files
 }
 
-// deprecatedNames returns the exported names of a package, "Type.Method" for methods, whose comment deprecates them.
+// deprecatedNames returns the exported names of a package, "Type.Method" for methods, whose comment
+// deprecates them.
 func deprecatedNames(files []*ast.File) map[string]bool {
 	deprecated := map[string]bool{}
 	for _, file := range files {
@@ -114,8 +118,8 @@ func deprecatedNames(files []*ast.File) map[string]bool {
 	return deprecated
 }
 
-// documentedNames returns the exported names that a file declares, each with the comments that belong to it: first its
-// own, then that of the group it stands in, if it stands in one.
+// documentedNames returns the exported names that a file declares, each with the comments that
+// belong to it: first its own, then that of the group it stands in, if it stands in one.
 func documentedNames(file *ast.File) map[string][]*ast.CommentGroup {
 	names := map[string][]*ast.CommentGroup{}
 	add := func(name string, docs ...*ast.CommentGroup) {
@@ -157,7 +161,8 @@ func docOf(spec ast.Spec) (doc *ast.CommentGroup, names []string) {
 	return nil, nil
 }
 
-// funcName returns the function's name, "Type.Method" for a method of an exported type, "" for any other method.
+// funcName returns the function's name, "Type.Method" for a method of an exported type, "" for any
+// other method.
 func funcName(decl *ast.FuncDecl) string {
 	if decl.Recv == nil {
 		return decl.Name.Name

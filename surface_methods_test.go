@@ -35,8 +35,8 @@ func ownMethods(t *testing.T, typeName string) (names []string) {
 	return names
 }
 
-// TestMethodsBehindInterfaces: what is handed out has the methods of its counterpart in client-go and those that doc.go lists,
-// and no engine's, whatever interface a user asserts.
+// TestMethodsBehindInterfaces: what is handed out has the methods of its counterpart in client-go
+// and those that doc.go lists, and no engine's, whatever interface a user asserts.
 func TestMethodsBehindInterfaces(t *testing.T) {
 	key := cache.MetaNamespaceKeyFunc
 	ourStore, ourController := cache.NewInformerWithOptions(cache.InformerOptions{})
@@ -60,7 +60,8 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 	}
 }
 
-// TestMethodsOfOurOwn: what client-go has no counterpart of has the methods of the interface that it is handed out as.
+// TestMethodsOfOurOwn: what client-go has no counterpart of has the methods of the interface that
+// it is handed out as.
 func TestMethodsOfOurOwn(t *testing.T) {
 	snapshot, err := cache.SnapshotOf(cache.NewStore(cache.MetaNamespaceKeyFunc))
 	require.NoError(t, err)

@@ -26,7 +26,8 @@ func TestOwnNamesAreListedInDoc(t *testing.T) {
 	assert.ElementsMatch(t, want, linksUnder(parsedDoc(t), ownHeading))
 }
 
-// parsedDoc returns the package's documentation, in which every name in brackets is taken for one of the package.
+// parsedDoc returns the package's documentation, in which every name in brackets is taken for one
+// of the package.
 func parsedDoc(t *testing.T) *comment.Doc {
 	t.Helper()
 	files := parseFiles(t, []string{"doc.go"})
@@ -68,8 +69,8 @@ func linksIn(block comment.Block) (names []string) {
 	return names
 }
 
-// TestOptionalMethods: our informers and registrations have the methods that client-go's have beyond their interfaces, or
-// that its tests reach into them for.
+// TestOptionalMethods: our informers and registrations have the methods that client-go's have
+// beyond their interfaces, or that its tests reach into them for.
 func TestOptionalMethods(t *testing.T) {
 	for name, informer := range map[string]cache.SharedInformer{
 		"NewSharedInformer":                 cache.NewSharedInformer(nil, nil, 0),

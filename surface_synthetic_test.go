@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// theirSource is a package with one name of each sort; ourSource is one that stands in for it without a fault, with
-// an engine of its own for Queue and Option.
+// theirSource is a package with one name of each sort; ourSource is one that stands in for it
+// without a fault, with an engine of its own for Queue and Option.
 const (
 	theirSource = `package cache
 
@@ -115,7 +115,8 @@ func (e edit) apply(t *testing.T, source string) string {
 	return strings.Replace(source, e.old, e.new, 1)
 }
 
-// surfaceCase is one change of our source and what the comparison says of it. The types Option and Queue differ always.
+// surfaceCase is one change of our source and what the comparison says of it. The types Option and
+// Queue differ always.
 type surfaceCase struct {
 	edit edit
 	want surfaceReport
@@ -220,7 +221,8 @@ func TestCompareSurfaces(t *testing.T) {
 	}
 }
 
-// TestCompareSurfacesTrustsTheListOnly shows that our type stands for theirs in a signature only if it is listed.
+// TestCompareSurfacesTrustsTheListOnly shows that our type stands for theirs in a signature only if
+// it is listed.
 func TestCompareSurfacesTrustsTheListOnly(t *testing.T) {
 	theirs := checkSource(t, "theirs", theirSource, nil)
 	ours := checkSource(t, "ours", ourSource, importMap{"theirs": theirs.pkg})

@@ -33,10 +33,10 @@ const (
 var updateSurface = flag.Bool("surface.update", false,
 	"take names that are there now off "+missingFile+", and write "+ownFile+" anew")
 
-// TestSurface holds the exported names of this package and its mirrors against those of client-go, at the version
-// that go.mod asks for. The three lists say what may deviate, and every line of them must be true:
-// missing.txt what is not there, which is nothing; different.txt which types are our own; own.txt what client-go does
-// not have.
+// TestSurface holds the exported names of this package and its mirrors against those of client-go,
+// at the version that go.mod asks for. The three lists say what may deviate, and every line of them
+// must be true: missing.txt what is not there, which is nothing; different.txt which types are our
+// own; own.txt what client-go does not have.
 func TestSurface(t *testing.T) {
 	missing, different, own := readNameList(t, missingFile), readNameList(t, differentFile), readNameList(t, ownFile)
 	assert.Empty(t, missing.names(), "a drop-in has every name of client-go")
@@ -54,7 +54,8 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// totalSurface compares the three packages and returns one report, in which each name carries its package.
+// totalSurface compares the three packages and returns one report, in which each name carries its
+// package.
 func totalSurface(t *testing.T, different *nameList) surfaceReport {
 	t.Helper()
 	folders := []string{"", "/synctrack", "/testing"}
@@ -78,7 +79,8 @@ func totalSurface(t *testing.T, different *nameList) surfaceReport {
 	return total
 }
 
-// judgeSurface returns what is wrong: every fault of the report, and each place where a list and the report disagree.
+// judgeSurface returns what is wrong: every fault of the report, and each place where a list and
+// the report disagree.
 func judgeSurface(report surfaceReport, missing, different, own *nameList) []string {
 	faults := slices.Clone(report.faults)
 	complain := func(names []string, text string) {
@@ -98,8 +100,8 @@ func judgeSurface(report surfaceReport, missing, different, own *nameList) []str
 	return faults
 }
 
-// nameList is a file of names, one a line, each followed by a reason where the list asks for one. Lines that start
-// with # are comments and stay at their place.
+// nameList is a file of names, one a line, each followed by a reason where the list asks for one.
+// Lines that start with # are comments and stay at their place.
 type nameList struct {
 	path  string
 	lines []string

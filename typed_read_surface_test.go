@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypedReadsOfStructsDoNotCompile: stores hold pointers to the types of the API, so that a read whose asterisk was
-// forgotten finds nothing.
+// TestTypedReadsOfStructsDoNotCompile: stores hold pointers to the types of the API, so that a read
+// whose asterisk was forgotten finds nothing.
 func TestTypedReadsOfStructsDoNotCompile(t *testing.T) {
 	const core, meta, unstructured = "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	surfaces := loadSurfaces(t, ourModule, core, meta, unstructured)

@@ -23,7 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole second rings.
+// waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole
+// second rings.
 func waitedFor(t *testing.T, informer cache.Controller) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
 	defer cancel()
@@ -122,8 +123,8 @@ func TestWaitForSyncOfNothing(t *testing.T) {
 	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
 }
 
-// TestWaitForSyncOnTheWayToTheStore: a state that was listed and is not in the store yet is neither the server's fault nor
-// the reflector's.
+// TestWaitForSyncOnTheWayToTheStore: a state that was listed and is not in the store yet is neither
+// the server's fault nor the reflector's.
 func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -140,7 +141,8 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	})
 }
 
-// TestPanicShowsInTheStatus, of a ListerWatcher and of what else the user gave; what is fine again does not count.
+// TestPanicShowsInTheStatus, of a ListerWatcher and of what else the user gave; what is fine again
+// does not count.
 func TestPanicShowsInTheStatus(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,8 @@ func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() 
 	}
 }
 
-// TestWaitForVersion: each way by which the store can come to a version ends the wait, and no other.
+// TestWaitForVersion: each way by which the store can come to a version ends the wait, and no
+// other.
 func TestWaitForVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		listed  string
@@ -123,7 +124,8 @@ func TestWaitForVersionErrors(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionAfterRewind: a server that was set back does not leave the informer claiming a version it lost.
+// TestWaitForVersionAfterRewind: a server that was set back does not leave the informer claiming a
+// version it lost.
 func TestWaitForVersionAfterRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}

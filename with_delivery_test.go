@@ -45,8 +45,8 @@ func (h *heldHandler) typed() cache.TypedResourceEventHandler[*corev1.ConfigMap]
 
 type handle = cache.ResourceEventHandlerRegistration
 
-// TestWithDelivery: handlers are served as the informer's Delivery says, by whatever method they are
-// added, unless they were added with Deliver, which goes before it as a whole.
+// TestWithDelivery: handlers are served as the informer's Delivery says, by whatever method they
+// are added, unless they were added with Deliver, which goes before it as a whole.
 func TestWithDelivery(t *testing.T) {
 	newest, each := []string{"1 -> 4"}, []string{"1 -> 2", "2 -> 3", "3 -> 4"}
 	period := time.Hour
@@ -140,8 +140,8 @@ func TestWithDeliveryForLateHandlers(t *testing.T) {
 	})
 }
 
-// TestWithDeliveryIsRefused: an informer whose Delivery makes no sense does not run, and says so; nor
-// does it take handlers that it would have to serve so.
+// TestWithDeliveryIsRefused: an informer whose Delivery makes no sense does not run, and says so;
+// nor does it take handlers that it would have to serve so.
 func TestWithDeliveryIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		delivery cache.Delivery

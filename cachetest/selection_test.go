@@ -57,7 +57,8 @@ func TestListsSelect(t *testing.T) {
 	}
 }
 
-// TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not count the rest.
+// TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not
+// count the rest.
 func TestPagesOfASelection(t *testing.T) {
 	src := labelled(t)
 	list, err := src.List(metav1.ListOptions{Limit: 1, LabelSelector: "l"})
@@ -112,7 +113,8 @@ func TestWhatLeavesASelection(t *testing.T) {
 	require.Equal(t, "z", src.Get("default", "a").(*corev1.Pod).Labels["l"])
 }
 
-// TestScriptsAndSelections: what is sent again goes to those who heard of it; what is injected goes to all.
+// TestScriptsAndSelections: what is sent again goes to those who heard of it; what is injected goes
+// to all.
 func TestScriptsAndSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := labelled(t)

@@ -102,8 +102,9 @@ func (m *watchModel) stop(i int) {
 	m.open = slices.Delete(m.open, i, i+1)
 }
 
-// TestStreamsAgainstHistory: whatever is compacted beside streams that are read slowly, each delivers what was written after
-// its beginning, or says once that it cannot, and no writer is hurt.
+// TestStreamsAgainstHistory: whatever is compacted beside streams that are read slowly, each
+// delivers what was written after its beginning, or says once that it cannot, and no writer is
+// hurt.
 func TestStreamsAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &watchModel{src: cachetest.New(), compacted: 1}

@@ -27,7 +27,8 @@ import (
 // startOf begins to follow pods, and returns their informer and a function that creates one.
 type startOf func(ctx context.Context, option factory.Option) (pods cache.SharedIndexInformer, create func(name string), shutdown func())
 
-// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its option says.
+// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its
+// option says.
 func TestFactoryWithDelivery(t *testing.T) {
 	for name, optionFor := range map[string]func(cache.Option) factory.Option{
 		"WithInformerOptions": func(o cache.Option) factory.Option { return factory.WithInformerOptions(o) },
@@ -47,7 +48,8 @@ func TestFactoryWithDelivery(t *testing.T) {
 	}
 }
 
-// disconnectsSlowHandler adds a handler that does not return, and creates more than it may be behind.
+// disconnectsSlowHandler adds a handler that does not return, and creates more than it may be
+// behind.
 func disconnectsSlowHandler(t *testing.T, start startOf, option factory.Option) {
 	ctx, cancel := context.WithCancel(bubbleContext(t))
 	pods, create, shutdown := start(ctx, option)

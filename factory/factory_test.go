@@ -44,8 +44,9 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-// TestMain fails the run for a goroutine that is left. Reported errors are only logged: apimachinery's second default
-// handler sleeps until a millisecond after the last error, which is years inside a synctest bubble.
+// TestMain fails the run for a goroutine that is left. Reported errors are only logged:
+// apimachinery's second default handler sleeps until a millisecond after the last error, which is
+// years inside a synctest bubble.
 func TestMain(m *testing.M) {
 	cache.SetInformerMetricsProvider(&askedFor)
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
@@ -58,8 +59,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// processLog is where all goes that klog is given, at V(0). The logger is never changed, because goroutines that a fake client
-// has left may use it. -v shows the log.
+// processLog is where all goes that klog is given, at V(0). The logger is never changed, because
+// goroutines that a fake client has left may use it. -v shows the log.
 var processLog tap
 
 type tap struct {
@@ -92,7 +93,8 @@ func (l *tap) listen(next []string) (before []string) {
 	return before
 }
 
-// isOurs says whether the informer's store is one of kinformer's. Generated accessors hide the informer itself in a wrapper.
+// isOurs says whether the informer's store is one of kinformer's. Generated accessors hide the
+// informer itself in a wrapper.
 func isOurs(informer cache.SharedIndexInformer) bool {
 	return reflect.TypeOf(informer.GetIndexer()).Elem().PkgPath() == reflect.TypeFor[cache.RealFIFO]().PkgPath()
 }
@@ -117,7 +119,8 @@ func run(t *testing.T, ctx context.Context, f informers.SharedInformerFactory) {
 	require.NoError(t, synced.AsError())
 }
 
-// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that one that client-go adds is noticed.
+// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that one that
+// client-go adds is noticed.
 func TestEveryAccessorIsOurs(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 	count := 0
@@ -206,8 +209,8 @@ func TestNamespaceAndListOptions(t *testing.T) {
 	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 }
 
-// TestObjectsOfAnotherNamespaceAreLeftOut: the namespace of a factory is known, so that what a server sends of another one
-// does not get into the cache.
+// TestObjectsOfAnotherNamespaceAreLeftOut: the namespace of a factory is known, so that what a
+// server sends of another one does not get into the cache.
 func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -374,7 +377,8 @@ func TestTransformThatComesTooLateIsReported(t *testing.T) {
 	assert.Contains(t, said[0], "Resource=pods")
 }
 
-// TestInformersAreCalledByTheirResource: so that logs and errors of those that hold unstructured objects can be told apart.
+// TestInformersAreCalledByTheirResource: so that logs and errors of those that hold unstructured
+// objects can be told apart.
 func TestInformersAreCalledByTheirResource(t *testing.T) {
 	typed, err := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).ForResource(podsResource)
 	require.NoError(t, err)

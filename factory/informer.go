@@ -60,7 +60,8 @@ type request struct {
 	resync   time.Duration
 }
 
-// newInformer makes an informer as the options say, indexed by namespace as client-go's factories do.
+// newInformer makes an informer as the options say, indexed by namespace as client-go's factories
+// do.
 func (c config) newInformer(r request) cache.SharedIndexInformer {
 	lw := cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw, c.tweak), r.client)
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

@@ -61,8 +61,8 @@ func create(t *testing.T, client *dynamicfake.FakeDynamicClient, name string) {
 	require.NoError(t, err)
 }
 
-// TestResourceThatIsFollowedAgain: after Stop the next informer begins with what there is then, for handlers that were added to
-// it; those of the one before hear of nothing any more.
+// TestResourceThatIsFollowedAgain: after Stop the next informer begins with what there is then, for
+// handlers that were added to it; those of the one before hear of nothing any more.
 func TestResourceThatIsFollowedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
@@ -114,7 +114,8 @@ func TestStopOfWhatWasNotStarted(t *testing.T) {
 	})
 }
 
-// TestInformerWhoseContextEnded is not run again, as no informer can be. Stop makes room for another.
+// TestInformerWhoseContextEnded is not run again, as no informer can be. Stop makes room for
+// another.
 func TestInformerWhoseContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
@@ -171,7 +172,8 @@ func TestShutdownWaits(t *testing.T) {
 	again.Release()
 }
 
-// TestEveryInformerAsksForItsResource: also where the plural is none that can be guessed, such as endpoints and ingresses.
+// TestEveryInformerAsksForItsResource: also where the plural is none that can be guessed, such as
+// endpoints and ingresses.
 func TestEveryInformerAsksForItsResource(t *testing.T) {
 	resources := resourcesOfClientGo(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +236,8 @@ func TestUnknownResourceIsNamed(t *testing.T) {
 	}
 }
 
-// TestWrapOfAWrapper: the outer one decides what it is asked for first, and both have the same informers.
+// TestWrapOfAWrapper: the outer one decides what it is asked for first, and both have the same
+// informers.
 func TestWrapOfAWrapper(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-wrappers")
 	require.NoError(t, err)
@@ -250,7 +253,8 @@ func TestWrapOfAWrapper(t *testing.T) {
 	assert.True(t, nodes.HasSynced(), "the outer one starts all")
 }
 
-// TestTypedFactoryConcurrently: whoever asks, there is one informer of a type, and all methods may be called at once.
+// TestTypedFactoryConcurrently: whoever asks, there is one informer of a type, and all methods may
+// be called at once.
 func TestTypedFactoryConcurrently(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
 	ctx, cancel := context.WithCancel(boundedContext(t))

@@ -72,7 +72,8 @@ func (m metric) Set(float64) {
 	m.to.counts[informer][m.name]++
 }
 
-// TestInformerNameByOption: metrics carry the name of the option, and of a resource what client-go's informers call it.
+// TestInformerNameByOption: metrics carry the name of the option, and of a resource what
+// client-go's informers call it.
 func TestInformerNameByOption(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-option")
 	require.NoError(t, err)
@@ -97,7 +98,8 @@ func TestInformerNameByOption(t *testing.T) {
 	again.Release()
 }
 
-// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the same name as the one that was stopped.
+// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the same name as the
+// one that was stopped.
 func TestMetricsGoOnAfterStop(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-stop")
 	require.NoError(t, err)
@@ -122,7 +124,8 @@ func TestMetricsGoOnAfterStop(t *testing.T) {
 	again.Release()
 }
 
-// TestNameIsNotReservedForAConstructor: informers that the name does not reach leave their resources to others.
+// TestNameIsNotReservedForAConstructor: informers that the name does not reach leave their
+// resources to others.
 func TestNameIsNotReservedForAConstructor(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-constructor")
 	require.NoError(t, err)

@@ -49,7 +49,8 @@ type modelled struct {
 	stopped  bool
 }
 
-// model is a ResourceFactory beside what it should be like. Informers of pods never sync, because the server refuses them.
+// model is a ResourceFactory beside what it should be like. Informers of pods never sync, because
+// the server refuses them.
 type model struct {
 	*assert.Assertions
 	f        *factory.ResourceFactory

@@ -17,7 +17,8 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-// TestFactoryWithBadOptions: its informers do not run, and who waits for them is told at once, and why.
+// TestFactoryWithBadOptions: its informers do not run, and who waits for them is told at once, and
+// why.
 func TestFactoryWithBadOptions(t *testing.T) {
 	for why, options := range map[string][]factory.Option{
 		"WithPageSize is -1":   {factory.WithInformerOptions(cache.WithPageSize(-1))},

@@ -32,8 +32,8 @@ import (
 // actor is a fake client that tells what was asked of it.
 type actor interface{ Actions() []clienttesting.Action }
 
-// podsOf runs an informer of pods of each kind of factory in a bubble until it watches, and has test look at it and at its
-// client.
+// podsOf runs an informer of pods of each kind of factory in a bubble until it watches, and has
+// test look at it and at its client.
 func podsOf(t *testing.T, test func(t *testing.T, pods informers.GenericInformer, client actor), options ...factory.Option) {
 	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
 	for name, start := range map[string]func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()){
@@ -82,7 +82,8 @@ func asked(t *testing.T, client actor) (list, watch metav1.ListOptions) {
 	return actions[0].(clienttesting.ListActionImpl).ListOptions, actions[1].(clienttesting.WatchActionImpl).ListOptions
 }
 
-// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has left out.
+// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has
+// left out.
 func TestTweakReachesEveryRequest(t *testing.T) {
 	podsOf(t, func(t *testing.T, _ informers.GenericInformer, client actor) {
 		list, watch := asked(t, client)
@@ -105,7 +106,8 @@ func TestInformersHaveTheNamespaceIndex(t *testing.T) {
 	})
 }
 
-// TestListersNameWhatTheyMiss: an error of theirs says which resource it is about, as those of client-go do.
+// TestListersNameWhatTheyMiss: an error of theirs says which resource it is about, as those of
+// client-go do.
 func TestListersNameWhatTheyMiss(t *testing.T) {
 	podsOf(t, func(t *testing.T, pods informers.GenericInformer, _ actor) {
 		found, err := pods.Lister().ByNamespace("ns").Get("a")
@@ -116,8 +118,8 @@ func TestListersNameWhatTheyMiss(t *testing.T) {
 	})
 }
 
-// TestOptionsAddUp: options of informers that are given at several places are all applied, after those of the factory, and of
-// others the last one counts.
+// TestOptionsAddUp: options of informers that are given at several places are all applied, after
+// those of the factory, and of others the last one counts.
 func TestOptionsAddUp(t *testing.T) {
 	var nobody *cache.InformerName
 	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
@@ -170,8 +172,8 @@ func (h *hanging) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interf
 	return nil, h.hang(ctx)
 }
 
-// TestRequestsEndWithTheirInformer: a request that hangs is given up when the informer is stopped, and carries what the context of
-// the start carries, such as a logger.
+// TestRequestsEndWithTheirInformer: a request that hangs is given up when the informer is stopped,
+// and carries what the context of the start carries, such as a logger.
 func TestRequestsEndWithTheirInformer(t *testing.T) {
 	type key struct{}
 	for request, lists := range map[string]bool{"list": false, "watch": true} {
@@ -192,7 +194,8 @@ func TestRequestsEndWithTheirInformer(t *testing.T) {
 	}
 }
 
-// TestResyncPeriodOfAFactory: handlers without one of their own hear of every object again each time it is over.
+// TestResyncPeriodOfAFactory: handlers without one of their own hear of every object again each
+// time it is over.
 func TestResyncPeriodOfAFactory(t *testing.T) {
 	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
 	for name, make := range map[string]func(t *testing.T) *factory.ResourceFactory{
@@ -226,7 +229,8 @@ func TestResyncPeriodOfAFactory(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type of what is there.
+// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type
+// of what is there.
 func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) (*factory.ResourceFactory, *clienttesting.Fake){
 		"dynamic": func(*testing.T) (*factory.ResourceFactory, *clienttesting.Fake) {

@@ -66,8 +66,8 @@ type resourceKind struct {
 	lister    func(indexer cache.Indexer, gvr schema.GroupVersionResource) cache.GenericLister
 }
 
-// ResourceFactory makes at most one informer at a time for each resource, when it is first asked for. Its methods may be called
-// concurrently.
+// ResourceFactory makes at most one informer at a time for each resource, when it is first asked
+// for. Its methods may be called concurrently.
 type ResourceFactory struct {
 	kind   resourceKind
 	resync time.Duration
@@ -83,7 +83,8 @@ type ResourceFactory struct {
 	}
 }
 
-// member is an informer of a ResourceFactory. stop is nil until it is started, and guarded by the factory's mu.
+// member is an informer of a ResourceFactory. stop is nil until it is started, and guarded by the
+// factory's mu.
 type member struct {
 	genericInformer
 	stop  context.CancelFunc
@@ -119,8 +120,8 @@ func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers
 	return &m.genericInformer
 }
 
-// identityLocked returns the one identity of a resource: its informers, one after the other, share it, because a name gives a
-// resource to the first that asks only.
+// identityLocked returns the one identity of a resource: its informers, one after the other, share
+// it, because a name gives a resource to the first that asks only.
 func (f *ResourceFactory) identityLocked(gvr schema.GroupVersionResource) cache.InformerNameAndResource {
 	identity, ok := f.mu.identities[gvr]
 	if !ok {
@@ -135,7 +136,8 @@ func (f *ResourceFactory) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }
 
-// StartWithContext runs the informers that do not run yet until ctx ends, and returns at once. After Shutdown it does nothing.
+// StartWithContext runs the informers that do not run yet until ctx ends, and returns at once.
+// After Shutdown it does nothing.
 func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,9 +158,10 @@ func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 	}
 }
 
-// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later ForResource makes a new one,
-// which goes on with the old one's metrics. Whoever holds the old one can still read its last state. It returns false if
-// there is no such informer. A handler of the informer must not call it.
+// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later
+// ForResource makes a new one, which goes on with the old one's metrics. Whoever holds the old one
+// can still read its last state. It returns false if there is no such informer. A handler of the
+// informer must not call it.
 func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Lock()
 	m, ok := f.mu.members[gvr]
@@ -175,8 +178,8 @@ func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	return ok
 }
 
-// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is closed, and says which
-// have it.
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh
+// is closed, and says which have it.
 func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced, err := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
 	if err != nil {
@@ -185,8 +188,9 @@ func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.Gr
 	return synced
 }
 
-// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or ctx ends. If one has not
-// got it then, the error says why: the cause of ctx, and as cache.WaitForSync does, what each of these informers suffers from.
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped,
+// or ctx ends. If one has not got it then, the error says why: the cause of ctx, and as
+// cache.WaitForSync does, what each of these informers suffers from.
 func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
 	return waitForSync(ctx, f.started())
 }
@@ -203,8 +207,8 @@ func (f *ResourceFactory) started() map[schema.GroupVersionResource]started {
 	return informers
 }
 
-// Shutdown lets no informer start any more and waits until those that run have ended, for which their contexts must end. It
-// may be called more than once, concurrently.
+// Shutdown lets no informer start any more and waits until those that run have ended, for which
+// their contexts must end. It may be called more than once, concurrently.
 func (f *ResourceFactory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true

@@ -21,12 +21,13 @@ import (
 
 //go:generate go run ./internal/tablegen -o typed_table.go
 
-// Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for an informer: those that
-// exist stay what they are. Start, Shutdown and InformerFor with a constructor are f's own.
+// Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for
+// an informer: those that exist stay what they are. Start, Shutdown and InformerFor with a
+// constructor are f's own.
 //
-// The namespace that f is limited to is taken over, unless WithNamespace is among the options. What Wrap cannot take over is one
-// line in the log: a function that tweaks list options, which WithTweakListOptions has to give again, and the limits of
-// a factory that is not client-go's.
+// The namespace that f is limited to is taken over, unless WithNamespace is among the options. What
+// Wrap cannot take over is one line in the log: a function that tweaks list options, which
+// WithTweakListOptions has to give again, and the limits of a factory that is not client-go's.
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
 	c := newConfig(options)
 	c.adopt(f)
@@ -42,7 +43,8 @@ type typedFactory struct {
 // InformerName returns the name under which the informers report metrics, or nil.
 func (f *typedFactory) InformerName() *cache.InformerName { return f.accessors.informerName }
 
-// ForResource returns the informer of one of the types that client-go has informers for, and an error for any other.
+// ForResource returns the informer of one of the types that client-go has informers for, and an
+// error for any other.
 func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	kind, ok := typedKinds().byResource[resource]
 	if !ok {
@@ -52,15 +54,15 @@ func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (inform
 	return &genericInformer{informer: informer, lister: cache.NewGenericLister(informer.GetIndexer(), resource.GroupResource())}, nil
 }
 
-// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is closed, and says which
-// have it.
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh
+// is closed, and says which have it.
 func (f *typedFactory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh)).Synced
 }
 
-// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or ctx ends. If one has not
-// got it then, Err says why, as that of ResourceFactory does. Of informers of other packages it is not known that they have
-// stopped.
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped,
+// or ctx ends. If one has not got it then, Err says why, as that of ResourceFactory does. Of
+// informers of other packages it is not known that they have stopped.
 func (f *typedFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	synced, err := waitForSync(ctx, f.started())
 	return cache.SyncResult{Synced: synced, Err: err}
@@ -78,9 +80,10 @@ func (f *typedFactory) started() map[reflect.Type]started {
 	return informers
 }
 
-// accessors is the factory that generated accessors see. Their own constructors, which make client-go's informers, are used
-// only for types that the table does not have. It is apart from typedFactory so that the constructor that a user passes
-// to InformerFor is never mistaken for theirs.
+// accessors is the factory that generated accessors see. Their own constructors, which make
+// client-go's informers, are used only for types that the table does not have. It is apart from
+// typedFactory so that the constructor that a user passes to InformerFor is never mistaken for
+// theirs.
 type accessors struct {
 	informers.SharedInformerFactory
 	config

@@ -11,7 +11,8 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// errStopped is the cause of the end of a wait that is over because all that have not synced have stopped.
+// errStopped is the cause of the end of a wait that is over because all that have not synced have
+// stopped.
 var errStopped = errors.New("an informer has stopped before it had synced")
 
 // started is an informer that runs or has run.
@@ -20,8 +21,9 @@ type started struct {
 	ended context.Context // done once its run has returned, or never if that is not known here
 }
 
-// waitForSync waits until each informer has synced or stopped, or ctx ends. If one of them has not synced then, the error
-// joins the cause of ctx, or errStopped, with what is known of each that has not.
+// waitForSync waits until each informer has synced or stopped, or ctx ends. If one of them has not
+// synced then, the error joins the cause of ctx, or errStopped, with what is known of each that has
+// not.
 func waitForSync[K comparable](ctx context.Context, informers map[K]started) (synced map[K]bool, err error) {
 	var waits sync.WaitGroup
 	all := make([]interface{ HasSyncedChecker() cache.DoneChecker }, 0, len(informers))

@@ -44,7 +44,8 @@ type waited[K comparable] struct {
 	err    error
 }
 
-// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead of hanging.
+// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
+// of hanging.
 func bubbleContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -52,7 +53,8 @@ func bubbleContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestWaitIsOverWhenAnInformerStops: an informer that has stopped will not sync, and the others are still waited for.
+// TestWaitIsOverWhenAnInformerStops: an informer that has stopped will not sync, and the others are
+// still waited for.
 func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 	type stopper = func(f *factory.ResourceFactory, stopPods context.CancelFunc)
 	stoppers := map[string]stopper{
@@ -115,7 +117,8 @@ func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
 	})
 }
 
-// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context that it was run with.
+// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context
+// that it was run with.
 func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

@@ -10,7 +10,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// adopt takes over what the wrapped factory was made with and Wrap was not told, and logs what cannot be taken over.
+// adopt takes over what the wrapped factory was made with and Wrap was not told, and logs what
+// cannot be taken over.
 func (c *config) adopt(f informers.SharedInformerFactory) {
 	if c.informerName == nil {
 		c.informerName = f.InformerName()
@@ -29,8 +30,9 @@ func (c *config) adopt(f informers.SharedInformerFactory) {
 	}
 }
 
-// limitsOf returns the namespace of a factory of client-go, and whether it changes list options. A factory has no methods for
-// that, but each of its groups holds both. known is false if it is a factory of somebody else.
+// limitsOf returns the namespace of a factory of client-go, and whether it changes list options. A
+// factory has no methods for that, but each of its groups holds both. known is false if it is a
+// factory of somebody else.
 func limitsOf(f informers.SharedInformerFactory) (namespace string, tweaks, known bool) {
 	group := reflect.Indirect(reflect.ValueOf(f.Core()))
 	if group.Kind() != reflect.Struct {

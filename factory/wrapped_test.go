@@ -19,7 +19,8 @@ import (
 
 func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
 
-// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and what Wrap has logged.
+// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and what Wrap
+// has logged.
 func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, logged []string) {
 	t.Helper()
 	var f informers.SharedInformerFactory

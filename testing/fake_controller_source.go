@@ -1,20 +1,21 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has sources of objects for tests of informers: ListerWatchers whose content the test sets. Its
-// names and its engines are those of k8s.io/client-go/tools/cache/testing.
+// Package framework has sources of objects for tests of informers: ListerWatchers whose content the
+// test sets. Its names and its engines are those of k8s.io/client-go/tools/cache/testing.
 //
-// A source numbers its changes, and writes the number into the object it is given as its resource version; a watch
-// from an earlier number replays what came since. Each of Add, Modify and Delete has a namesake ending in DropWatch
-// that changes the content and tells no running watch, as if the connection had lost the event. ResetWatch ends all
-// watches and forgets the past, so that a reflector has to list again. Every method may be called concurrently, but
-// none after Shutdown, which leaves the source locked.
+// A source numbers its changes, and writes the number into the object it is given as its resource
+// version; a watch from an earlier number replays what came since. Each of Add, Modify and Delete
+// has a namesake ending in DropWatch that changes the content and tells no running watch, as if the
+// connection had lost the event. ResetWatch ends all watches and forgets the past, so that a
+// reflector has to list again. Every method may be called concurrently, but none after Shutdown,
+// which leaves the source locked.
 package framework
 
 import clientgo "k8s.io/client-go/tools/cache/testing"
 
-// FakeControllerSource holds objects of any kind and lists them as a v1.List. List fails with ListError while that
-// is set.
+// FakeControllerSource holds objects of any kind and lists them as a v1.List. List fails with
+// ListError while that is set.
 type FakeControllerSource = clientgo.FakeControllerSource
 
 // NewFakeControllerSource returns an empty source.
@@ -22,8 +23,8 @@ func NewFakeControllerSource() *FakeControllerSource {
 	return clientgo.NewFakeControllerSource()
 }
 
-// FakePVControllerSource is a FakeControllerSource of persistent volumes, listed as their own list type. List
-// ignores ListError.
+// FakePVControllerSource is a FakeControllerSource of persistent volumes, listed as their own list
+// type. List ignores ListError.
 type FakePVControllerSource = clientgo.FakePVControllerSource
 
 // NewFakePVControllerSource returns an empty source of persistent volumes.
@@ -31,8 +32,8 @@ func NewFakePVControllerSource() *FakePVControllerSource {
 	return clientgo.NewFakePVControllerSource()
 }
 
-// FakePVCControllerSource is a FakeControllerSource of persistent volume claims, listed as their own list
-// type. List ignores ListError.
+// FakePVCControllerSource is a FakeControllerSource of persistent volume claims, listed as their
+// own list type. List ignores ListError.
 type FakePVCControllerSource = clientgo.FakePVCControllerSource
 
 // NewFakePVCControllerSource returns an empty source of persistent volume claims.

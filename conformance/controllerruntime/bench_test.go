@@ -57,8 +57,8 @@ func BenchmarkCacheSync(b *testing.B) {
 	})
 }
 
-// BenchmarkCacheReads reads from a cache that is at rest. Most of it is the copying that controller-runtime does for its callers,
-// so that "list uncopied" tells more of the informer.
+// BenchmarkCacheReads reads from a cache that is at rest. Most of it is the copying that
+// controller-runtime does for its callers, so that "list uncopied" tells more of the informer.
 func BenchmarkCacheReads(b *testing.B) {
 	s := newStage(b, b.Context())
 	s.createPods(b, b.Context(), "default", benchPods)

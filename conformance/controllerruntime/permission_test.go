@@ -21,7 +21,8 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 )
 
-// permittedManager makes a manager whose reads need the permission, and whose informers stop when they may not read.
+// permittedManager makes a manager whose reads need the permission, and whose informers stop when
+// they may not read.
 func permittedManager(t *testing.T, s stage, permission *follow.Permission, onStop func(error), setUp func(ctrl.Manager)) ctrl.Manager {
 	t.Helper()
 	config := rest.CopyConfig(s.Config())
@@ -39,8 +40,8 @@ func permittedManager(t *testing.T, s stage, permission *follow.Permission, onSt
 	return mgr
 }
 
-// TestStopHandlerEndsAManager: a manager that may not read from the start ends as soon as the server has said so, with the
-// reason, and not after controller-runtime's two minutes.
+// TestStopHandlerEndsAManager: a manager that may not read from the start ends as soon as the
+// server has said so, with the reason, and not after controller-runtime's two minutes.
 func TestStopHandlerEndsAManager(t *testing.T) {
 	ctx, stop := context.WithCancelCause(patientContext(t))
 	defer stop(nil)
@@ -52,8 +53,8 @@ func TestStopHandlerEndsAManager(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(context.Cause(ctx)), "%v", context.Cause(ctx))
 }
 
-// TestManagerOutlivesALapse: permissions that are gone for a while cost a running manager nothing: its reconciler has what
-// came meanwhile when they are back.
+// TestManagerOutlivesALapse: permissions that are gone for a while cost a running manager nothing:
+// its reconciler has what came meanwhile when they are back.
 func TestManagerOutlivesALapse(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)

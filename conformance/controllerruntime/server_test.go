@@ -29,7 +29,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait: far longer than any takes, on a machine that is busy with something else, too.
+// patience bounds every wait: far longer than any takes, on a machine that is busy with something
+// else, too.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {

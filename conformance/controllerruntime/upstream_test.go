@@ -28,8 +28,9 @@ const (
 	theirImport       = `"k8s.io/client-go/tools/cache"`
 	ourImport         = `"github.com/kinformer/cache"`
 
-	// upstreamPatience bounds building and running their tests, which take about a minute, and fetchPatience the download of
-	// what these need beyond our own requirements, if it is not in the module cache.
+	// upstreamPatience bounds building and running their tests, which take about a minute, and
+	// fetchPatience the download of what these need beyond our own requirements, if it is not in
+	// the module cache.
 	upstreamPatience = 30 * time.Minute
 	fetchPatience    = 5 * time.Minute
 )
@@ -37,8 +38,9 @@ const (
 // upstreamPackages are those whose tests are about caches and informers.
 var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/internal/source/..."}
 
-// TestControllerRuntimesOwnTests runs controller-runtime's own tests of its caches and sources, those that it exports included,
-// on the embedded API server. They are copied from the module cache with nothing changed but the import of tools/cache.
+// TestControllerRuntimesOwnTests runs controller-runtime's own tests of its caches and sources,
+// those that it exports included, on the embedded API server. They are copied from the module cache
+// with nothing changed but the import of tools/cache.
 func TestControllerRuntimesOwnTests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
 	defer cancel()
@@ -62,7 +64,8 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	t.Log(suites)
 }
 
-// copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the files that do.
+// copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the files
+// that do.
 func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []string) {
 	t.Helper()
 	from := os.DirFS(strings.TrimSpace(goCommand(t, ctx, ".", nil, "list", "-m", "-f", "{{.Dir}}", controllerRuntime)))
@@ -88,7 +91,8 @@ func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []stri
 	return swapped
 }
 
-// addSums adds the lines of one go.sum to another, so that no checksum has to be asked for over the network.
+// addSums adds the lines of one go.sum to another, so that no checksum has to be asked for over the
+// network.
 func addSums(t *testing.T, to, from string) {
 	t.Helper()
 	var lines []string

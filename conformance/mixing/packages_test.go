@@ -27,12 +27,14 @@ const (
 	clientGoCache = "k8s.io/client-go/tools/cache"
 	copyModule    = "mixing.kinformer.example"
 
-	// patience bounds a module's tests, and fetchPatience the download of the module if it is not in the module cache.
+	// patience bounds a module's tests, and fetchPatience the download of the module if it is not
+	// in the module cache.
 	patience      = 15 * time.Minute
 	fetchPatience = 5 * time.Minute
 )
 
-// modules are real modules, and of each the packages that make or use informers and have tests of their own.
+// modules are real modules, and of each the packages that make or use informers and have tests of
+// their own.
 var modules = []struct {
 	path, version string
 	folders       []string
@@ -43,7 +45,8 @@ var modules = []struct {
 	{"k8s.io/cloud-provider", "v0.37.2", []string{"controllers/service", "controllers/node"}},
 }
 
-// TestPackagesOfOthers copies packages, with kinformer in the place of client-go's tools/cache, and runs their tests.
+// TestPackagesOfOthers copies packages, with kinformer in the place of client-go's tools/cache, and
+// runs their tests.
 func TestPackagesOfOthers(t *testing.T) {
 	for _, m := range modules {
 		t.Run(m.path, func(t *testing.T) {
@@ -70,7 +73,8 @@ func TestPackagesOfOthers(t *testing.T) {
 	}
 }
 
-// newModule makes a module in dir with the requirements of another, which it requires as well, and returns where that lies.
+// newModule makes a module in dir with the requirements of another, which it requires as well, and
+// returns where that lies.
 func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
@@ -109,8 +113,8 @@ func copyPackage(t *testing.T, rules rewrite.Rules, from, to string) int {
 	return swapped
 }
 
-// goCommand runs the go command and returns its standard output. When ctx ends the command is interrupted, and it, its
-// compiler or the tests that it runs are given up a little later.
+// goCommand runs the go command and returns its standard output. When ctx ends the command is
+// interrupted, and it, its compiler or the tests that it runs are given up a little later.
 func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) string {
 	t.Helper()
 	var complaints bytes.Buffer

@@ -184,7 +184,8 @@ func TestHandlersTombstonesAndErrorsAreTheSameTypes(t *testing.T) {
 	require.ErrorAs(t, cache.NewStore(cache.MetaNamespaceKeyFunc).Add("has no metadata"), &keyError)
 }
 
-// TestUnswappedGeneratedInformer: generated code that keeps client-go's constructor takes our handlers and indexers.
+// TestUnswappedGeneratedInformer: generated code that keeps client-go's constructor takes our
+// handlers and indexers.
 func TestUnswappedGeneratedInformer(t *testing.T) {
 	ctx := boundedContext(t)
 	client := fake.NewClientset(pod("a"))

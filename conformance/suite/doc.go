@@ -1,13 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite holds one set of behaviours and runs it on every implementation of tools/cache's stores, queues and
-// informers: client-go's, which is the reference, and ours. It has no code of its own to import; everything is tests.
+// Package suite holds one set of behaviours and runs it on every implementation of tools/cache's
+// stores, queues and informers: client-go's, which is the reference, and ours. It has no code of
+// its own to import; everything is tests.
 //
 // # What it pins
 //
-// The behaviours that users rely on and that client-go's own tests do not pin from outside, or pin only by looking inside.
-// client-go's own tests, run against our package, are the neighbouring package's matter.
+// The behaviours that users rely on and that client-go's own tests do not pin from outside, or pin
+// only by looking inside. client-go's own tests, run against our package, are the neighbouring
+// package's matter.
 //
 //	store_*_test.go         stores, transactions, resource versions, indices
 //	queue_*_test.go         DeltaFIFO, RealFIFO in all its option combinations, batches, FIFO
@@ -17,13 +19,16 @@
 //
 // # How it runs
 //
-// An implementation is one value of type implementation (rig_test.go): three small tables of constructors. To put another one
-// to the test, add its value to the list of implementations. A case is a function of a rig; its subtest is named
-// Topic/implementation/case, for informers Topic/implementation/source/case, where source says whether the initial state
-// comes by LIST or by a watch-list stream. Informer cases run in a synctest bubble: time is fake and nothing sleeps for real.
+// An implementation is one value of type implementation (rig_test.go): three small tables of
+// constructors. To put another one to the test, add its value to the list of implementations. A
+// case is a function of a rig; its subtest is named Topic/implementation/case, for informers
+// Topic/implementation/source/case, where source says whether the initial state comes by LIST or by
+// a watch-list stream. Informer cases run in a synctest bubble: time is fake and nothing sleeps for
+// real.
 //
 // # Where we differ on purpose
 //
-// A case calls differs with the reason and both expectations, so that the reference is still held to its own behaviour and
-// an upgrade of client-go that changes it is noticed. `go test -v -run . | grep differs:` prints the list.
+// A case calls differs with the reason and both expectations, so that the reference is still held
+// to its own behaviour and an upgrade of client-go that changes it is noticed. `go test -v -run . |
+// grep differs:` prints the list.
 package suite

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Panics are swallowed here (utilruntime.ReallyCrash is false); otherwise they end the process on either side.
+// Panics are swallowed here (utilruntime.ReallyCrash is false); otherwise they end the process on
+// either side.
 func TestPanic(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "the notification is lost, the next comes after a second", run: panicPause},
@@ -30,7 +31,8 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// panicsOn makes a recorder that panics after writing down a line that begins with one of the texts.
+// panicsOn makes a recorder that panics after writing down a line that begins with one of the
+// texts.
 func panicsOn(texts ...string) *recorder {
 	return &recorder{hook: func(line string) {
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(line, text) }) {

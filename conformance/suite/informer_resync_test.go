@@ -35,8 +35,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// resyncing starts an informer with a check period of a minute on one pod, with a handler that is due every minute and one
-// that never is, and lets the first check pass.
+// resyncing starts an informer with a check period of a minute on one pod, with a handler that is
+// due every minute and one that never is, and lets the first check pass.
 func (s *stage) resyncing(t *testing.T, transform cache.TransformFunc) (informer cache.SharedIndexInformer, due, never *recorder) {
 	informer = s.shared(cache.SharedIndexInformerOptions{ResyncPeriod: time.Minute})
 	due, never = &recorder{}, &recorder{}
@@ -84,7 +84,8 @@ func resyncDeleted(t *testing.T, s *stage) {
 	assert.Empty(t, informer.GetStore().List())
 }
 
-// resyncTimes starts the informer on one pod and returns when the handler was told of resyncs within the time.
+// resyncTimes starts the informer on one pod and returns when the handler was told of resyncs
+// within the time.
 func (s *stage) resyncTimes(informer cache.SharedIndexInformer, rec *recorder, within time.Duration) []time.Duration {
 	s.source.put(pod("a", ""))
 	start := time.Now()

@@ -30,7 +30,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// stopping starts an informer whose handler is stuck in its first notification with another one waiting, and cancels.
+// stopping starts an informer whose handler is stuck in its first notification with another one
+// waiting, and cancels.
 func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *running, rec *recorder, g gate) {
 	informer = s.shared(cache.SharedIndexInformerOptions{})
 	g = newGate()
@@ -199,7 +200,8 @@ func stopAmidJoins(t *testing.T, s *stage) {
 		if closed(shutdownChan(t, handle)) {
 			continue
 		}
-		// It came after the handlers had been stopped and before the informer said so: it was never started.
+		// It came after the handlers had been stopped and before the informer said so: it was never
+		// started.
 		assert.False(t, handle.HasSynced())
 	}
 }

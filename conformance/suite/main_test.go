@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// reported collects what an implementation hands to utilruntime's global hooks: errors that nobody returns, and panics.
-// Tests do not run in parallel.
+// reported collects what an implementation hands to utilruntime's global hooks: errors that nobody
+// returns, and panics. Tests do not run in parallel.
 var reported reports
 
 type reports struct {
@@ -79,7 +79,8 @@ func (r *reports) panics() []any {
 	return append([]any(nil), r.mu.panics...)
 }
 
-// survivePanics makes utilruntime.HandleCrash swallow panics until the test ends, as processes that opt out of crashing do.
+// survivePanics makes utilruntime.HandleCrash swallow panics until the test ends, as processes that
+// opt out of crashing do.
 func survivePanics(t *testing.T) {
 	before := utilruntime.ReallyCrash
 	utilruntime.ReallyCrash = false

@@ -23,7 +23,8 @@ func reservedName(t *testing.T, name string) cache.InformerNameAndResource {
 	return n.WithResource(podsResource)
 }
 
-// metrics is a provider that remembers what was asked of it. It hands out the same gauge for each kind.
+// metrics is a provider that remembers what was asked of it. It hands out the same gauge for each
+// kind.
 type metrics struct {
 	queued, latency, version *series
 	mu                       struct {

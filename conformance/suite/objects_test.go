@@ -29,7 +29,8 @@ func labelled(name, rv string, pairs ...string) *corev1.Pod {
 	return p
 }
 
-// label writes an object as name@rv; tombstones are gone(name@rv), keys and foreign objects stand for themselves.
+// label writes an object as name@rv; tombstones are gone(name@rv), keys and foreign objects stand
+// for themselves.
 func label(obj any) string {
 	switch o := obj.(type) {
 	case nil:

@@ -21,7 +21,8 @@ type queueKind struct {
 	atomic bool
 	// deltas says that Pop hands out cache.Deltas; FIFO hands out objects.
 	deltas bool
-	// early says that HasSynced is true while the last item of the initial list is processed, not only after it.
+	// early says that HasSynced is true while the last item of the initial list is processed, not
+	// only after it.
 	early bool
 	make  func(implementation, queueParts) cache.Queue
 }
@@ -171,7 +172,8 @@ func queueClosed(t *testing.T, impl implementation, kind queueKind) {
 	}
 }
 
-// waiting makes a queue, runs a Pop that blocks, then wake, and returns the label and error that the Pop ended with.
+// waiting makes a queue, runs a Pop that blocks, then wake, and returns the label and error that
+// the Pop ended with.
 func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.Queue)) (what string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		q := kind.make(impl, queueParts{})

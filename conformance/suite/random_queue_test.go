@@ -51,7 +51,8 @@ func (s shelf) store(obj any) {
 	}
 }
 
-// playedQueue is one side of a script: a closed queue, which takes and gives as an open one does, but never waits.
+// playedQueue is one side of a script: a closed queue, which takes and gives as an open one does,
+// but never waits.
 type playedQueue struct {
 	cache.Queue
 	known shelf
@@ -85,8 +86,8 @@ func (q *playedQueue) pop(process cache.PopProcessFunc) string {
 type queueCall struct {
 	name string
 	run  func(*playedQueue) string
-	// harmless says that on purpose ours changes nothing where client-go goes half of the way: it is played on ours only,
-	// which must refuse.
+	// harmless says that on purpose ours changes nothing where client-go goes half of the way: it
+	// is played on ours only, which must refuse.
 	harmless bool
 }
 
@@ -140,9 +141,9 @@ func keyOfQueue(q *playedQueue, obj any) string {
 	return fmt.Sprintf("%q %T %v", key, err, err)
 }
 
-// drawReplace draws a list. Of one that a queue has to refuse, ours queues nothing; client-go's queues what came before the
-// object in question, or refuses it when it is popped. A FIFO of client-go's gives a list in any order, so it gets none with
-// two objects.
+// drawReplace draws a list. Of one that a queue has to refuse, ours queues nothing; client-go's
+// queues what came before the object in question, or refuses it when it is popped. A FIFO of
+// client-go's gives a list in any order, so it gets none with two objects.
 func drawReplace(t *rapid.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
 	most := 4
 	if !kind.deltas {

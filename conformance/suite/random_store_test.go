@@ -54,7 +54,8 @@ func drawList(t *rapid.T, v *versions) []any {
 	return list
 }
 
-// drawTransaction draws one whose last object is stored: of another one's version the two make something else.
+// drawTransaction draws one whose last object is stored: of another one's version the two make
+// something else.
 func drawTransaction(t *rapid.T, v *versions) storeCall {
 	types := []cache.TransactionType{cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}
 	var txns []cache.Transaction

@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The random tests play one script on client-go's engine and on ours and compare what every call returns and shows. What
-// differs on purpose is not drawn, or is played so that the difference shows: each place says so, with the row of
-// docs/migration.md.
+// The random tests play one script on client-go's engine and on ours and compare what every call
+// returns and shows. What differs on purpose is not drawn, or is played so that the difference
+// shows: each place says so, with the row of docs/migration.md.
 
 // pair returns the reference and ours.
 func pair(t *testing.T) (reference, ours implementation) {
@@ -38,7 +38,8 @@ var keyFuncs = map[string]cache.KeyFunc{
 	"one of the user's": keyOrRefuse,
 }
 
-// versions gives each drawn object the next version: what an engine makes of older ones is the matter of other tests.
+// versions gives each drawn object the next version: what an engine makes of older ones is the
+// matter of other tests.
 type versions int
 
 func (v *versions) next() string {
@@ -52,8 +53,9 @@ func (v *versions) drawPod(t *rapid.T) any {
 	return labelled(name, v.next(), "app", rapid.SampledFrom([]string{"", "x", "y", "x,y", "y,z"}).Draw(t, "app"))
 }
 
-// drawAny draws what a queue may be given: mostly pods, and what has a key in another way, or none, or is refused by refuse.
-// Deltas in place of an object are drawn where wrapped says so: client-go's RealFIFO takes them, and loses their keys then.
+// drawAny draws what a queue may be given: mostly pods, and what has a key in another way, or none,
+// or is refused by refuse. Deltas in place of an object are drawn where wrapped says so:
+// client-go's RealFIFO takes them, and loses their keys then.
 func (v *versions) drawAny(t *rapid.T, wrapped bool) any {
 	p := v.drawPod(t)
 	key, _ := keyOrRefuse(p)
@@ -76,8 +78,8 @@ func (v *versions) drawAny(t *rapid.T, wrapped bool) any {
 	return p
 }
 
-// told writes an error so that both engines' can be compared: its kind, what it is about, and its root. The words around it
-// are each engine's.
+// told writes an error so that both engines' can be compared: its kind, what it is about, and its
+// root. The words around it are each engine's.
 func told(err error) string {
 	var keyErr cache.KeyError
 	switch {

@@ -12,12 +12,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// implementation is everything that the suite knows of one side. All types that cross the border are client-go's own; ours
-// are aliases of them.
+// implementation is everything that the suite knows of one side. All types that cross the border
+// are client-go's own; ours are aliases of them.
 type implementation struct {
 	// name is the subtest's name.
 	name string
-	// reference says that this is client-go: where the sides differ on purpose, the first expectation is its.
+	// reference says that this is client-go: where the sides differ on purpose, the first
+	// expectation is its.
 	reference bool
 	stores    storeRig
 	queues    queueRig
@@ -90,7 +91,8 @@ func onEach(t *testing.T, cases []storeCase) {
 	}
 }
 
-// informerCase is a behaviour of an informer or controller, run in a bubble once for each source mode.
+// informerCase is a behaviour of an informer or controller, run in a bubble once for each source
+// mode.
 type informerCase struct {
 	name string
 	run  func(*testing.T, *stage)

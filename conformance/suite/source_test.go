@@ -27,11 +27,12 @@ const (
 	byStream sourceMode = "stream"
 )
 
-// source is a scripted API server for pods: a current state, the history since the start, and a log of the requests.
-// It is not cachetest's, which is held to what a server does: here objects have no UID and perhaps no version, writes are kept
-// from open streams (miss) or get no version (keep), and events say what no server says.
-// Every method is safe for concurrent use. The hooks onList and onWatch are asked before a request is answered; an error of
-// theirs is the answer. They are called without the lock.
+// source is a scripted API server for pods: a current state, the history since the start, and a log
+// of the requests. It is not cachetest's, which is held to what a server does: here objects have no
+// UID and perhaps no version, writes are kept from open streams (miss) or get no version (keep),
+// and events say what no server says. Every method is safe for concurrent use. The hooks onList and
+// onWatch are asked before a request is answered; an error of theirs is the answer. They are called
+// without the lock.
 type source struct {
 	mode sourceMode
 	mu   struct {
@@ -46,7 +47,8 @@ type source struct {
 	}
 }
 
-// request is one call of the reflector: verb is "list", "watch" or "stream" (a watch that asks for the initial events).
+// request is one call of the reflector: verb is "list", "watch" or "stream" (a watch that asks for
+// the initial events).
 type request struct {
 	verb string
 	opts metav1.ListOptions
@@ -86,8 +88,8 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	return list, nil
 }
 
-// WatchWithContext opens a stream: the initial events and their bookmark if asked for, else what happened since the
-// resource version.
+// WatchWithContext opens a stream: the initial events and their bookmark if asked for, else what
+// happened since the resource version.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	verb := "watch"
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -164,12 +166,14 @@ func (s *source) failWatches(err error) {
 	s.onWatch(func(context.Context, metav1.ListOptions) error { return err })
 }
 
-// put writes the pod at the next resource version and sends the event. It returns the resource version.
+// put writes the pod at the next resource version and sends the event. It returns the resource
+// version.
 func (s *source) put(p *corev1.Pod) string {
 	return s.change(p, true)
 }
 
-// miss writes the pods and removes the names without any event: what an informer misses while disconnected.
+// miss writes the pods and removes the names without any event: what an informer misses while
+// disconnected.
 func (s *source) miss(pods []*corev1.Pod, removed ...string) {
 	for _, p := range pods {
 		s.change(p, false)
@@ -243,7 +247,8 @@ func (s *source) cut() {
 	s.mu.streams = nil
 }
 
-// expire tells the open streams that their resource version is too old, which makes the reflector list again.
+// expire tells the open streams that their resource version is too old, which makes the reflector
+// list again.
 func (s *source) expire() {
 	s.send(failure(apierrors.NewResourceExpired("too old")))
 	s.mu.Lock()

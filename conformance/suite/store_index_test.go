@@ -240,7 +240,8 @@ func indexQueryPanic(t *testing.T, impl implementation) {
 	assert.ErrorContains(t, query(), "cannot even fail")
 }
 
-// consistent asserts that the indexer still works and that its index names nothing that is not stored.
+// consistent asserts that the indexer still works and that its index names nothing that is not
+// stored.
 func consistent(t *testing.T, indexer cache.Indexer) {
 	t.Helper()
 	require.NoError(t, indexer.Update(labelled("good", "90", "app", "x")))

@@ -75,8 +75,8 @@ func (g generator) suite(ctx context.Context, s source, mode Mode) (*Suite, erro
 	return suite, nil
 }
 
-// prune takes out what cannot compile, file group by file group: tests inside the package see one another, and those
-// of the external test package are a package of their own.
+// prune takes out what cannot compile, file group by file group: tests inside the package see one
+// another, and those of the external test package are a package of their own.
 func (g generator) prune(ctx context.Context, s source, suite *Suite, files []prune.File) (prune.Result, error) {
 	groups, err := byPackage(files)
 	if err != nil {

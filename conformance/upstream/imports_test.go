@@ -3,8 +3,8 @@
 
 package upstream_test
 
-// What client-go's own tests import and nothing else here does: go.mod must pin it, because the module that runs
-// them takes its requirements from this one.
+// What client-go's own tests import and nothing else here does: go.mod must pin it, because the
+// module that runs them takes its requirements from this one.
 import (
 	_ "github.com/google/go-cmp/cmp"
 	_ "github.com/google/go-cmp/cmp/cmpopts"

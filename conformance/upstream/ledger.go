@@ -27,8 +27,8 @@ var expectedFailures string
 // Ledger is the list of the tests that are known not to pass.
 type Ledger []Known
 
-// ParseLedger reads a list: one test a line, with package, mode, test, "fails" or "skip", and the reason, separated
-// by blanks. Empty lines and lines that begin with # say nothing.
+// ParseLedger reads a list: one test a line, with package, mode, test, "fails" or "skip", and the
+// reason, separated by blanks. Empty lines and lines that begin with # say nothing.
 func ParseLedger(text string) (Ledger, error) {
 	var out Ledger
 	n := 0

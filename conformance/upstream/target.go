@@ -21,7 +21,8 @@ type Mode string
 const (
 	// Alias runs the tests as they are: Reflector is whatever the package under test exports.
 	Alias Mode = "alias"
-	// Rig replaces Reflector and its constructors by the rig, and runs only the tests that make one.
+	// Rig replaces Reflector and its constructors by the rig, and runs only the tests that make
+	// one.
 	Rig Mode = "rig"
 )
 
@@ -31,7 +32,8 @@ type source struct {
 	path string
 	// modes are the ways in which it is run.
 	modes []Mode
-	// floor is the number of tests that must be kept, by mode: fewer means that an exported name was lost.
+	// floor is the number of tests that must be kept, by mode: fewer means that an exported name
+	// was lost.
 	floor map[Mode]int
 	// assertions are read as the exported interface in its place.
 	assertions map[string]string
@@ -70,8 +72,9 @@ type Target struct {
 	engine string
 }
 
-// Targets lists what the tests can run against: this project, and client-go itself. The latter proves that the
-// rewriting is sound: whatever fails there is a fault of the machinery, not of an implementation.
+// Targets lists what the tests can run against: this project, and client-go itself. The latter
+// proves that the rewriting is sound: whatever fails there is a fault of the machinery, not of an
+// implementation.
 func Targets() []Target {
 	ours := map[string]string{}
 	theirs := map[string]string{}
@@ -120,7 +123,8 @@ func (t Target) rules(s source, mode Mode) rewrite.Rules {
 //go:embed shims/ours/informer.go shims/clientgo/informer.go shims/rig/rig.go
 var shimFiles embed.FS
 
-// shimmed are upstream's own helpers that look inside the implementation; the shims declare their equals.
+// shimmed are upstream's own helpers that look inside the implementation; the shims declare their
+// equals.
 var shimmed = []string{"isStarted", "eventHandlerCount", "isRegistered"}
 
 // shimsFor returns our files that the tests of s need, as files of a package called name.

@@ -28,10 +28,11 @@ type Options struct {
 	Modes    []Mode
 	// Count is how often the tests run that are expected to pass; zero means once.
 	Count int
-	// Dir is where the rewritten tests are written and left. Empty means a temporary directory that is removed.
+	// Dir is where the rewritten tests are written and left. Empty means a temporary directory that
+	// is removed.
 	Dir string
-	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 30 minutes and 5
-	// minutes, so that a machine that is busy with something else gets there.
+	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 30
+	// minutes and 5 minutes, so that a machine that is busy with something else gets there.
 	Timeout, TimeoutListed time.Duration
 	// Verbose prints the tests' output as it comes, and the helpers dropped.
 	Verbose bool
@@ -55,7 +56,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrNotAsExpected is returned when the machinery worked and a test's outcome was not what it should be.
+// ErrNotAsExpected is returned when the machinery worked and a test's outcome was not what it
+// should be.
 var ErrNotAsExpected = errors.New("client-go's tests did not end as expected")
 
 // Run runs client-go's tests and prints a report. It must be called inside the conformance module.
@@ -89,7 +91,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return runSuites(ctx, o, generator{w: w, target: o.Target}, ledger)
 }
 
-// checkEmpty makes the directory if there is none, and refuses one with files: Go would take them for tests.
+// checkEmpty makes the directory if there is none, and refuses one with files: Go would take them
+// for tests.
 func checkEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making a directory for the tests: %w", err)

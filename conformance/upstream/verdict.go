@@ -34,7 +34,8 @@ type verdict struct {
 // detail is the output of something that failed.
 type detail struct{ title, output string }
 
-// run runs the tests of the suite: together those that are to pass, one by one those that are listed.
+// run runs the tests of the suite: together those that are to pass, one by one those that are
+// listed.
 func (v *verdict) run(ctx context.Context, b testrun.Binary, o Options) error {
 	open, listed := v.divide(o.Filter)
 	for range o.Count {
@@ -56,7 +57,8 @@ func (v *verdict) run(ctx context.Context, b testrun.Binary, o Options) error {
 	return nil
 }
 
-// divide tells the tests that are to pass from those that are listed to fail; what is not to run is in neither.
+// divide tells the tests that are to pass from those that are listed to fail; what is not to run is
+// in neither.
 func (v *verdict) divide(filter *regexp.Regexp) (open, listed []string) {
 	for _, t := range v.suite.Tests {
 		if filter != nil && !filter.MatchString(t) {
@@ -147,7 +149,8 @@ func because(d prune.Drop) string {
 	return "needs " + what
 }
 
-// printFailures prints what is not as expected with the output behind it, and then what is known to fail.
+// printFailures prints what is not as expected with the output behind it, and then what is known to
+// fail.
 func (v *verdict) printFailures(out io.Writer) {
 	for _, d := range v.details {
 		fmt.Fprintf(out, "--- FAIL: %s (%s): %s\n%s\n", v.suite.Package, v.suite.Mode, d.title, indent(d.output))
@@ -163,8 +166,8 @@ func (v *verdict) printFailures(out io.Writer) {
 	}
 }
 
-// outputLines is how many lines of a failure are printed from either end: a race report or the goroutines of a hung
-// test can run to thousands.
+// outputLines is how many lines of a failure are printed from either end: a race report or the
+// goroutines of a hung test can run to thousands.
 const outputLines = 30
 
 func indent(output string) string {

@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/conformance/internal/prune"
 )
 
-// runModule is the path of the temporary module. It lies under the project's, so that shims may import the project's
-// internal packages.
+// runModule is the path of the temporary module. It lies under the project's, so that shims may
+// import the project's internal packages.
 const runModule = homeModule + "/upstreamrun"
 
 // homeModule is the module that this package belongs to; the rig needs its reflector engines.
@@ -34,8 +34,8 @@ type workspace struct {
 	clientGoDir string
 }
 
-// newWorkspace writes the module's files into dir, which must be empty. It has to be called with the current
-// directory inside the conformance module.
+// newWorkspace writes the module's files into dir, which must be empty. It has to be called with
+// the current directory inside the conformance module.
 func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 	home, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
@@ -61,8 +61,8 @@ func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 	return w, w.write("go.sum", sums)
 }
 
-// moduleFile is the temporary module's go.mod: the requirements of the module at home, its replacements with
-// absolute paths, and that module itself.
+// moduleFile is the temporary module's go.mod: the requirements of the module at home, its
+// replacements with absolute paths, and that module itself.
 func moduleFile(ctx context.Context, home string) ([]byte, error) {
 	raw, err := goOutput(ctx, home, "mod", "edit", "-json")
 	if err != nil {
@@ -127,8 +127,8 @@ func (w *workspace) testFiles(s source) ([]prune.File, error) {
 	return out, nil
 }
 
-// importerFor compiles the packages and what they depend on, and returns an importer that reads the result. They are
-// compiled as the tests will be, so that the work is done once.
+// importerFor compiles the packages and what they depend on, and returns an importer that reads the
+// result. They are compiled as the tests will be, so that the work is done once.
 func (w *workspace) importerFor(ctx context.Context, packages []string) (types.Importer, error) {
 	args := append([]string{"list", "-race", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, packages...)
 	raw, err := goOutput(ctx, w.dir, args...)
@@ -151,7 +151,8 @@ func (w *workspace) importerFor(ctx context.Context, packages []string) (types.I
 	return importer.ForCompiler(token.NewFileSet(), "gc", lookup), nil
 }
 
-// goOutput runs the go command in dir and returns what it prints. An error carries what it complained of.
+// goOutput runs the go command in dir and returns what it prints. An error carries what it
+// complained of.
 func goOutput(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -43,8 +43,8 @@ func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
-// TestForeignStatusesAreNotQuoted: a Status that says, by its cause, that it is no answer of a server, but whose message is put
-// together otherwise than expected.
+// TestForeignStatusesAreNotQuoted: a Status that says, by its cause, that it is no answer of a
+// server, but whose message is put together otherwise than expected.
 func TestForeignStatusesAreNotQuoted(t *testing.T) {
 	err := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
 	err.ErrStatus.Message = "the server says, " + testkit.Secret

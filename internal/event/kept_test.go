@@ -40,8 +40,8 @@ func TestStatusKeepsNoObject(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// TestKeptErrorsAnswerAsBefore: what programs ask of an error, a kept one answers as the error itself, however that is made up
-// of small and large ones; a small one is kept as it is.
+// TestKeptErrorsAnswerAsBefore: what programs ask of an error, a kept one answers as the error
+// itself, however that is made up of small and large ones; a small one is kept as it is.
 func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 	small := []error{io.EOF, context.Canceled, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrRefused, testkit.ErrTooManyRequests, runtime.NewMissingKindErr("x")}
 	large := []error{

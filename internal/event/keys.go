@@ -51,8 +51,8 @@ type recentKeys struct {
 	}
 }
 
-// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion the
-// cost is that of not having it: an allocation an event.
+// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion
+// the cost is that of not having it: an allocation an event.
 const maxRecentKeys = 4096
 
 // StackKey is a length that most keys do not exceed. Longer ones cost an allocation more.

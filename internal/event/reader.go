@@ -102,10 +102,10 @@ func (r *Reader) ReadKey(rec *Record) (err error) {
 	return err
 }
 
-// Keys computes the keys of a queue, once for each event. For the usual key function it puts the key
-// together on the stack and looks for the string that is there already, so that an update of a known
-// object allocates nothing: in the store that the queue is for, else among the keys of earlier events.
-// The strings of first events are new, because the store is going to keep them.
+// Keys computes the keys of a queue, once for each event. For the usual key function it puts the
+// key together on the stack and looks for the string that is there already, so that an update of a
+// known object allocates nothing: in the store that the queue is for, else among the keys of
+// earlier events. The strings of first events are new, because the store is going to keep them.
 type Keys struct {
 	keyFunc clientgo.KeyFunc
 	Usual   bool      // keyFunc is MetaNamespaceKeyFunc

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLaterVersionIsTheGreaterOfTwoNumbers: of versions that are no numbers, it is the one seen last.
+// TestLaterVersionIsTheGreaterOfTwoNumbers: of versions that are no numbers, it is the one seen
+// last.
 func TestLaterVersionIsTheGreaterOfTwoNumbers(t *testing.T) {
 	version := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "0", "00", "1", "9", "01", "10", "99", "1a", "a1", "-1", "+1", " 1", "1 ", "٣", "\xff", "18446744073709551616"}),

@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eventlog is an append-only log in memory that many cursors read, each at its own pace. An entry is stored once,
-// however many cursors there are, and is garbage as soon as the last of them has left its segment.
+// Package eventlog is an append-only log in memory that many cursors read, each at its own pace. An
+// entry is stored once, however many cursors there are, and is garbage as soon as the last of them
+// has left its segment.
 //
 //	             slots            slots            slots
 //	             ▲                ▲                ▲
@@ -10,17 +11,18 @@
 //	                 ▲                                ▲
 //	              cursor                         cursor, cursor
 //
-// Write: fill slots of the tail, publish their number, link a new tail when it is full. Read: what is published of the own
-// segment, then its successor. Segments know only their successors, so nothing holds what all cursors have left behind: its
-// memory is used again. When the last cursor leaves, the tail goes too.
+// Write: fill slots of the tail, publish their number, link a new tail when it is full. Read: what
+// is published of the own segment, then its successor. Segments know only their successors, so
+// nothing holds what all cursors have left behind: its memory is used again. When the last cursor
+// leaves, the tail goes too.
 //
 // Invariants:
 //
 //   - slots[:filled] of a segment never change while any cursor may reach them;
 //   - a segment has a successor only if it is full;
-//   - a segment is used again when no cursor can come to it any more: its users are the cursors in it, the segment before it,
-//     and the log if it is the tail. A cursor that was abandoned stays a user for ever, and leaves the segment to the
-//     garbage collector;
+//   - a segment is used again when no cursor can come to it any more: its users are the cursors in
+//     it, the segment before it, and the log if it is the tail. A cursor that was abandoned stays a
+//     user for ever, and leaves the segment to the garbage collector;
 //   - the log has a tail exactly while it has cursors.
 package eventlog
 
@@ -30,7 +32,8 @@ import (
 )
 
 type segment[T any] struct {
-	// slots are allocated apart, so that whoever holds what Read returned does not hold the segments that follow.
+	// slots are allocated apart, so that whoever holds what Read returned does not hold the
+	// segments that follow.
 	slots  *[SegmentSize]T
 	filled atomic.Int32 // how many of slots are published
 	next   atomic.Pointer[segment[T]]
@@ -38,7 +41,8 @@ type segment[T any] struct {
 	spare  *sync.Pool // nil: not to be used again
 }
 
-// release takes one user away. Without users the segment is spare, empty, and its successor has one user less.
+// release takes one user away. Without users the segment is spare, empty, and its successor has one
+// user less.
 func (s *segment[T]) release() {
 	for s != nil && s.users.Add(-1) == 0 && s.spare != nil {
 		next := s.next.Load()
@@ -50,8 +54,8 @@ func (s *segment[T]) release() {
 	}
 }
 
-// Log is the writer's end. Its methods, and those of a Cursor that take the log, are called by one goroutine at a time.
-// The zero value is an empty log that reuses no memory.
+// Log is the writer's end. Its methods, and those of a Cursor that take the log, are called by one
+// goroutine at a time. The zero value is an empty log that reuses no memory.
 type Log[T any] struct {
 	// Spare, if set, holds segments between their uses. Logs of the same T may share it.
 	Spare *sync.Pool
@@ -60,8 +64,8 @@ type Log[T any] struct {
 	cursors int
 }
 
-// Append writes entries behind all others, for the cursors that are in the log. The log keeps a copy. Without cursors it
-// does nothing: nobody could ever read them.
+// Append writes entries behind all others, for the cursors that are in the log. The log keeps a
+// copy. Without cursors it does nothing: nobody could ever read them.
 func (l *Log[T]) Append(entries []T) {
 	if l.tail == nil {
 		return
@@ -102,8 +106,8 @@ func (l *Log[T]) newSegment() *segment[T] {
 // Cursors returns how many cursors are in the log.
 func (l *Log[T]) Cursors() int { return l.cursors }
 
-// Cursor is a place in a log. The zero value is in no log: it reads nothing. Read methods may be called while the writer
-// writes, by one goroutine at a time.
+// Cursor is a place in a log. The zero value is in no log: it reads nothing. Read methods may be
+// called while the writer writes, by one goroutine at a time.
 type Cursor[T any] struct {
 	segment  *segment[T]
 	position int
@@ -126,7 +130,8 @@ func (c *Cursor[T]) Leave(l *Log[T]) {
 	left.release()
 }
 
-// Abandon takes the cursor out of the log while its reader may hold what Peek returned, which stays as it is.
+// Abandon takes the cursor out of the log while its reader may hold what Peek returned, which stays
+// as it is.
 func (c *Cursor[T]) Abandon(l *Log[T]) {
 	*c = Cursor[T]{}
 	if l.cursors--; l.cursors == 0 {
@@ -139,8 +144,9 @@ func (c *Cursor[T]) Abandon(l *Log[T]) {
 // InLog tells whether the cursor is in a log.
 func (c *Cursor[T]) InLog() bool { return c.segment != nil }
 
-// Peek returns the entries that are next, up to the end of a segment; none when the cursor has read all. They must not be
-// changed, nor looked at after the next Peek. Whoever holds them keeps no other entries alive.
+// Peek returns the entries that are next, up to the end of a segment; none when the cursor has read
+// all. They must not be changed, nor looked at after the next Peek. Whoever holds them keeps no
+// other entries alive.
 func (c *Cursor[T]) Peek() []T {
 	for c.segment != nil {
 		if filled := int(c.segment.filled.Load()); c.position < filled {
@@ -153,8 +159,9 @@ func (c *Cursor[T]) Peek() []T {
 	return nil
 }
 
-// advance is for a cursor that has found nothing more in its segment. It moves to the successor, unless the segment, which
-// then is full, became so since: then there is something to be found. It returns false if there is no successor.
+// advance is for a cursor that has found nothing more in its segment. It moves to the successor,
+// unless the segment, which then is full, became so since: then there is something to be found. It
+// returns false if there is no successor.
 func (c *Cursor[T]) advance() bool {
 	next := c.segment.next.Load()
 	if next == nil {

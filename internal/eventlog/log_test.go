@@ -210,8 +210,8 @@ func TestReadersWhileTheWriterWrites(t *testing.T) {
 	assert.Zero(t, log.Cursors())
 }
 
-// TestASegmentFillsUpBetweenTwoLooks: a reader that finds nothing more in its segment, and then that the segment has a successor,
-// has lost what came in between if it does not look again.
+// TestASegmentFillsUpBetweenTwoLooks: a reader that finds nothing more in its segment, and then
+// that the segment has a successor, has lost what came in between if it does not look again.
 func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
 	log := &Log[int]{}
 	var c Cursor[int]
@@ -233,7 +233,8 @@ func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
 	assert.Equal(t, rest, got)
 }
 
-// TestAReaderAtTheEndOfASegment has a reader look all the time while a segment gets its last entry and then a successor.
+// TestAReaderAtTheEndOfASegment has a reader look all the time while a segment gets its last entry
+// and then a successor.
 func TestAReaderAtTheEndOfASegment(t *testing.T) {
 	const entries = 1000 * SegmentSize
 	log := &Log[int]{Spare: &sync.Pool{}}

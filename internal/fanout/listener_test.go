@@ -17,7 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that another handler has to hear.
+// TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that
+// another handler has to hear.
 func TestRemovedHandlerIsNotKept(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})

@@ -18,8 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestBlockHandsOutEveryPlace: with handlers that block the source, beside others that are stuck and come and go, the source
-// gets on as soon as there is room for one event more.
+// TestBlockHandsOutEveryPlace: with handlers that block the source, beside others that are stuck
+// and come and go, the source gets on as soon as there is room for one event more.
 func TestBlockHandsOutEveryPlace(t *testing.T) {
 	const updates = 300
 	for seed := range uint64(40) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestReadyListStaysSmall: under a load that lasts there is always somebody ready. The list takes as much memory as it has
-// consumers, however many it had before.
+// TestReadyListStaysSmall: under a load that lasts there is always somebody ready. The list takes
+// as much memory as it has consumers, however many it had before.
 func TestReadyListStaysSmall(t *testing.T) {
 	const consumers = 64
 	w := &pool{}

@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// blockingHandler counts calls, and some of them block until it is released or, if exits is set, end their goroutine.
+// blockingHandler counts calls, and some of them block until it is released or, if exits is set,
+// end their goroutine.
 type blockingHandler struct {
 	calls   int
 	blocks  map[int]bool // by number of the call
@@ -53,8 +54,8 @@ func (h *blockingHandler) stopsAt(all int) (calls int, blocked bool) {
 	return all, false
 }
 
-// TestBlockedCallsHoldUpNobodyElse: whichever calls of whichever handlers block, the other handlers hear of everything, and
-// there are no more goroutines than blocked calls.
+// TestBlockedCallsHoldUpNobodyElse: whichever calls of whichever handlers block, the other handlers
+// hear of everything, and there are no more goroutines than blocked calls.
 func TestBlockedCallsHoldUpNobodyElse(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -109,8 +110,8 @@ func randomBlockers(random *rand.Rand) []*blockingHandler {
 	return handlers
 }
 
-// TestRemovedHandlerKeepsNoObject: neither what it was told last nor what it would have been told, also if the registration
-// is kept.
+// TestRemovedHandlerKeepsNoObject: neither what it was told last nor what it would have been told,
+// also if the registration is kept.
 func TestRemovedHandlerKeepsNoObject(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -154,8 +155,8 @@ func TestAllHandlersMayRunAtOnce(t *testing.T) {
 	})
 }
 
-// TestQuickHandlersShareAGoroutine: one worker makes all calls if none blocks. Workers run one at a time here, so that it does
-// not matter when the scheduler takes the processor away from one.
+// TestQuickHandlersShareAGoroutine: one worker makes all calls if none blocks. Workers run one at a
+// time here, so that it does not matter when the scheduler takes the processor away from one.
 func TestQuickHandlersShareAGoroutine(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		var callsBy []int // a worker each

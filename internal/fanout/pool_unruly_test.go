@@ -21,7 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// misfit is a handler that blocks, panics, ends its goroutine or removes itself in some of its calls, at random.
+// misfit is a handler that blocks, panics, ends its goroutine or removes itself in some of its
+// calls, at random.
 type misfit struct {
 	processor *Processor
 	listener  *Listener
@@ -236,8 +237,8 @@ func latest(lines []string) map[byte]string {
 	return last
 }
 
-// TestUnrulyHandlers: whatever handlers do, and whoever joins and leaves meanwhile, each hears of everything that it has
-// to hear, and when nothing happens any more nobody is on the way.
+// TestUnrulyHandlers: whatever handlers do, and whoever joins and leaves meanwhile, each hears of
+// everything that it has to hear, and when nothing happens any more nobody is on the way.
 func TestUnrulyHandlers(t *testing.T) {
 	testkit.QuietPanics(t)
 	for seed := range uint64(150) {
@@ -265,8 +266,9 @@ func runUnruly(t *testing.T, seed uint64) {
 	})
 }
 
-// TestIdleConsumerIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the log although the worker that
-// would have parked it is in a call of a handler that joined meanwhile.
+// TestIdleConsumerIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the
+// log although the worker that would have parked it is in a call of a handler that joined
+// meanwhile.
 func TestIdleConsumerIsParkedWhileAJoinerBlocks(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		through := newTestListener(t, p, nothing)

@@ -56,7 +56,8 @@ func givenSnapshot(objects []any) *event.Snapshot {
 	return event.KeyedSnapshot(keys, objects)
 }
 
-// distributeUpdate distributes an update of a new object to a newer one, and returns weak pointers to both.
+// distributeUpdate distributes an update of a new object to a newer one, and returns weak pointers
+// to both.
 func distributeUpdate(p *Processor) [2]weak.Pointer[corev1.Pod] {
 	old, current := testkit.Pod("a", "1"), testkit.Pod("a", "2")
 	p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Key: "ns/a", Old: old, New: current}})

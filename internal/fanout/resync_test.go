@@ -35,8 +35,8 @@ var everyOverflow = map[string]Options{
 	"disconnect":        {Overflow: Disconnect, Max: 1000},
 }
 
-// TestLogKeepsNoResyncForStuckHandlers: what others have heard, or have been removed before they did, is not kept for one that
-// has a resync to hear already.
+// TestLogKeepsNoResyncForStuckHandlers: what others have heard, or have been removed before they
+// did, is not kept for one that has a resync to hear already.
 func TestLogKeepsNoResyncForStuckHandlers(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -66,8 +66,9 @@ func TestLogKeepsNoResyncForStuckHandlers(t *testing.T) {
 	})
 }
 
-// TestSkippedResyncLosesNothing: of each object that the store has when a handler is due for a resync, the handler hears
-// after that, and in that state or a later one, whatever else happens and however slow it is.
+// TestSkippedResyncLosesNothing: of each object that the store has when a handler is due for a
+// resync, the handler hears after that, and in that state or a later one, whatever else happens and
+// however slow it is.
 func TestSkippedResyncLosesNothing(t *testing.T) {
 	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +82,9 @@ func TestSkippedResyncLosesNothing(t *testing.T) {
 	}
 }
 
-// TestUpdateThatWasMissedIsInTheNextResync: the second handler has the resync of second 2 to hear, takes no part at second 3, so
-// that an update without news passes it by, and is due again at second 4.
+// TestUpdateThatWasMissedIsInTheNextResync: the second handler has the resync of second 2 to hear,
+// takes no part at second 3, so that an update without news passes it by, and is due again at
+// second 4.
 func TestUpdateThatWasMissedIsInTheNextResync(t *testing.T) {
 	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +103,8 @@ func drawResyncStep(t *rapid.T) resyncStep {
 	}
 }
 
-// promise is that a handler hears of an object, in some version or a later one, in a call after the first so many.
+// promise is that a handler hears of an object, in some version or a later one, in a call after the
+// first so many.
 type promise struct {
 	handler *tollHandler
 	name    string
@@ -137,8 +140,8 @@ func (h *tollHandler) calls() []promise {
 	return h.begun[:len(h.begun):len(h.begun)]
 }
 
-// resyncModel is a store that is too simple to be wrong, before a processor with a handler that is due at each tick, and one
-// at every other.
+// resyncModel is a store that is too simple to be wrong, before a processor with a handler that is
+// due at each tick, and one at every other.
 type resyncModel struct {
 	processor *Processor
 	listeners []*Listener
@@ -217,7 +220,8 @@ func (m *resyncModel) delete(name string, old *corev1.Pod) {
 	m.promises = left
 }
 
-// tick lets a second pass and resyncs who is due. Calls that begin at once belong to what was before.
+// tick lets a second pass and resyncs who is due. Calls that begin at once belong to what was
+// before.
 func (m *resyncModel) tick() {
 	synctest.Wait()
 	time.Sleep(time.Second)
@@ -244,7 +248,8 @@ func (m *resyncModel) tick() {
 	}
 }
 
-// checkOutstanding: apart from updates that are no news, of which a handler may have missed some, one resync is outstanding.
+// checkOutstanding: apart from updates that are no news, of which a handler may have missed some,
+// one resync is outstanding.
 func (m *resyncModel) checkOutstanding() {
 	for i, listener := range m.listeners {
 		for _, c := range listener.consumers {

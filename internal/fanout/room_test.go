@@ -12,8 +12,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRoomSeesWhatIsDistributedMeanwhile: notifications that are distributed between the two looks of room, at what the
-// handler has and at what is on its way, are not overlooked by both.
+// TestRoomSeesWhatIsDistributedMeanwhile: notifications that are distributed between the two looks
+// of room, at what the handler has and at what is on its way, are not overlooked by both.
 func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})

@@ -83,8 +83,8 @@ func updated(old, t thing) line { return line{name: t.name, text: old.String() +
 
 func deleted(t thing) line { return line{name: t.name, text: "-" + t.String()} }
 
-// parse makes batches of changes of a text such as "a1 b1; a2 -b [a3 c1]": in each batch things that
-// come or become another version, such that go, and several at once, as a bulk record.
+// parse makes batches of changes of a text such as "a1 b1; a2 -b [a3 c1]": in each batch things
+// that come or become another version, such that go, and several at once, as a bulk record.
 func (s *street) parse(batch string) (changes []event.Change) {
 	bulk := -1
 	for word := range strings.FieldsSeq(batch) {
@@ -319,8 +319,8 @@ func (s *street) end() {
 	}
 }
 
-// releaseAfter lets calls that block return when other handlers have heard all there is to hear, and
-// have no place in the log: nobody waits for a call of another.
+// releaseAfter lets calls that block return when other handlers have heard all there is to hear,
+// and have no place in the log: nobody waits for a call of another.
 func (s *street) releaseAfter(others ...*hearer) func() {
 	return func() {
 		interleave.Await(func() bool {

@@ -147,8 +147,8 @@ var kinds = []runtime.Object{
 	&appsv1.Deployment{}, &appsv1.ControllerRevision{}, &networkingv1.Ingress{}, &metav1.PartialObjectMetadata{},
 }
 
-// TestCopies: a copy of an object is identical to it, and not after any one value in it was changed, as long as
-// reflect.DeepEqual says so too.
+// TestCopies: a copy of an object is identical to it, and not after any one value in it was
+// changed, as long as reflect.DeepEqual says so too.
 func TestCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

@@ -33,9 +33,9 @@
 // schedule is the list of its switches, and Explore runs each list once, on a program that is made
 // anew. Errors in protocols need few preemptions: nearly all of them one or two.
 //
-// A goroutine that the program starts is one more thread. One that waits for anything but a mutex or
-// a wait group, such as a channel, does so by Await. Who waits for what never comes is found when
-// nobody else is left.
+// A goroutine that the program starts is one more thread. One that waits for anything but a mutex
+// or a wait group, such as a channel, does so by Await. Who waits for what never comes is found
+// when nobody else is left.
 //
 // A mutex may be barred to threads of a name: then schedules fail in which one of them takes it.
 //

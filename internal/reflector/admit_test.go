@@ -35,8 +35,9 @@ func listOfAny(version string, items ...runtime.Object) *metav1.List {
 	return list
 }
 
-// TestAListWithForeignItems: an item of a list that is none of the expected objects is reported without its content,
-// counted, and left out; the others are taken. A list of nothing else is refused.
+// TestAListWithForeignItems: an item of a list that is none of the expected objects is reported
+// without its content, counted, and left out; the others are taken. A list of nothing else is
+// refused.
 func TestAListWithForeignItems(t *testing.T) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hush", ResourceVersion: "4"}}
 	kind := untyped("g/v1", "Kind", "", "")
@@ -89,7 +90,8 @@ func TestAListWithForeignItems(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnotherNamespace: watches and watch-lists leave out what is not of the expected namespace; bookmarks have none.
+// TestEventsOfAnotherNamespace: watches and watch-lists leave out what is not of the expected
+// namespace; bookmarks have none.
 func TestEventsOfAnotherNamespace(t *testing.T) {
 	in := func(e watch.Event, namespace string) watch.Event {
 		e.Object.(*v1.Pod).Namespace = namespace

@@ -45,7 +45,8 @@ func decoderErrors() map[string]error {
 	}
 }
 
-// assertDiscreet fails if the text of err has the secret, or err is not what it is made of any more.
+// assertDiscreet fails if the text of err has the secret, or err is not what it is made of any
+// more.
 func assertDiscreet(t *testing.T, err, cause error) {
 	t.Helper()
 	assert.NotContains(t, err.Error(), testkit.Secret)

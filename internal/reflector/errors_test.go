@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestErrorsDoNotQuoteWhatHasNoKind: a server, or a proxy, that leaves out the kind had the whole list in the log.
+// TestErrorsDoNotQuoteWhatHasNoKind: a server, or a proxy, that leaves out the kind had the whole
+// list in the log.
 func TestErrorsDoNotQuoteWhatHasNoKind(t *testing.T) {
 	const content = `{"data":{"password":"secret"}}`
 	for _, missing := range []error{runtime.NewMissingKindErr(content), runtime.NewMissingVersionErr(content)} {

@@ -27,7 +27,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// listOnly makes a reflector whose rounds end right after the list, by a watch that cannot be opened.
+// listOnly makes a reflector whose rounds end right after the list, by a watch that cannot be
+// opened.
 func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector {
 	server.NoStream = true
 	server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
@@ -36,7 +37,8 @@ func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector 
 	return New(Options{Name: "r", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store)})
 }
 
-// TestListPublishesTheCollection: the store is replaced by one call with the items in their order and the list's version.
+// TestListPublishesTheCollection: the store is replaced by one call with the items in their order
+// and the list's version.
 func TestListPublishesTheCollection(t *testing.T) {
 	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"), testkit.PodAt("b", "5")))}
 	store := &testkit.StoreLog{}
@@ -128,8 +130,8 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is believed up to a bound,
-// which for a short page is a low one.
+// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is
+// believed up to a bound, which for a short page is a low one.
 func TestAnnouncedItems(t *testing.T) {
 	page := func(remaining *int64) apiruntime.Object {
 		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"))
@@ -185,7 +187,8 @@ func TestListPagedAtNewestIsNoHint(t *testing.T) {
 	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
 }
 
-// TestListResultsThatAreNone: what makes no sense as a list is an error of the round, without the objects in its text.
+// TestListResultsThatAreNone: what makes no sense as a list is an error of the round, without the
+// objects in its text.
 func TestListResultsThatAreNone(t *testing.T) {
 	secret := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.PodSpec{Hostname: "hush"}}
 	table := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "Table"}}
@@ -227,7 +230,8 @@ func TestListItemWithoutObject(t *testing.T) {
 	assert.Len(t, reported(), 1)
 }
 
-// TestListErrors: an error of the list or of the store ends the round, wrapped, and the position stays.
+// TestListErrors: an error of the list or of the store ends the round, wrapped, and the position
+// stays.
 func TestListErrors(t *testing.T) {
 	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 		return nil, testkit.ErrRefused
@@ -244,7 +248,8 @@ func TestListErrors(t *testing.T) {
 	assert.Empty(t, r.Version())
 }
 
-// TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists again after the backoff.
+// TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists
+// again after the backoff.
 func TestListErrorsReachTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -268,7 +273,8 @@ func TestListErrorsReachTheHandler(t *testing.T) {
 	})
 }
 
-// TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector, with its value.
+// TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector,
+// with its value.
 func TestListPanics(t *testing.T) {
 	type oops struct{ code int }
 	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { panic(oops{42}) }}
@@ -295,7 +301,8 @@ func TestSurvivedPanic(t *testing.T) {
 	})
 }
 
-// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, is an error and no hang.
+// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, is an
+// error and no hang.
 func TestListThatDoesNotReturn(t *testing.T) {
 	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 		runtime.Goexit()

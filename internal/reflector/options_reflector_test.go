@@ -13,7 +13,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestIdleTimeoutNotForPauses: time in which the reflector waits for its store is no silence of the server.
+// TestIdleTimeoutNotForPauses: time in which the reflector waits for its store is no silence of the
+// server.
 func TestIdleTimeoutNotForPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)

@@ -43,8 +43,8 @@ func TestDescribeType(t *testing.T) {
 	assert.Equal(t, "given", r.TypeDescription)
 }
 
-// TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and start again after two
-// minutes without one.
+// TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and
+// start again after two minutes without one.
 func TestDefaultBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})})
@@ -70,7 +70,8 @@ func TestNameByDefault(t *testing.T) {
 	assert.Equal(t, "n", New(Options{Name: "n", ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).Name)
 }
 
-// TestIsOwn: default names pass over the root package and its engines, wherever this file is, and over nothing else.
+// TestIsOwn: default names pass over the root package and its engines, wherever this file is, and
+// over nothing else.
 func TestIsOwn(t *testing.T) {
 	const module, file = "github.com/kinformer/cache", "/x/y.go"
 	for function, want := range map[string]bool{

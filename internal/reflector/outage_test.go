@@ -25,7 +25,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestOutageLines: whoever comes in what order, lines are a second apart, and each ticket is written or counted once.
+// TestOutageLines: whoever comes in what order, lines are a second apart, and each ticket is
+// written or counted once.
 func TestOutageLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lines OutageLines
@@ -73,8 +74,8 @@ func outageOf(turns *OutageLines) *outage {
 	return &outage{Options: &o}
 }
 
-// TestShortOutageAfterALateLine: a line about the end of an outage that had to wait for its turn makes the next outage, a short
-// one, no longer than it is.
+// TestShortOutageAfterALateLine: a line about the end of an outage that had to wait for its turn
+// makes the next outage, a short one, no longer than it is.
 func TestShortOutageAfterALateLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
@@ -99,8 +100,8 @@ func TestShortOutageAfterALateLine(t *testing.T) {
 	})
 }
 
-// TestOutageAfterALineOfOthers: the line about the end of one outage waits for its turn when the next one begins, and another
-// reflector counts it: the next outage has its warning all the same.
+// TestOutageAfterALineOfOthers: the line about the end of one outage waits for its turn when the
+// next one begins, and another reflector counts it: the next outage has its warning all the same.
 func TestOutageAfterALineOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := testkit.Loud(t)

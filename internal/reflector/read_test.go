@@ -20,8 +20,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestMalformedEvents: an event that makes no sense is reported without its content and left out; it neither moves the
-// position nor costs the events around it, on a watch and on a watch-list stream.
+// TestMalformedEvents: an event that makes no sense is reported without its content and left out;
+// it neither moves the position nor costs the events around it, on a watch and on a watch-list
+// stream.
 func TestMalformedEvents(t *testing.T) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "hush", ResourceVersion: "99"}}
 	kind := untyped("g/v1", "Kind", "", "")
@@ -110,7 +111,8 @@ func TestAdmittedObjects(t *testing.T) {
 	}
 }
 
-// TestOnlyMalformedEventsAreAVeryShortWatch: a watch that brings nothing usable and closes is followed by a round.
+// TestOnlyMalformedEventsAreAVeryShortWatch: a watch that brings nothing usable and closes is
+// followed by a round.
 func TestOnlyMalformedEventsAreAVeryShortWatch(t *testing.T) {
 	reported := testkit.Reports(t)
 	got := watchedFor(t, nil, testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed))
@@ -134,7 +136,8 @@ func (s *sizesSink) Put(changes []event.Record) []event.Refused {
 // Room is for more than a put takes.
 func (s *sizesSink) Room() (int, <-chan struct{}) { return 10 * event.BatchLimit, nil }
 
-// TestReflectorHandsOverWhatTheChannelHolds, in one call for each BatchLimit events, then the position.
+// TestReflectorHandsOverWhatTheChannelHolds, in one call for each BatchLimit events, then the
+// position.
 func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = event.BatchLimit*2 + 10

@@ -67,8 +67,8 @@ func obedient(noStream bool) func() *deafServer {
 	}
 }
 
-// TestCancel: in whatever state the reflector is, it returns in the moment in which the context ends; what a
-// ListerWatcher brings later reaches nobody, and a watch is stopped.
+// TestCancel: in whatever state the reflector is, it returns in the moment in which the context
+// ends; what a ListerWatcher brings later reaches nobody, and a watch is stopped.
 func TestCancel(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server func() *deafServer
@@ -132,8 +132,9 @@ func TestCancelBefore(t *testing.T) {
 	}
 }
 
-// TestCancelFailsTheRequest: the error that a request brings because the context ended is not the round's, whichever of
-// the two the reflector notices first. Here both are there when a long Resync returns to the wait for the watch.
+// TestCancelFailsTheRequest: the error that a request brings because the context ended is not the
+// round's, whichever of the two the reflector notices first. Here both are there when a long Resync
+// returns to the wait for the watch.
 func TestCancelFailsTheRequest(t *testing.T) {
 	for range 30 { // which one it notices is drawn by chance
 		synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,8 @@ func TestCancelFailsTheRequest(t *testing.T) {
 	}
 }
 
-// TestCancelDuringConsistencyCheck: the extra list of the consistency detector does not hold up the end either.
+// TestCancelDuringConsistencyCheck: the extra list of the consistency detector does not hold up the
+// end either.
 func TestCancelDuringConsistencyCheck(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +172,8 @@ func TestCancelDuringConsistencyCheck(t *testing.T) {
 	})
 }
 
-// TestLatePanic: a panic in a request that was given up is reported, since nobody is left to throw it at.
+// TestLatePanic: a panic in a request that was given up is reported, since nobody is left to throw
+// it at.
 func TestLatePanic(t *testing.T) {
 	reported := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +190,8 @@ func TestLatePanic(t *testing.T) {
 	assert.Contains(t, reported()[0], "too late")
 }
 
-// TestStreamWinsOverCancel: a state whose end mark was received is published even if the context ends in that moment.
+// TestStreamWinsOverCancel: a state whose end mark was received is published even if the context
+// ends in that moment.
 func TestStreamWinsOverCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	mark := testkit.EndMark("9")
@@ -203,7 +207,8 @@ func TestStreamWinsOverCancel(t *testing.T) {
 	assert.Len(t, w.Stopped, 1)
 }
 
-// TestResyncEndsTheRound: an error of Resync gives up the watch, or the request for one, and another round follows.
+// TestResyncEndsTheRound: an error of Resync gives up the watch, or the request for one, and
+// another round follows.
 func TestResyncEndsTheRound(t *testing.T) {
 	for name, watchDelay := range map[string]time.Duration{"following a watch": 0, "opening a watch": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -229,8 +234,9 @@ func TestResyncEndsTheRound(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsAfterTheEnd stops the goroutine of a request where it has been started and has not done anything yet, for
-// longer than the reflector runs: the ListerWatcher is not called any more. One that got as far as the call is not held back.
+// TestNothingBeginsAfterTheEnd stops the goroutine of a request where it has been started and has
+// not done anything yet, for longer than the reflector runs: the ListerWatcher is not called any
+// more. One that got as far as the call is not held back.
 func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		noStream bool
@@ -262,8 +268,8 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestRequestGivenUpByAResync: a request that a failed resync gives up before it has begun is not made later, next to those of
-// the round that follows.
+// TestRequestGivenUpByAResync: a request that a failed resync gives up before it has begun is not
+// made later, next to those of the round that follows.
 func TestRequestGivenUpByAResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, n := make(chan func(), 1), 0

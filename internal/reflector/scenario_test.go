@@ -30,13 +30,15 @@ import (
 
 var updateScenarios = flag.Bool("scenarios.update", false, "write what the scenarios in testdata/scenarios lead to into their files")
 
-// TestReflectorScenarios plays the scenarios of testdata/scenarios: what a server does, line by line, and indented below
-// each line what the reflector asks of the server and does to its store, in order, with the time since the line in front
-// where some has passed. reflector_script_test.go lists the commands.
+// TestReflectorScenarios plays the scenarios of testdata/scenarios: what a server does, line by
+// line, and indented below each line what the reflector asks of the server and does to its store,
+// in order, with the time since the line in front where some has passed. reflector_script_test.go
+// lists the commands.
 //
-// Each scenario is played on client-go's reflector, too, and must lead to the same, but for lines that begin with "error:"
-// (what the watch-error handler was called with, which client-go keeps to itself) and for scenarios whose title says "(ours)":
-// a comment below says what client-go does instead.
+// Each scenario is played on client-go's reflector, too, and must lead to the same, but for lines
+// that begin with "error:" (what the watch-error handler was called with, which client-go keeps to
+// itself) and for scenarios whose title says "(ours)": a comment below says what client-go does
+// instead.
 func TestReflectorScenarios(t *testing.T) {
 	testkit.Reports(t)
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
@@ -133,7 +135,8 @@ func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string
 
 const scenarioName = "scenario"
 
-// scenarioEngine runs a reflector until ctx ends. The errors of its watch-error handler go to p, if it has one.
+// scenarioEngine runs a reflector until ctx ends. The errors of its watch-error handler go to p, if
+// it has one.
 type scenarioEngine func(ctx context.Context, p *scenarioPlay)
 
 func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
@@ -153,8 +156,8 @@ func theirScenarioReflector(ctx context.Context, p *scenarioPlay) {
 	r.RunWithContext(ctx)
 }
 
-// scenarioPlay is the server, the store and the record of one scenario. It is the ListerWatcher that the reflector gets, and
-// its store.
+// scenarioPlay is the server, the store and the record of one scenario. It is the ListerWatcher
+// that the reflector gets, and its store.
 type scenarioPlay struct {
 	*cachetest.Source
 	t      *testing.T

@@ -49,8 +49,8 @@ func TestResyncPeriods(t *testing.T) {
 	}
 }
 
-// TestResyncBetweenEvents: a resync takes its turn between events, and goes on while the reflector backs off from a
-// watch and over the end of a watch.
+// TestResyncBetweenEvents: a resync takes its turn between events, and goes on while the reflector
+// backs off from a watch and over the end of a watch.
 func TestResyncBetweenEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, store := testkit.NewScriptedWatch(0), &testkit.StoreLog{}
@@ -70,7 +70,8 @@ func TestResyncBetweenEvents(t *testing.T) {
 	})
 }
 
-// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and anew in each round.
+// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and anew in each
+// round.
 func TestResyncOnlyWhileWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &testkit.StoreLog{}

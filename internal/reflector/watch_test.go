@@ -29,7 +29,8 @@ type watched struct {
 	version       string
 }
 
-// watchedFor runs a reflector in a bubble against the given watch answers for a minute. The list answers version 5.
+// watchedFor runs a reflector in a bubble against the given watch answers for a minute. The list
+// answers version 5.
 func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watched) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +57,8 @@ func toldTo(h *testkit.Handled) func(context.Context, Failure) {
 	return func(ctx context.Context, f Failure) { h.Handle(ctx, nil, f.Err) }
 }
 
-// TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks included.
+// TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks
+// included.
 func TestWatchedEvents(t *testing.T) {
 	got := watchedFor(t, nil, testkit.Sent(testkit.Modified("a", "6"), testkit.Added("b", "7"), testkit.Deleted("a", "8"), testkit.Bookmark("12")))
 	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, got.asked)
@@ -71,7 +73,8 @@ func TestWatchTellsStoreOfVersions(t *testing.T) {
 	assert.Equal(t, []string{"replace 5: a@1", "add b@7", "version 7", "bookmark 12", "version 12"}, store.Entries())
 }
 
-// TestWatchStoreErrors: an error of the store is reported with the key, costs its own event only, and holds nobody up.
+// TestWatchStoreErrors: an error of the store is reported with the key, costs its own event only,
+// and holds nobody up.
 func TestWatchStoreErrors(t *testing.T) {
 	reported := testkit.Reports(t)
 	store := &fullStoreLog{}
@@ -89,7 +92,8 @@ func TestWatchStoreErrors(t *testing.T) {
 	assert.Contains(t, reported()[0], "ns/b")
 }
 
-// TestWatchOptions: bookmarks are allowed and the timeout is drawn from 5 to 10 minutes, or from a longer range.
+// TestWatchOptions: bookmarks are allowed and the timeout is drawn from 5 to 10 minutes, or from a
+// longer range.
 func TestWatchOptions(t *testing.T) {
 	for least, want := range map[time.Duration][2]int64{
 		0:                {300, 600},
@@ -115,8 +119,8 @@ func TestWatchOptions(t *testing.T) {
 	}
 }
 
-// TestWatchSyntheticEvents: a watch without a version begins with Added events in any order of versions, which must not
-// become the position; whatever is not Added ends them.
+// TestWatchSyntheticEvents: a watch without a version begins with Added events in any order of
+// versions, which must not become the position; whatever is not Added ends them.
 func TestWatchSyntheticEvents(t *testing.T) {
 	for _, listVersion := range []string{"", "0"} {
 		store := &fullStoreLog{}
@@ -138,8 +142,8 @@ func TestWatchSyntheticEvents(t *testing.T) {
 	}
 }
 
-// TestWatchEnds: what follows the end of a watch, or the failure to open one. The handler hears only of the latter, and
-// only if the error is not one that waiting cures.
+// TestWatchEnds: what follows the end of a watch, or the failure to open one. The handler hears
+// only of the latter, and only if the error is not one that waiting cures.
 func TestWatchEnds(t *testing.T) {
 	list := "list rv=0 limit=500"
 	relist := func(version string) string { return "list rv=" + version + " limit=0" }
@@ -174,7 +178,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchQuietIsNotShort: a watch that closes without an event after a second is followed by another watch.
+// TestWatchQuietIsNotShort: a watch that closes without an event after a second is followed by
+// another watch.
 func TestWatchQuietIsNotShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -187,7 +192,8 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	})
 }
 
-// TestWatchDelays: a busy server is asked again after growing delays, the next round comes after one more.
+// TestWatchDelays: a busy server is asked again after growing delays, the next round comes after
+// one more.
 func TestWatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -206,8 +212,8 @@ func TestWatchDelays(t *testing.T) {
 	})
 }
 
-// TestWatchRetriesInternalErrors: they lead to another watch for the given time, counted from the first of a series, and
-// then to another round.
+// TestWatchRetriesInternalErrors: they lead to another watch for the given time, counted from the
+// first of a series, and then to another round.
 func TestWatchRetriesInternalErrors(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	opened := 0
@@ -245,7 +251,8 @@ func TestWatchContext(t *testing.T) {
 	})
 }
 
-// TestWatchErrorTextsHaveNoObjects: an Error event with an object that is no Status tells its type only.
+// TestWatchErrorTextsHaveNoObjects: an Error event with an object that is no Status tells its type
+// only.
 func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	hush := testkit.PodAt("a", "1")
 	hush.Spec.Hostname = "hush"
@@ -255,8 +262,9 @@ func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	assert.Error(t, errorOf((*metav1.Status)(nil)))
 }
 
-// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the version that it is asked for.
-// If the watch expires there, the same list again would be followed by the same watch for ever.
+// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the
+// version that it is asked for. If the watch expires there, the same list again would be followed
+// by the same watch for ever.
 func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
 	for name, expired := range map[string]any{"by an event": testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), "when opened": testkit.ErrExpired} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// streamed runs a reflector in a bubble against the given watch answers until nothing more happens within a minute, and
-// returns what the server was asked and what the store got. Lists answer version 50.
+// streamed runs a reflector in a bubble against the given watch answers until nothing more happens
+// within a minute, and returns what the server was asked and what the store got. Lists answer
+// version 50.
 func streamed(t *testing.T, change func(*Options), answers ...any) (asked, stored []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +50,8 @@ func streamed(t *testing.T, change func(*Options), answers ...any) (asked, store
 	return asked, stored
 }
 
-// TestStreamedState: one Replace with the state at the end mark, then the events of the same stream.
+// TestStreamedState: one Replace with the state at the end mark, then the events of the same
+// stream.
 func TestStreamedState(t *testing.T) {
 	asked, stored := streamed(t, nil, testkit.Sent(
 		testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.Added("c", "3"), testkit.Added("gone", "4"),
@@ -77,7 +79,8 @@ func TestStreamOptions(t *testing.T) {
 	assert.Zero(t, got.Limit)
 }
 
-// TestStreamOnlyIfAgreed: the gate as it is during construction and the ListerWatcher both have a say.
+// TestStreamOnlyIfAgreed: the gate as it is during construction and the ListerWatcher both have a
+// say.
 func TestStreamOnlyIfAgreed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gate bool
@@ -100,7 +103,8 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 	}
 }
 
-// TestStreamEndMark: only the annotation with the value true is the end mark; until then there is no version and no state.
+// TestStreamEndMark: only the annotation with the value true is the end mark; until then there is
+// no version and no state.
 func TestStreamEndMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notTrue := testkit.EndMark("5")
@@ -138,7 +142,8 @@ func TestStreamFallsBackForOneRound(t *testing.T) {
 	}
 }
 
-// TestStreamRetries: which failures lead to another stream, always with nothing left of the one before.
+// TestStreamRetries: which failures lead to another stream, always with nothing left of the one
+// before.
 func TestStreamRetries(t *testing.T) {
 	whole := testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9"))
 	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
@@ -164,7 +169,8 @@ func TestStreamRetries(t *testing.T) {
 	}
 }
 
-// TestStreamAfterRefusal: a later stream asks for the last version, and at once for the newest when that is refused.
+// TestStreamAfterRefusal: a later stream asks for the last version, and at once for the newest when
+// that is refused.
 func TestStreamAfterRefusal(t *testing.T) {
 	asked, stored := streamed(t, nil,
 		testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired, testkit.Sent(testkit.Added("a", "20"), testkit.EndMark("21")))
@@ -176,8 +182,8 @@ func TestStreamAfterRefusal(t *testing.T) {
 	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv=", "stream rv=21"}, asked, "a success clears the refusal")
 }
 
-// TestStreamHandedOver: after the end mark the stream is a watch like any other one: its Added events move the position,
-// and it counts as very short if nothing came since.
+// TestStreamHandedOver: after the end mark the stream is a watch like any other one: its Added
+// events move the position, and it counts as very short if nothing came since.
 func TestStreamHandedOver(t *testing.T) {
 	asked, _ := streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Added("b", "10"), testkit.Closed))
 	assert.Equal(t, []string{"stream rv=", "watch rv=10"}, asked)
@@ -194,7 +200,8 @@ func TestStreamStrikesPerRound(t *testing.T) {
 		"stream rv=50", "stream rv=50", "stream rv=50"}, asked)
 }
 
-// TestStreamBackoff: a busy server is left alone for the delay of the backoff, on the reflector's clock.
+// TestStreamBackoff: a busy server is left alone for the delay of the backoff, on the reflector's
+// clock.
 func TestStreamBackoff(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	server, store := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("9")))}, &testkit.StoreLog{}
@@ -206,7 +213,8 @@ func TestStreamBackoff(t *testing.T) {
 	require.Eventually(t, func() bool { return r.Version() == "9" }, testkit.Patience, time.Millisecond)
 }
 
-// TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep it alive.
+// TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep
+// it alive.
 func TestStreamSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
@@ -253,7 +261,8 @@ func TestStreamStoreRefuses(t *testing.T) {
 	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked)
 }
 
-// TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a difference.
+// TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a
+// difference.
 func TestStreamComparedWithList(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for name, listed := range map[string]string{"equal": "1", "different": "2"} {

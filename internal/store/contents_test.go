@@ -63,7 +63,8 @@ func (r *storeRig) apply(initial bool, told func(changes []event.Change)) {
 
 func byName(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
 
-// TestEachWriteTellsItsVersion to the callback, after it is done; a write that changes nothing tells nothing.
+// TestEachWriteTellsItsVersion to the callback, after it is done; a write that changes nothing
+// tells nothing.
 func TestEachWriteTellsItsVersion(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	var told []string
@@ -94,8 +95,8 @@ func TestEachWriteTellsItsVersion(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, told)
 }
 
-// TestPaceFollowsTheIndexFunctions: only the user's make it unknown, also when their first failure panics, and not those that
-// are refused.
+// TestPaceFollowsTheIndexFunctions: only the user's make it unknown, also when their first failure
+// panics, and not those that are refused.
 func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 	usual := func(f table.IndexFunc) func(any) (string, error) {
 		if values, _ := f(testkit.PodAt("usual", "1")); len(values) == 1 {
@@ -128,7 +129,8 @@ func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 	require.True(t, r.contents.pace.Load().is(paceUnknown), "nobody says that it is none of the user's")
 }
 
-// TestPace: who may store how many objects in the goroutine that reads, after functions that took so long.
+// TestPace: who may store how many objects in the goroutine that reads, after functions that took
+// so long.
 func TestPace(t *testing.T) {
 	var c Contents
 	limits := func() []bool {
@@ -189,7 +191,8 @@ func TestProgress(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotComparable)
 }
 
-// TestProgressWhileTheStoreMoves: a list is applied, or the first events of a watch without a version, while somebody asks.
+// TestProgressWhileTheStoreMoves: a list is applied, or the first events of a watch without a
+// version, while somebody asks.
 func TestProgressWhileTheStoreMoves(t *testing.T) {
 	list := []event.Record{{Type: clientgo.ReplacedAll, Version: "9"}}
 	afresh := []event.Record{{Type: clientgo.ReplacedAll}, {Type: clientgo.Added, Version: "500"}}
@@ -258,7 +261,8 @@ func TestApplierNotesProgress(t *testing.T) {
 	assert.False(t, reached("8"))
 }
 
-// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index function looks.
+// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index
+// function looks.
 func TestBookmarksDoNotSplitABatch(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	stored := r.contents.Table

@@ -32,7 +32,8 @@ type stagedObject struct {
 	stored  any
 }
 
-// transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them again.
+// transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them
+// again.
 var rigTransforms = map[string]clientgo.TransformFunc{
 	"none": nil,
 	"blanks versions": func(obj any) (any, error) {
@@ -88,7 +89,8 @@ func (r *stateRig) pod(t *rapid.T) *v1.Pod {
 	return pod
 }
 
-// fill fills a stage and says what the store is to hold after it; a nil object stands for the one that it has.
+// fill fills a stage and says what the store is to hold after it; a nil object stands for the one
+// that it has.
 func (r *stateRig) fill(t *rapid.T, into *stage) map[string]*stagedObject {
 	want := map[string]*stagedObject{}
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -202,8 +204,9 @@ func altered(objects map[string]stagedObject) (n int) {
 	return n
 }
 
-// TestWholeStates: whatever whole state follows whatever other, and whatever happens
-// to the store meanwhile, the store becomes that state and handlers hear of the difference, once for each object.
+// TestWholeStates: whatever whole state follows whatever other, and whatever happens to the store
+// meanwhile, the store becomes that state and handlers hear of the difference, once for each
+// object.
 func TestWholeStates(t *testing.T) {
 	testkit.Reports(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -220,8 +223,8 @@ func TestWholeStates(t *testing.T) {
 	})
 }
 
-// TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change in the middle does not
-// make single records of the others.
+// TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change
+// in the middle does not make single records of the others.
 func TestUnchangedStateIsOneRecord(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	const n = 3*table.BlockLen + 5

@@ -21,8 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestStageKeepsCached: an object that cannot be transformed is kept as it is in the store, if that is asked for, but not if
-// a later state of it can be, and not if it was deleted again.
+// TestStageKeepsCached: an object that cannot be transformed is kept as it is in the store, if that
+// is asked for, but not if a later state of it can be, and not if it was deleted again.
 func TestStageKeepsCached(t *testing.T) {
 	testkit.Reports(t)
 	transform := func(obj any) (any, error) {

@@ -152,7 +152,8 @@ func TestDraftModel(t *testing.T) {
 	})
 }
 
-// TestDraftGrows: the hash table of a draft whose size nobody knew grows as it is filled, and finds every key.
+// TestDraftGrows: the hash table of a draft whose size nobody knew grows as it is filled, and finds
+// every key.
 func TestDraftGrows(t *testing.T) {
 	table := New(nil, Options{})
 	d, block := table.Draft(0), &Block{}

@@ -73,7 +73,8 @@ func PodOf(name, version, uid string) *corev1.Pod {
 	return p
 }
 
-// QuietPanics has panics of handlers reported instead of ending the process, until the test ends. The result counts them.
+// QuietPanics has panics of handlers reported instead of ending the process, until the test ends.
+// The result counts them.
 func QuietPanics(t *testing.T) func() int {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	var mu sync.Mutex // handlers may panic side by side

@@ -18,8 +18,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// RunTests runs the tests of a package, and fails for a goroutine that is left. Reported errors are only logged: apimachinery's second default
-// handler sleeps until a millisecond after the last error, which is years inside a synctest bubble.
+// RunTests runs the tests of a package, and fails for a goroutine that is left. Reported errors are
+// only logged: apimachinery's second default handler sleeps until a millisecond after the last
+// error, which is years inside a synctest bubble.
 func RunTests(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
@@ -31,8 +32,9 @@ func RunTests(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// processLog is where all goes that klog is given, at V(0). Tests do not change klog's logger, because goroutines of other
-// tests may still use it; they listen by CaptureLog. -v shows the log, so that else what a failing test says can be found.
+// processLog is where all goes that klog is given, at V(0). Tests do not change klog's logger,
+// because goroutines of other tests may still use it; they listen by CaptureLog. -v shows the log,
+// so that else what a failing test says can be found.
 var processLog tap
 
 type tap struct{ listener atomic.Pointer[Logged] }

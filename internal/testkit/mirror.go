@@ -13,9 +13,10 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Mirror is a handler that rebuilds the store from what it hears, and notes whatever does not fit what it heard before:
-// an Update or a Delete of an object that it does not know, an Add of one that it knows, an Update whose old object is not
-// the one that it heard of last, calls about one object that overlap.
+// Mirror is a handler that rebuilds the store from what it hears, and notes whatever does not fit
+// what it heard before: an Update or a Delete of an object that it does not know, an Add of one
+// that it knows, an Update whose old object is not the one that it heard of last, calls about one
+// object that overlap.
 type Mirror struct {
 	Before  func(line string) // called first in each call, outside the lock; may be nil
 	SameUID bool              // an Update must not change the UID

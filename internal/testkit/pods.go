@@ -15,8 +15,8 @@ import (
 	"github.com/kinformer/cache/cachetest"
 )
 
-// Pods is a source of pods in namespace ns that is listed and watched. Its streams hold a thousand events
-// that nobody has read, which Unread counts.
+// Pods is a source of pods in namespace ns that is listed and watched. Its streams hold a thousand
+// events that nobody has read, which Unread counts.
 type Pods struct {
 	*cachetest.Source
 	newest atomic.Pointer[watch.Interface]
@@ -31,7 +31,8 @@ func NewPods(pods ...runtime.Object) *Pods {
 	})}
 }
 
-// Put creates the pod or replaces it. It is a write also where nothing else changes: the generation counts.
+// Put creates the pod or replaces it. It is a write also where nothing else changes: the generation
+// counts.
 func (s *Pods) Put(pod *corev1.Pod) {
 	pod.Generation = s.writes.Add(1)
 	s.Source.Put(pod)

@@ -28,11 +28,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Server is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps what was asked, as
-// text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
+// Server is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps
+// what was asked, as text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
 //
-// It stands beside cachetest, which answers as an API server does, for tests of the protocol itself: each
-// answer is scripted by its number, also those that no server gives, and an event is read when the test says so.
+// It stands beside cachetest, which answers as an API server does, for tests of the protocol
+// itself: each answer is scripted by its number, also those that no server gives, and an event is
+// read when the test says so.
 type Server struct {
 	OnList   func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
 	OnWatch  func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
@@ -92,8 +93,8 @@ func ListOf(list runtime.Object) func(int, context.Context, metav1.ListOptions) 
 	return func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil }
 }
 
-// Watches makes a watch function that hands out the given answers in turn, scripts, watchers or errors, and then watchers
-// that stay silent for ever.
+// Watches makes a watch function that hands out the given answers in turn, scripts, watchers or
+// errors, and then watchers that stay silent for ever.
 func Watches(answers ...any) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 		if n > len(answers) {
@@ -110,7 +111,8 @@ func Watches(answers ...any) func(int, context.Context, metav1.ListOptions) (wat
 	}
 }
 
-// Script is what a watcher delivers. The watcher is made when it is asked for, so that it belongs to the bubble.
+// Script is what a watcher delivers. The watcher is made when it is asked for, so that it belongs
+// to the bubble.
 type Script []watch.Event
 
 // Sent is the script of the events; the watcher stays open unless closed is the last one.
@@ -131,8 +133,8 @@ func (s Script) Open() watch.Interface {
 // Closed stands for the end of a watch in sent.
 var Closed = watch.Event{Type: "closed"}
 
-// ScriptedWatch is a watcher that, unlike watch.FakeWatcher, delivers what it holds after Stop was called too, and counts
-// the calls of Stop.
+// ScriptedWatch is a watcher that, unlike watch.FakeWatcher, delivers what it holds after Stop was
+// called too, and counts the calls of Stop.
 type ScriptedWatch struct {
 	Events  chan watch.Event
 	Stopped chan struct{} // one element for each call of Stop, up to 8
@@ -199,7 +201,8 @@ var (
 	ErrForbidden       = apierrors.NewForbidden(v1.Resource("pods"), "", fmt.Errorf("no"))
 )
 
-// StoreLog is a store that keeps what was done to it, as text: "replace 5: a@1 b@2", "add a@3", "resync".
+// StoreLog is a store that keeps what was done to it, as text: "replace 5: a@1 b@2", "add a@3",
+// "resync".
 type StoreLog struct {
 	Fail func(entry string) error // decides about each call; nil: all succeed
 
@@ -348,6 +351,6 @@ func Loud(t *testing.T) (context.Context, *Logged) {
 	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})), lines
 }
 
-// Patience bounds waits for what takes real time, in tests that are not in a bubble: far longer than any takes, on a machine that
-// is busy with something else, too.
+// Patience bounds waits for what takes real time, in tests that are not in a bubble: far longer
+// than any takes, on a machine that is busy with something else, too.
 const Patience = time.Minute

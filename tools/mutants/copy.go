@@ -115,7 +115,8 @@ var (
 	crashed = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
 )
 
-// killerIn returns what a test binary that has failed says of it: the subtest, or with what it has crashed.
+// killerIn returns what a test binary that has failed says of it: the subtest, or with what it has
+// crashed.
 func killerIn(output []byte, err error) string {
 	if all := failed.FindAllSubmatch(output, -1); len(all) > 0 {
 		return string(all[len(all)-1][1])

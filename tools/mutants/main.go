@@ -1,14 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and internal/fanout notice when a
-// line of their protocols is wrong.
+// Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
+// internal/fanout notice when a line of their protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //
-// Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the package. First that is run by all
-// schedules (see internal/interleave), with as many preemptions as in make test. If none of them fails, then the tests have to,
-// with the race detector: those that the patch names, again and again, as it is a matter of chance. The copy without a patch has
+// Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
+// package. First that is run by all schedules (see internal/interleave), with as many preemptions
+// as in make test. If none of them fails, then the tests have to, with the race detector: those
+// that the patch names, again and again, as it is a matter of chance. The copy without a patch has
 // to pass them all.
 //
 // It prints a table, and exits with 1 if a mutant has survived.

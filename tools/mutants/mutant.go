@@ -16,7 +16,8 @@ import (
 // packages are those under test, below the root module.
 var packages = []string{"internal/table", "internal/eventlog", "internal/fanout"}
 
-// mutant is a patch. Its first line says what it breaks, its second one which tests are to notice if the schedules do not.
+// mutant is a patch. Its first line says what it breaks, its second one which tests are to notice
+// if the schedules do not.
 type mutant struct {
 	pkg, name, wrong, tests string
 	patch                   string // absolute path
@@ -59,8 +60,8 @@ func readMutant(file string) (m mutant, err error) {
 	return m, nil
 }
 
-// kill runs the schedules of a mutant and then, while that takes no longer than patience, its tests, again and again, until
-// something fails. It returns what has, and how long all of that ran.
+// kill runs the schedules of a mutant and then, while that takes no longer than patience, its
+// tests, again and again, until something fails. It returns what has, and how long all of that ran.
 func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (killer string, after time.Duration, err error) {
 	c, err := newCopy(root)
 	if err != nil {
@@ -97,8 +98,8 @@ const (
 	scheduleTime = 20 * time.Minute
 )
 
-// fewFirst are the flags of two runs of the schedules: with one preemption each, which kills most mutants within a second or
-// two, and all.
+// fewFirst are the flags of two runs of the schedules: with one preemption each, which kills most
+// mutants within a second or two, and all.
 var fewFirst = [][]string{{"-schedules.preemptions", "1"}, nil}
 
 // configuration is the name of that of a subtest.

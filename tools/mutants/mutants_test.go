@@ -11,7 +11,8 @@ import (
 
 const root = "../.."
 
-// TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is not part of it.
+// TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is
+// not part of it.
 func TestPatchesApply(t *testing.T) {
 	mutants, err := readMutants(root)
 	if err != nil {

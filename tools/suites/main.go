@@ -1,15 +1,16 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command suites runs test suites, one after the other, and ends with a table of them. A red suite does not keep the others
-// from running.
+// Command suites runs test suites, one after the other, and ends with a table of them. A red suite
+// does not keep the others from running.
 //
 //	suites [-logs dir] unit e2e
 //	suites -n 10 -once foreign-cache -busy 2 -state bin/flaky unit e2e foreign-cache
 //
-// A suite is a target of make; what it prints is shown as it comes. Before the table are the closing lines of go test again,
-// and after it the names of the tests that were red. With -state, the results are kept, and a run that was interrupted goes on
-// where it was, as long as the code is the same.
+// A suite is a target of make; what it prints is shown as it comes. Before the table are the
+// closing lines of go test again, and after it the names of the tests that were red. With -state,
+// the results are kept, and a run that was interrupted goes on where it was, as long as the code is
+// the same.
 //
 // It exits with 0 if all suites were green, 1 if one was red, and 2 if they could not be run.
 package main

@@ -60,7 +60,8 @@ func (r *reader) redTests() (names []string) {
 	return names
 }
 
-// printReport prints the closing lines of the last run of each suite, a table, and the names of the tests that were red.
+// printReport prints the closing lines of the last run of each suite, a table, and the names of the
+// tests that were red.
 func printReport(out io.Writer, suites []string, results []result) {
 	fmt.Fprintln(out, "\n=== summary")
 	for _, suite := range suites {

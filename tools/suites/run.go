@@ -41,8 +41,9 @@ type runner struct {
 	results []result
 }
 
-// all runs all suites, each as often as it is to run, prints the report, and returns errRed if one was red. When ctx ends, the
-// suite that is running is given up, and the report is about those that have ended.
+// all runs all suites, each as often as it is to run, prints the report, and returns errRed if one
+// was red. When ctx ends, the suite that is running is given up, and the report is about those that
+// have ended.
 func (r *runner) all(ctx context.Context) error {
 	if r.state != nil {
 		r.results = slices.Clone(r.state.results)

@@ -22,7 +22,8 @@ type state struct {
 	results []result // of this code, when the file was opened
 }
 
-// openState reads the results of code from a file that may not be there yet. Those of other code stay in it, but do not count.
+// openState reads the results of code from a file that may not be there yet. Those of other code
+// stay in it, but do not count.
 func openState(path, code string) (*state, error) {
 	s := &state{path: path, code: code}
 	content, err := os.ReadFile(path)

@@ -87,7 +87,8 @@ func TestRunsGoRoundAndSomeRunOnce(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRunGoesOn: what was run counts, what was given up in the middle does not, nor does what was run of other code.
+// TestAnInterruptedRunGoesOn: what was run counts, what was given up in the middle does not, nor
+// does what was run of other code.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "results.json")
 	run := func(code string, interrupt string) (map[string]int, string) {

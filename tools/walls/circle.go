@@ -29,7 +29,8 @@ func largestCircle(files map[string]int, uses map[string][]string) (largest []st
 	return largest
 }
 
-// reachable returns the files that file uses, directly or through others. It is among them only if it is in a circle.
+// reachable returns the files that file uses, directly or through others. It is among them only if
+// it is in a circle.
 func reachable(file string, uses map[string][]string) map[string]bool {
 	seen, open := map[string]bool{}, slices.Clone(uses[file])
 	for len(open) > 0 {

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// module is the path of the root module. Its own package and those under internal/ are the rooms, but
-// for those that only tests use.
+// module is the path of the root module. Its own package and those under internal/ are the rooms,
+// but for those that only tests use.
 const module = "github.com/kinformer/cache"
 
 // house is the root module as its sources show it.
@@ -116,7 +116,8 @@ func fileOf(files *token.FileSet, at token.Pos) string {
 	return filepath.Base(files.Position(at).Filename)
 }
 
-// declared reports whether an object stands for itself: package names, labels and builtins are declared nowhere else.
+// declared reports whether an object stands for itself: package names, labels and builtins are
+// declared nowhere else.
 func declared(object types.Object) bool {
 	switch object.(type) {
 	case *types.PkgName, *types.Label, *types.Builtin, *types.Nil:

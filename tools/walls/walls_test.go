@@ -11,8 +11,8 @@ import (
 var withoutCircles = []string{"internal/event", "internal/reflector", "internal/queue", "internal/store",
 	"internal/fanout", "internal/retry", "internal/identical", "internal/eventlog", "internal/table"}
 
-// TestNoCircles: of each room there is a file that can be read without the others, then one that needs
-// only that, and so on.
+// TestNoCircles: of each room there is a file that can be read without the others, then one that
+// needs only that, and so on.
 func TestNoCircles(t *testing.T) {
 	house, err := load("../..")
 	if err != nil {

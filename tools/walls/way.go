@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// sealed are the rooms that count as one file each: their doc.go, or the file itself, is all that a reader of the way needs.
+// sealed are the rooms that count as one file each: their doc.go, or the file itself, is all that a
+// reader of the way needs.
 var sealed = []string{"internal/table", "internal/eventlog"}
 
 // way is what one event executes beyond what an idle informer does.
@@ -125,8 +126,8 @@ func sealedName(file string) string {
 	return file
 }
 
-// functionsAt counts the functions of a file in which blocks begin. Functions of this project begin with func at the
-// beginning of a line, as gofmt writes them.
+// functionsAt counts the functions of a file in which blocks begin. Functions of this project begin
+// with func at the beginning of a line, as gofmt writes them.
 func functionsAt(path string, blocks map[int]bool) (n int, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -1,12 +1,13 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command upstream runs client-go's own tests of tools/cache, read from the module cache, against this project.
+// Command upstream runs client-go's own tests of tools/cache, read from the module cache, against
+// this project.
 //
 //	cd conformance && go run ./cmd/upstream [-run regexp] [-v] [-keep dir] [-target kinformer|clientgo]
 //
-// It prints which tests were kept, passed and failed, and why each other one was dropped. The exit status is 1 when a
-// test did not end as expected, 2 when the tests could not be run.
+// It prints which tests were kept, passed and failed, and why each other one was dropped. The exit
+// status is 1 when a test did not end as expected, 2 when the tests could not be run.
 package main
 
 import (

@@ -15,8 +15,8 @@ import (
 // errNoContext is the answer to a call without a context: engines have one for each of their calls.
 var errNoContext = errors.New("the engine called its source without a context")
 
-// ContextOnly is a source that can only be called with a context; it has the other methods because ListerWatcher, the
-// type of a constructor's parameter, asks for them.
+// ContextOnly is a source that can only be called with a context; it has the other methods because
+// ListerWatcher, the type of a constructor's parameter, asks for them.
 type ContextOnly struct {
 	clientgo.ListerWatcherWithContext
 }

@@ -20,8 +20,8 @@ type Drop struct {
 	Line int
 	// Test says that go test would have run it.
 	Test bool
-	// Cause is the first name that the declaration may not use; Via lists the declarations between it and that
-	// name, nearest first, when it does not use the name itself.
+	// Cause is the first name that the declaration may not use; Via lists the declarations between
+	// it and that name, nearest first, when it does not use the name itself.
 	Cause string
 	Via   []string
 	// Message is the type checker's first complaint.
@@ -30,20 +30,24 @@ type Drop struct {
 
 // Result is what Prune leaves and what it took out.
 type Result struct {
-	// Files compile. They have the names and the order of the input; a file may be left without declarations.
+	// Files compile. They have the names and the order of the input; a file may be left without
+	// declarations.
 	Files []File
 	// Tests are the names of the tests left, in order.
 	Tests []string
-	// Drops are in the order in which they were taken out. Imports that became unused are not among them.
+	// Drops are in the order in which they were taken out. Imports that became unused are not among
+	// them.
 	Drops []Drop
 }
 
-// errNoProgress means that the type checker complains about something that belongs to no declaration.
+// errNoProgress means that the type checker complains about something that belongs to no
+// declaration.
 var errNoProgress = errors.New("an error stands outside of every declaration")
 
-// Prune takes declarations out of the package at path until the rest type-checks. What it imports comes from imp.
-// Extra files, such as shims, take part in the check; they are never pruned and an error in one fails the call.
-// The names in without are taken out first and are no Drops: the caller offers another declaration for each.
+// Prune takes declarations out of the package at path until the rest type-checks. What it imports
+// comes from imp. Extra files, such as shims, take part in the check; they are never pruned and an
+// error in one fails the call. The names in without are taken out first and are no Drops: the
+// caller offers another declaration for each.
 func Prune(path string, files, extra []File, without []string, imp types.Importer) (Result, error) {
 	p := &pruner{path: path, files: slices.Clone(files), extra: extra, imp: imp, causes: map[string]Drop{}}
 	if err := p.takeOutNamed(without); err != nil {
@@ -129,7 +133,8 @@ func (p *pruner) blank(trees []parsed, units []*unit) {
 	}
 }
 
-// drop records why each unit goes and takes it out. All reasons are found before the first unit counts as gone.
+// drop records why each unit goes and takes it out. All reasons are found before the first unit
+// counts as gone.
 func (p *pruner) drop(fset *token.FileSet, trees []parsed, faulty []faultyUnit) {
 	units := make([]*unit, 0, len(faulty))
 	var drops []Drop

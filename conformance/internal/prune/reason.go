@@ -41,8 +41,8 @@ func check(path string, fset *token.FileSet, files []parsed, imp types.Importer)
 	return out
 }
 
-// identAt is the identifier that the type checker points at: the one at pos, or the selected name of a selector
-// that begins there.
+// identAt is the identifier that the type checker points at: the one at pos, or the selected name
+// of a selector that begins there.
 func identAt(trees []*ast.File, pos token.Pos) string {
 	for _, tree := range trees {
 		if pos < tree.FileStart || tree.FileEnd < pos {
@@ -66,8 +66,8 @@ type faultyUnit struct {
 	complaints []complaint
 }
 
-// faultyUnits gives each complaint to the unit that it stands in. Units of imports are kept apart: an import is only
-// known to be unused once no other declaration has an error.
+// faultyUnits gives each complaint to the unit that it stands in. Units of imports are kept apart:
+// an import is only known to be unused once no other declaration has an error.
 func faultyUnits(units []*unit, complaints []complaint) (faulty []faultyUnit, imports []*unit) {
 	for _, u := range units {
 		var own []complaint
@@ -87,8 +87,8 @@ func faultyUnits(units []*unit, complaints []complaint) (faulty []faultyUnit, im
 	return faulty, imports
 }
 
-// reason finds the first name that a unit may not use: an unexported one if there is one, and if that names a
-// declaration taken out before, then the name that the other fell over.
+// reason finds the first name that a unit may not use: an unexported one if there is one, and if
+// that names a declaration taken out before, then the name that the other fell over.
 func (p *pruner) reason(fset *token.FileSet, f faultyUnit) Drop {
 	at := fset.Position(f.node.Pos())
 	d := Drop{Name: f.title(), File: at.Filename, Line: at.Line, Test: f.isTest}

@@ -3,12 +3,13 @@
 
 // Package prune makes a set of Go files compile by taking declarations out of it.
 //
-// The tests of a package refer to its unexported names. Seen from another package those names do not exist, and a
-// test which needs one cannot be run there. Prune type-checks the files, takes out every top-level declaration that
-// holds an error, and repeats until none is left: a helper goes with the type it needs, and a test with its helper.
+// The tests of a package refer to its unexported names. Seen from another package those names do
+// not exist, and a test which needs one cannot be run there. Prune type-checks the files, takes out
+// every top-level declaration that holds an error, and repeats until none is left: a helper goes
+// with the type it needs, and a test with its helper.
 //
-// What is taken out is blanked, line by line: every declaration that stays keeps its line, so that a failing test is
-// reported at the line where its author wrote it.
+// What is taken out is blanked, line by line: every declaration that stays keeps its line, so that
+// a failing test is reported at the line where its author wrote it.
 package prune
 
 import (
@@ -35,8 +36,8 @@ type Edit struct {
 	Text       string
 }
 
-// Apply returns src with the edits made. The edits may come in any order but must not overlap. Line numbers after an
-// edit stay what they were: a line break inside a replaced range is kept.
+// Apply returns src with the edits made. The edits may come in any order but must not overlap. Line
+// numbers after an edit stay what they were: a line break inside a replaced range is kept.
 func Apply(src []byte, edits []Edit) []byte {
 	sorted := slices.Clone(edits)
 	slices.SortFunc(sorted, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// unit is the smallest piece that is taken out whole: a function, a method, a type, a variable or import
-// specification, or a group of constants (whose values may depend on one another's place).
+// unit is the smallest piece that is taken out whole: a function, a method, a type, a variable or
+// import specification, or a group of constants (whose values may depend on one another's place).
 type unit struct {
 	file     int // index among the parsed files
 	names    []string

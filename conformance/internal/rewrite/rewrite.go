@@ -3,9 +3,9 @@
 
 // Package rewrite turns the tests of one package into tests of another one that stands in for it.
 //
-// A test inside a package names what it tests without a qualifier. Here its file gets a dot import of the package
-// that is to be tested instead, so that the same names mean the other package's. All rewriting is done on the text,
-// without moving a line.
+// A test inside a package names what it tests without a qualifier. Here its file gets a dot import
+// of the package that is to be tested instead, so that the same names mean the other package's. All
+// rewriting is done on the text, without moving a line.
 package rewrite
 
 import (
@@ -21,18 +21,21 @@ import (
 
 // Rules says how the files of a package are read.
 type Rules struct {
-	// DotImport is the path of the package under test. A file of an external test package (named "..._test") imports
-	// it by its path already and gets no dot import. Empty means that no file gets one.
+	// DotImport is the path of the package under test. A file of an external test package (named
+	// "..._test") imports it by its path already and gets no dot import. Empty means that no file
+	// gets one.
 	DotImport string
 	// Imports maps import paths to the paths that take their place.
 	Imports map[string]string
-	// Assertions maps the unexported type T of an assertion x.(*T) to the exported type that is asserted instead.
+	// Assertions maps the unexported type T of an assertion x.(*T) to the exported type that is
+	// asserted instead.
 	Assertions map[string]string
 	// Rig, if set, sends the code that makes reflectors to a rig.
 	Rig *Rig
 }
 
-// File returns the file rewritten by the rules, and the names of the functions that the rig changed.
+// File returns the file rewritten by the rules, and the names of the functions that the rig
+// changed.
 func (r Rules) File(f prune.File) (prune.File, []string, error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Src, parser.SkipObjectResolution)
 	if err != nil {

@@ -9,12 +9,14 @@ import "go/ast"
 type Rig struct {
 	// Constructors maps each constructor to the rig's.
 	Constructors map[string]string
-	// Type is the type that the constructors return, RigType what stands in for it. A type's name is only changed in
-	// declarations that make one: elsewhere (an error handler's parameter) it still is the interface's type.
+	// Type is the type that the constructors return, RigType what stands in for it. A type's name
+	// is only changed in declarations that make one: elsewhere (an error handler's parameter) it
+	// still is the interface's type.
 	Type, RigType string
 }
 
-// file changes the declarations that make a reflector and returns the names of the functions among them.
+// file changes the declarations that make a reflector and returns the names of the functions among
+// them.
 func (r *Rig) file(tree *ast.File, e *editor) []string {
 	var changed []string
 	for _, decl := range tree.Decls {
@@ -44,8 +46,8 @@ func (r *Rig) makesOne(fn *ast.FuncDecl) bool {
 	return found
 }
 
-// rename changes every identifier that names a constructor or the type. A selected name and the key of a literal are
-// other names with the same letters.
+// rename changes every identifier that names a constructor or the type. A selected name and the key
+// of a literal are other names with the same letters.
 func (r *Rig) rename(fn *ast.FuncDecl, e *editor) {
 	other := map[ast.Node]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -70,8 +72,8 @@ func (r *Rig) nameFor(name string) string {
 	return r.Constructors[name]
 }
 
-// Reaching lists the functions of the files that are in from or that mention, directly or through others, one that is.
-// It serves to find the tests whose outcome a rig can change.
+// Reaching lists the functions of the files that are in from or that mention, directly or through
+// others, one that is. It serves to find the tests whose outcome a rig can change.
 func Reaching(trees []*ast.File, from []string) map[string]bool {
 	reached := map[string]bool{}
 	for _, name := range from {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testrun runs a compiled Go test binary and says what became of each test, also when the binary crashes or
-// hangs in the middle.
+// Package testrun runs a compiled Go test binary and says what became of each test, also when the
+// binary crashes or hangs in the middle.
 package testrun
 
 import (
@@ -32,7 +32,8 @@ const (
 // Result is the outcome of one test.
 type Result struct {
 	Status Status
-	// Reason is empty unless the test failed: "failed", "crashed", "did not end" or "never started".
+	// Reason is empty unless the test failed: "failed", "crashed", "did not end" or "never
+	// started".
 	Reason string
 	// Output is what the test printed, its subtests included.
 	Output string
@@ -50,20 +51,22 @@ type Binary struct {
 	Echo io.Writer
 }
 
-// grace is how long a process may take to exit after its own timeout. Printing the goroutines takes a moment.
+// grace is how long a process may take to exit after its own timeout. Printing the goroutines takes
+// a moment.
 const grace = 30 * time.Second
 
 // Outcome is what came of one or more processes.
 type Outcome struct {
 	// Results has one entry for each test that was asked for.
 	Results map[string]Result
-	// Package is what a process printed outside of its tests when it failed although none of its tests did: a leak
-	// that TestMain found, a data race after the last test. Empty if there was nothing of the kind.
+	// Package is what a process printed outside of its tests when it failed although none of its
+	// tests did: a leak that TestMain found, a data race after the last test. Empty if there was
+	// nothing of the kind.
 	Package string
 }
 
-// Run runs the tests together. After a crash, the tests that had not begun run again in a new process, so that each
-// test has a result of its own.
+// Run runs the tests together. After a crash, the tests that had not begun run again in a new
+// process, so that each test has a result of its own.
 func (b Binary) Run(ctx context.Context, tests []string) (Outcome, error) {
 	out := Outcome{Results: map[string]Result{}}
 	remaining := slices.Clone(tests)
@@ -110,7 +113,8 @@ type event struct {
 	Elapsed float64
 }
 
-// process runs the binary once for the tests. Its output goes through test2json, which tells the tests apart.
+// process runs the binary once for the tests. Its output goes through test2json, which tells the
+// tests apart.
 func (b Binary) process(ctx context.Context, tests []string) (*process, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.Timeout+grace)
 	defer cancel()
@@ -199,8 +203,8 @@ func (p *process) take(e event) {
 	t.elapsed = time.Duration(e.Elapsed * float64(time.Second))
 }
 
-// settle writes a result for each test that began, and returns their names. The test that began and did not end took
-// the process with it; if tests run in parallel, it is one of those.
+// settle writes a result for each test that began, and returns their names. The test that began and
+// did not end took the process with it; if tests run in parallel, it is one of those.
 func (p *process) settle(results map[string]Result) map[string]bool {
 	begun := map[string]bool{}
 	for name, t := range p.tests {

@@ -40,7 +40,8 @@ type result struct {
 	cut         bool
 }
 
-// Run runs each case as a subtest, until one fails: what its threads have left behind may disturb others.
+// Run runs each case as a subtest, until one fails: what its threads have left behind may disturb
+// others.
 func Run(t *testing.T, cases []Case) {
 	var results []result
 	for _, c := range cases {

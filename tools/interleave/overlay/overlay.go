@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay puts points into packages. What they import of sync, sync/atomic, hash/maphash and
-// time comes from internal/interleave instead, and so do goroutines and yields. All lines keep their
-// numbers. Tests without the build tag "interleave" are left out.
+// Package overlay puts points into packages. What they import of sync, sync/atomic, hash/maphash
+// and time comes from internal/interleave instead, and so do goroutines and yields. All lines keep
+// their numbers. Tests without the build tag "interleave" are left out.
 package overlay
 
 import (

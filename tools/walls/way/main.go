@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command way runs an informer with one handler and writes two coverage profiles: of a moment in which nothing happens, and
-// of one MODIFIED event on its way from the watch to the handler. It has to be built with -cover -covermode=atomic.
+// Command way runs an informer with one handler and writes two coverage profiles: of a moment in
+// which nothing happens, and of one MODIFIED event on its way from the watch to the handler. It has
+// to be built with -cover -covermode=atomic.
 //
 //	way IDLE-DIR EVENT-DIR
 package main
@@ -23,7 +24,8 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// pause is how long the informer is left alone, so that what it does in the background belongs to no profile, or to both.
+// pause is how long the informer is left alone, so that what it does in the background belongs to
+// no profile, or to both.
 const pause = 300 * time.Millisecond
 
 func main() {
@@ -73,7 +75,8 @@ func profile(dir string, do func()) error {
 	return errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir))
 }
 
-// source lists one pod and then watches stream. The informer lists, because the source cannot stream lists.
+// source lists one pod and then watches stream. The informer lists, because the source cannot
+// stream lists.
 func source(stream watch.Interface) cache.ListerWatcher {
 	return noStreams{&cache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {

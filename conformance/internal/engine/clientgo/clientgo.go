@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo makes client-go's own Reflector an engine, to prove that the rig changes no test's outcome.
+// Package clientgo makes client-go's own Reflector an engine, to prove that the rig changes no
+// test's outcome.
 package clientgo
 
 import (
@@ -44,8 +45,9 @@ func (r reflector) Run(ctx context.Context) { r.RunWithContext(ctx) }
 
 func (r reflector) UsesWatchList() bool { return *field[bool](r.Reflector, "useWatchList") }
 
-// field is the address of an unexported field. The tests set these fields from inside their package; this package
-// does it to client-go alone, at the version that go.mod pins, and panics when a field is not of type T.
+// field is the address of an unexported field. The tests set these fields from inside their
+// package; this package does it to client-go alone, at the version that go.mod pins, and panics
+// when a field is not of type T.
 func field[T any](r *clientgo.Reflector, name string) *T {
 	f := reflect.ValueOf(r).Elem().FieldByName(name)
 	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {

@@ -13,8 +13,8 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// New makes a reflector by the settings. It panics when they ask for a watch-list that the engine itself would not
-// use: it can only be kept from one.
+// New makes a reflector by the settings. It panics when they ask for a watch-list that the engine
+// itself would not use: it can only be kept from one.
 func New(s engine.Settings) engine.Engine {
 	lw := s.ListerWatcher
 	if s.WatchList != nil && !*s.WatchList {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo becomes part of the rewritten tests when they run against client-go: the helpers by which its tests
-// look inside an informer, written from outside.
+// Package clientgo becomes part of the rewritten tests when they run against client-go: the helpers
+// by which its tests look inside an informer, written from outside.
 //
 //lint:file-ignore U1000 the rewritten tests use these names, nothing here does
 package clientgo

@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ours becomes part of the rewritten tests when they run against this project: it declares the helpers by
-// which client-go's tests look inside an informer. Our informer answers them through optional methods.
+// Package ours becomes part of the rewritten tests when they run against this project: it declares
+// the helpers by which client-go's tests look inside an informer. Our informer answers them through
+// optional methods.
 //
 //lint:file-ignore U1000 the rewritten tests use these names, nothing here does
 package ours

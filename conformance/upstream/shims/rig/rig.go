@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rig becomes part of the rewritten tests: it declares what stands in for Reflector and its constructors.
-// Its unexported names are those by which client-go's tests set up a Reflector from inside. Each target says which
-// engine it drives.
+// Package rig becomes part of the rewritten tests: it declares what stands in for Reflector and its
+// constructors. Its unexported names are those by which client-go's tests set up a Reflector from
+// inside. Each target says which engine it drives.
 //
 //lint:file-ignore U1000 the rewritten tests use these names, nothing here does
 package rig
@@ -26,8 +26,8 @@ import (
 // engineOf makes the engine; the target's engine.go sets it.
 var engineOf func(engine.Settings) engine.Engine
 
-// rig has the fields and methods of client-go's Reflector that its tests use. Fields count until the first run: the
-// engine is made then.
+// rig has the fields and methods of client-go's Reflector that its tests use. Fields count until
+// the first run: the engine is made then.
 type rig struct {
 	WatchListPageSize             int64
 	ShouldResync                  func() bool
@@ -66,7 +66,8 @@ func newRigWithOptions(lw clientgo.ListerWatcher, expected any, store clientgo.R
 	return r
 }
 
-// settings are the fields as they stand. What a test stored in a field prevails over what a constructor was given.
+// settings are the fields as they stand. What a test stored in a field prevails over what a
+// constructor was given.
 func (r *rig) settings() engine.Settings {
 	watchList := r.useWatchList
 	s := engine.Settings{
