@@ -38,6 +38,7 @@ type wireServer struct {
 	mu     sync.Mutex
 	asked  []string
 	events [][]byte // of the next watch
+	delay  time.Duration
 }
 
 func newWireServer(media string) *wireServer {
@@ -47,6 +48,7 @@ func newWireServer(media string) *wireServer {
 }
 
 func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
+	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	query, pods := r.URL.Query(), v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}}
@@ -259,6 +261,41 @@ func TestDifferenceIsCorrected(t *testing.T) {
 			assert.Contains(t, d.Why, "an event of a watch, a *v1.Pod, differs at object.ObjectMeta.Labels[...]")
 			assert.EqualValues(t, 1, d.Differences)
 		}
+	}
+}
+
+// TestDifferenceIsNoResync: handlers hear of what is put right even if none of them is due for a
+// resync, and once.
+func TestDifferenceIsNoResync(t *testing.T) {
+	for _, mode := range decodingModes {
+		synctest.Test(t, func(t *testing.T) {
+			server := newWireServer(runtime.ContentTypeJSON)
+			server.delay = 3 * time.Second // there are resyncs before each answer
+			server.events = eventsOf(12, server.Media)
+			informer := cache.InformerFunc(cache.WithListMode(mode), wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"),
+				cache.WithDecoding(cache.Decoding{Verify: 10}))(server.client(t, true), &v1.Pod{}, time.Second, nil)
+			never, often := &heardOf{}, &heardOf{}
+			_, err := informer.AddEventHandlerWithResyncPeriod(never.handler(), 0)
+			require.NoError(t, err)
+			_, err = informer.AddEventHandlerWithResyncPeriod(often.handler(), time.Second)
+			require.NoError(t, err)
+			stop := running(t, informer)
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			stop()
+			var ofP15 []string
+			for _, call := range never.calls {
+				if strings.Contains(call, " p15 ") {
+					ofP15 = append(ofP15, call)
+				}
+			}
+			assert.Equal(t, []string{"add p15 25 wrong", "update p15 25 right"}, ofP15)
+			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
+			status, err := cache.StatusOf(informer)
+			require.NoError(t, err)
+			assert.NoError(t, status.LastError)
+			assert.EqualValues(t, 1, status.Decoding.Differences)
+		})
 	}
 }
 

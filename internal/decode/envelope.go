@@ -27,7 +27,8 @@ func OpenEnvelope(data []byte) (Envelope, error) {
 	var e Envelope
 	d := newReader(data, Options{})
 	d.pos = len(envelopeMark)
-	return e, d.release(e.open(d))
+	opened := e.open(d)
+	return e, d.release(opened)
 }
 
 func (e *Envelope) open(d *reader) bool {

@@ -91,3 +91,40 @@ func TestReuseLetsGo(t *testing.T) {
 	}
 	assert.Equal(t, n, r.contents.Table.Len())
 }
+
+// TestDistrust: of a state that is to put right what was read wrongly, an object that is not identical to
+// the cached one is news, although it has its version; one that is identical is none.
+func TestDistrust(t *testing.T) {
+	for _, distrusts := range []bool{false, true} {
+		r := newStoreRig(nil, table.Options{})
+		wrong := testkit.PodAt("wrong", "1")
+		wrong.Labels = map[string]string{"app": "wrong"}
+		for _, pod := range []*v1.Pod{testkit.PodAt("right", "1"), wrong} {
+			require.NoError(t, r.put(clientgo.Added, pod))
+		}
+		r.apply(false, func([]event.Change) {})
+		stage := r.stage(0, false)
+		if distrusts {
+			stage.Distrust()
+		}
+		for _, name := range []string{"right", "wrong"} {
+			require.NoError(t, stage.Put(testkit.PodAt(name, "1")))
+		}
+		require.NoError(t, stage.Publish("9"))
+		news := map[string]bool{}
+		r.apply(false, func(changes []event.Change) {
+			for _, c := range changes {
+				if !c.Resync {
+					assert.Equal(t, event.ChangeUpdate, c.Kind)
+					assert.Same(t, wrong, c.Old)
+					assert.Equal(t, testkit.PodAt("wrong", "1"), c.New)
+					news[c.Key] = true
+				}
+			}
+		})
+		assert.Equal(t, distrusts, news["ns/wrong"])
+		assert.False(t, news["ns/right"])
+		stored, _ := r.contents.Table.Get("ns/wrong")
+		assert.Equal(t, testkit.PodAt("wrong", "1"), stored)
+	}
+}
