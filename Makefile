@@ -10,7 +10,7 @@ INPUTS ?= 10000000
 TIME ?= 1m
 MODULES := . conformance conformance/controllerruntime e2e examples bench tools
 # The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
-OURS := unit conformance-suite e2e embedded controllerruntime examples
+OURS := unit conformance-suite e2e e2e-tapped embedded controllerruntime examples
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
 # What is given to every go test.
 TESTFLAGS ?=
@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,7 +28,7 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
 test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
-	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e embedded \
+	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e e2e-tapped embedded \
 		controllerruntime foreign-controllerruntime examples
 
 flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
@@ -77,6 +77,15 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
 	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 30m ./...
+
+e2e-tapped: apiserver ## these informers, and controller-runtime's, as they decode what the server sends themselves; fails if none does
+	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 30m .
+	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m \
+		-skip '^(TestControllerRuntimesOwnTests|TestMatrix)$$' ./...
+
+e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
+	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./matrix
+	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./...
 
 embedded: ## the API server within the test's process, and what informers take, without -race
 	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources

@@ -101,6 +101,7 @@ func TestTypedFactory(t *testing.T) {
 	want := listed(t, ctx, r)
 	require.NoError(t, ours.AwaitEqual(ctx, want))
 	require.NoError(t, theirs.AwaitEqual(ctx, want))
+	checkDecoding(t, f.Core().V1().Pods().Informer())
 	found, err := unswapped.Lister().Pods("default").List(labels.Everything())
 	require.NoError(t, err)
 	assert.Len(t, found, len(want))
@@ -142,6 +143,9 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, kind stri
 		found, err := informer.Lister().ByNamespace("default").List(labels.Everything())
 		require.NoError(t, err)
 		assert.Len(t, found, len(want))
+		if _, err := cache.StatusOf(informer.Informer()); err == nil { // ours
+			checkDecoding(t, informer.Informer())
+		}
 	}
 	stop()
 	for _, f := range factories {

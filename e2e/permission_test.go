@@ -90,6 +90,7 @@ func TestPermissionsLapse(t *testing.T) {
 			permission.Restore()
 			for kind, informer := range all {
 				require.NoError(t, awaitVersions(ctx, informer, want), kind)
+				checkDecoding(t, informer)
 				assert.False(t, informer.IsStopped(), kind)
 			}
 		})

@@ -27,6 +27,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 // patience bounds every wait: far longer than any takes, on a machine that is busy with something
@@ -35,7 +36,12 @@ const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := transport.Verify(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // stage is a server, and a client that reads from it directly.

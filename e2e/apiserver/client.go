@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 // CompactPath is where the server takes a POST that compacts etcd, answered
@@ -28,8 +30,8 @@ type CompactResult struct {
 }
 
 // Config returns a new client configuration for the administrator (a member of
-// system:masters), in JSON and without client-side rate limit. The caller owns
-// it.
+// system:masters), in JSON and without client-side rate limit, with what
+// package transport puts below all clients. The caller owns it.
 func (s *Server) Config() *rest.Config {
 	ep := s.Endpoint()
 	return restConfig(ep, ep.AdminToken)
@@ -85,12 +87,14 @@ func (s *Server) Compact(ctx context.Context) (int64, error) {
 }
 
 func restConfig(ep Endpoint, token string) *rest.Config {
-	return &rest.Config{
+	c := &rest.Config{
 		Host:            ep.URL,
 		BearerToken:     token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: ep.CA},
 		QPS:             -1,
 	}
+	transport.Wrap(c)
+	return c
 }
 
 func kubeconfigPath(dir, user string) string {

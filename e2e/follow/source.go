@@ -4,7 +4,11 @@
 package follow
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 // Mode is how an informer gets the initial state.
@@ -26,8 +31,8 @@ const (
 	WatchListMode Mode = "watch-list"
 )
 
-// Source is the ListerWatcher of a resource, held to a mode. It counts what was asked of it. The exported functions are set
-// before its use.
+// Source is the ListerWatcher of a resource, held to a mode. It counts what was asked of it, and what its watches bring, which
+// it hands on as its client made them. The exported functions are set before its use.
 type Source struct {
 	*cache.ListWatch
 	Mode Mode
@@ -91,67 +96,12 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		seconds := s.WatchSeconds()
 		o.TimeoutSeconds = &seconds
 	}
-	skipped := s.skipping(!streams)
-	w, err := s.ListWatch.WatchWithContext(ctx, o)
+	observed := &observer{source: s, whole: !streams, skipped: s.skipping(!streams)}
+	w, err := s.ListWatch.WatchWithContext(transport.Show(ctx, observed), o)
 	if err != nil {
 		s.note(err)
-		return nil, err
 	}
-	observed := &observedWatch{Interface: w, events: make(chan watch.Event), done: make(chan struct{})}
-	whole := !streams
-	go observed.forward(func(event watch.Event) {
-		s.look(event, skipped)
-		whole = whole || endsInitialState(event)
-	}, func() {
-		if !whole {
-			s.Unfinished.Add(1)
-		}
-	})
-	return observed, nil
-}
-
-// observedWatch shows each event to somebody on its way. Unlike that of watch.Filter its goroutine ends with Stop, whether
-// or not anybody still reads.
-type observedWatch struct {
-	watch.Interface
-	events chan watch.Event
-	done   chan struct{} // closed by Stop
-	once   sync.Once
-}
-
-func (w *observedWatch) ResultChan() <-chan watch.Event { return w.events }
-
-func (w *observedWatch) Stop() {
-	w.once.Do(func() { close(w.done) })
-	w.Interface.Stop()
-}
-
-// forward passes the events on until the watch ends. If it was the server that ended it, closed is called before the reader
-// can know.
-func (w *observedWatch) forward(look func(watch.Event), closed func()) {
-	defer close(w.events)
-	for event := range w.Interface.ResultChan() {
-		look(event)
-		select {
-		case w.events <- event:
-		case <-w.done:
-			return
-		}
-	}
-	select {
-	case <-w.done:
-	default:
-		closed()
-	}
-}
-
-// endsInitialState reports whether the event is the bookmark at the end of the initial state.
-func endsInitialState(event watch.Event) bool {
-	if event.Type != watch.Bookmark {
-		return false
-	}
-	m, err := meta.Accessor(event.Object)
-	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+	return w, err
 }
 
 // skipping returns what to call with the resourceVersion of the list when it is complete.
@@ -163,17 +113,68 @@ func (s *Source) skipping(never bool) func(to string) {
 	return func(to string) { s.Skipped(from, to) }
 }
 
-func (s *Source) look(event watch.Event, skipped func(to string)) {
-	switch event.Type {
-	case watch.Error:
-		s.note(apierrors.FromObject(event.Object))
-	case watch.Bookmark:
-		if m, err := meta.Accessor(event.Object); err == nil && endsInitialState(event) {
-			skipped(m.GetResourceVersion())
+// observer counts what a watch of a Source brings.
+type observer struct {
+	source  *Source
+	whole   bool // the initial state is there, or was not asked for
+	skipped func(to string)
+}
+
+// Frame implements transport.Observer.
+func (o *observer) Frame(media string, frame []byte) {
+	event, raw, err := unwrap(media, frame)
+	switch {
+	case err != nil:
+		o.source.note(err)
+	case event == watch.Error:
+		var status metav1.Status
+		if err := unmarshal(media, raw, &status); err != nil {
+			o.source.note(err)
+			return
+		}
+		o.source.note(apierrors.FromObject(&status))
+	case event == watch.Bookmark:
+		var mark metav1.PartialObjectMetadata // all objects begin with their metadata
+		if err := unmarshal(media, raw, &mark); err == nil && mark.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+			o.whole = true
+			o.skipped(mark.ResourceVersion)
 		}
 	default:
-		s.Events.Add(1)
+		o.source.Events.Add(1)
 	}
+}
+
+// Ended implements transport.Observer.
+func (o *observer) Ended(err error) {
+	if !o.whole {
+		o.source.Unfinished.Add(1)
+	}
+	if !errors.Is(err, io.EOF) {
+		o.source.note(err)
+	}
+}
+
+// unwrap returns the type and the object of an event of a watch.
+func unwrap(media string, frame []byte) (watch.EventType, []byte, error) {
+	var event metav1.WatchEvent
+	if media == runtime.ContentTypeProtobuf {
+		err := event.Unmarshal(frame)
+		return watch.EventType(event.Type), event.Object.Raw, err
+	}
+	err := json.Unmarshal(frame, &event)
+	return watch.EventType(event.Type), event.Object.Raw, err
+}
+
+// unmarshal reads an object.
+func unmarshal(media string, raw []byte, into interface{ Unmarshal([]byte) error }) error {
+	if media != runtime.ContentTypeProtobuf {
+		return json.Unmarshal(raw, into)
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(bytes.TrimPrefix(raw, []byte("k8s\x00"))); err != nil {
+		return err
+	}
+	return into.Unmarshal(envelope.Raw)
 }
 
 func (s *Source) note(err error) {

@@ -1,0 +1,60 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/matrix"
+	"github.com/kinformer/cache/e2e/transport"
+)
+
+// cacheOf is the way of a cache of controller-runtime's to pods.
+func cacheOf(example func() client.Object) func(context.Context, *rest.Config, *http.Client, matrix.NewInformer) error {
+	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer matrix.NewInformer) error {
+		c, err := ctrlcache.New(config, ctrlcache.Options{
+			HTTPClient: httpClient, NewInformer: newInformer,
+			DefaultNamespaces: map[string]ctrlcache.Config{matrix.Namespace: {}},
+		})
+		if err != nil {
+			return err
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Start(ctx) }()
+		if _, err := c.GetInformer(ctx, example(), ctrlcache.BlockUntilSynced(false)); err != nil {
+			return err
+		}
+		return <-ended
+	}
+}
+
+// TestMatrix is that of package matrix for the caches of controller-runtime. Those of metadata change what they list and
+// watch, and so leave it to their clients to decode it.
+func TestMatrix(t *testing.T) {
+	cases := matrix.All(
+		matrix.Client{Name: "typed", Encodings: []string{matrix.JSON, matrix.Protobuf}, Run: cacheOf(func() client.Object { return &corev1.Pod{} })},
+		matrix.Client{Name: "unstructured", Encodings: []string{matrix.JSON}, Run: cacheOf(func() client.Object {
+			u := &unstructured.Unstructured{}
+			u.SetGroupVersionKind(podKind)
+			return u
+		})},
+	)
+	if !matrix.Whole() {
+		cases = matrix.Pairwise(cases)
+	}
+	t.Logf("%d combinations", len(cases))
+	matrix.Compare(t, patientContext(t), cases, apiserver.Options{Log: os.Stderr})
+	assert.NoError(t, transport.Verify())
+}

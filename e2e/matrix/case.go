@@ -1,0 +1,114 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package matrix compares informers that decode directly with informers whose client does, for each kind of client, encoding,
+// version of HTTP, with TLS and compression and without, and for each way in which a state comes. What they store and tell
+// their handlers has to be deeply equal.
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Case is one combination.
+type Case struct {
+	Client   Client
+	Encoding string // JSON or Protobuf
+	Mode     string // List, Pages or WatchList
+	HTTP2    bool
+	TLS      bool
+	Gzip     bool
+}
+
+// The encodings, as cache.Status has them, and the modes.
+const (
+	JSON     = "json"
+	Protobuf = "protobuf"
+
+	List      = "list"
+	Pages     = "pages"
+	WatchList = "watch-list"
+)
+
+func (c Case) String() string {
+	return strings.Join(c.values(), ",")
+}
+
+// values are what is combined.
+func (c Case) values() []string {
+	return []string{
+		c.Client.Name, c.Encoding, c.Mode,
+		option(c.HTTP2, "HTTP/2", "HTTP/1.1"), option(c.TLS, "TLS", "plain"), option(c.Gzip, "gzip", "not compressed"),
+	}
+}
+
+func option(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// All returns all combinations that there are: HTTP/2 only comes with TLS, and not all clients know all encodings.
+func All(clients ...Client) (all []Case) {
+	for i := range 2 * 2 * 2 * 2 * 3 {
+		c := Case{
+			Encoding: []string{JSON, Protobuf}[i%2], HTTP2: i/2%2 == 0, TLS: i/4%2 == 0, Gzip: i/8%2 == 0,
+			Mode: []string{List, Pages, WatchList}[i/16],
+		}
+		for _, c.Client = range clients {
+			if (c.TLS || !c.HTTP2) && c.Client.knows(c.Encoding) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// WholeEnv is the environment variable that asks for all combinations, by "all".
+const WholeEnv = "KINFORMER_MATRIX"
+
+// Whole reports whether all combinations are asked for.
+func Whole() bool { return os.Getenv(WholeEnv) == "all" }
+
+// Pairwise returns some of the combinations: any two values that any of them has, one of them has. It takes, again and again,
+// the one with the most pairs that are in none yet.
+func Pairwise(all []Case) (some []Case) {
+	missing := map[string]bool{}
+	for _, c := range all {
+		for _, pair := range c.pairs() {
+			missing[pair] = true
+		}
+	}
+	for len(missing) > 0 {
+		best, most := 0, -1
+		for i, c := range all {
+			n := 0
+			for _, pair := range c.pairs() {
+				if missing[pair] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = i, n
+			}
+		}
+		for _, pair := range all[best].pairs() {
+			delete(missing, pair)
+		}
+		some = append(some, all[best])
+	}
+	return some
+}
+
+func (c Case) pairs() (pairs []string) {
+	values := c.values()
+	for i := range values {
+		for j := range i {
+			pairs = append(pairs, fmt.Sprintf("%d %s, %d %s", i, values[i], j, values[j]))
+		}
+	}
+	return pairs
+}

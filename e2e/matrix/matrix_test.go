@@ -1,0 +1,56 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/matrix"
+	"github.com/kinformer/cache/e2e/transport"
+)
+
+// patience bounds every wait: far longer than any takes.
+const patience = 10 * time.Minute
+
+// TestMatrix compares in combinations of which each pair of values is in one, or in all that there are.
+func TestMatrix(t *testing.T) {
+	cases := matrix.All(matrix.Clients()...)
+	if !matrix.Whole() {
+		cases = matrix.Pairwise(cases)
+	}
+	t.Logf("%d combinations", len(cases))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	matrix.Compare(t, ctx, cases, apiserver.Options{Log: os.Stderr})
+	assert.NoError(t, transport.Verify())
+}
+
+// TestPairwise: each two values that any combination has, one of few has.
+func TestPairwise(t *testing.T) {
+	all := matrix.All(matrix.Clients()...)
+	some := matrix.Pairwise(all)
+	assert.Less(t, len(some), len(all)/4)
+	assert.Equal(t, pairsOf(all), pairsOf(some))
+}
+
+// pairsOf are the pairs of values in cases.
+func pairsOf(cases []matrix.Case) map[string]bool {
+	pairs := map[string]bool{}
+	for _, c := range cases {
+		values := []any{c.Client.Name, c.Encoding, c.Mode, c.HTTP2, c.TLS, c.Gzip}
+		for i := range values {
+			for j := range i {
+				pairs[fmt.Sprint(i, values[i], j, values[j])] = true
+			}
+		}
+	}
+	return pairs
+}
