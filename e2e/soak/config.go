@@ -49,6 +49,9 @@ type Config struct {
 	Patience time.Duration
 	// Faults selects faults by name, as a regular expression.
 	Faults string
+	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in percent; the seed decides
+	// which. Less than 0 is none.
+	Tapped int
 	// Binary is the API server's; see apiserver.Options.
 	Binary string
 	// Out gets progress and the summary; nil discards them.
@@ -67,6 +70,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.IntVar(&c.CheckEvery, "check-every", d.CheckEvery, "rounds of faults between comparisons")
 	flags.DurationVar(&c.Patience, "patience", d.Patience, "how long a comparison may take to be equal")
 	flags.StringVar(&c.Faults, "faults", d.Faults, "which faults, a regular expression on their names")
+	flags.IntVar(&c.Tapped, "tapped", d.Tapped, "percent of kinformer's informers that decode directly; -1: none")
 	flags.StringVar(&c.Binary, "apiserver", "", "the API server's binary")
 }
 
@@ -79,6 +83,7 @@ func (c Config) withDefaults() Config {
 	fallback(&c.CheckEvery, 3)
 	fallback(&c.Patience, 5*time.Minute)
 	fallback(&c.Faults, ".")
+	fallback(&c.Tapped, 50)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}

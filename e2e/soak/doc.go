@@ -22,9 +22,12 @@
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
 //	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
 //	ledger    an acknowledged write is not in the quorum LIST
+//	decoding  an informer that is to decode directly does not any more, or has made something else than its client
 //	stop      an informer does not stop, or calls a handler after its end
 //	leak      goroutines, sockets or memory are left at the end
 //	logs      what is inside of objects shows in logs at verbosity 4
+//
+// Half of our informers decode directly what the server sends, by package direct. All rules hold for them as for others.
 //
 // Of reads that show one moment: one writer of each kind changes the objects of a chain one after the other, each write after
 // the one before was acknowledged. So in every state that the server ever had, no object of the chain is ahead of the one

@@ -56,6 +56,7 @@ type follower struct {
 	ledger   *ledger
 	report   *report
 	versions versioned
+	tapped   bool        // decodes directly
 	eager    atomic.Bool // the reader makes no pause
 	close    func()      // of the resource
 
@@ -72,15 +73,17 @@ type follower struct {
 
 // startFollower makes an informer with a handler of each of kinds, and a reader, and runs it.
 func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, kinds []handlerKind) (*follower, error) {
-	resource, err := r.resource(kind)
+	number := r.informers.Add(1)
+	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+uint64(number)))
+	tapped := r.config.tapped(random)
+	resource, err := r.resource(kind, tapped)
 	if err != nil {
 		return nil, err
 	}
-	number := r.informers.Add(1)
-	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+uint64(number)))
 	f := &follower{
 		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), kind: kind, mode: mode,
 		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}), listed: make(chan struct{}, 1),
+		tapped: tapped,
 	}
 	f.source = &follow.Source{
 		ListWatch: resource.ListWatch, Mode: mode, PageSize: pageSize,
@@ -89,7 +92,7 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 		Skipped:      f.skipped,
 	}
 	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
-	f.informer = libraries[r.config.Library](f.source, resource.Example, resync, cache.Indexers{
+	f.informer = f.decoding(libraries[r.config.Library], random)(f.source, resource.Example, resync, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: f.byShard,
 	})
 	f.versions = versioned{name: f.name + " versions", indexer: f.informer.GetIndexer(), history: f.ledger.history, report: r.report}
@@ -188,6 +191,7 @@ func (f *follower) stop() {
 	f.readers.Wait()
 	f.close()
 	f.countRequests()
+	f.countDecoded()
 }
 
 func (f *follower) countRequests() {
@@ -207,6 +211,7 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 		f.report.violation("differs", f.name, "not synced in time: %v", context.Cause(ctx))
 		return
 	}
+	f.checkDecoding()
 	for _, h := range f.current() {
 		if err := h.replica.AwaitEqual(ctx, want); err != nil {
 			f.report.violation("differs", h.name, "%v", err)

@@ -90,15 +90,15 @@ func (r *run) stopFollowers() {
 }
 
 // resource makes a resource that is read through the proxy, over a connection of its own.
-func (r *run) resource(kind string) (*follow.Resource, error) {
-	return follow.Kinds()[kind](follow.Clients{Read: r.cluster.throughProxy(), Write: r.cluster.writer})
+func (r *run) resource(kind string, tapped bool) (*follow.Resource, error) {
+	return follow.Kinds()[kind](follow.Clients{Read: r.cluster.route(tapped), Write: r.cluster.writer})
 }
 
 func (r *run) startWriters(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	for k, kind := range r.kinds {
-		resource, err := r.resource(kind)
+		resource, err := r.resource(kind, false)
 		if err != nil {
 			cancel()
 			return nil, err

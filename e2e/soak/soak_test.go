@@ -24,4 +24,5 @@ func TestNothingLostNothingInvented(t *testing.T) {
 	assert.NotEmpty(t, summary.Faults)
 	assert.NotZero(t, summary.Counts["notifications"])
 	assert.NotZero(t, summary.Counts["reads"])
+	assert.NotZero(t, summary.Counts["decoded directly"])
 }

@@ -1,0 +1,64 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/transport"
+)
+
+// tapped decides whether an informer decodes directly.
+func (c Config) tapped(random *rand.Rand) bool {
+	return c.Library == Kinformer && random.IntN(100) < c.Tapped
+}
+
+// route is how informers reach the server.
+func (c *cluster) route(tapped bool) *rest.Config {
+	config := c.throughProxy()
+	if tapped {
+		transport.Direct(config)
+	}
+	return config
+}
+
+// decoding returns what makes the informer of f. One that decodes directly asks for pages itself: a list of
+// which its source has changed the limit is none that it has asked for.
+func (f *follower) decoding(library newInformer, random *rand.Rand) newInformer {
+	if !f.tapped {
+		return library
+	}
+	f.source.PageSize = 0
+	var options []cache.Option
+	if random.IntN(2) == 0 {
+		options = append(options, cache.WithPageSize(pageSize))
+	}
+	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		return cache.InformerFunc(options...)(lw, example, resync, indexers)
+	}
+}
+
+// checkDecoding is for a follower that has synced.
+func (f *follower) checkDecoding() {
+	if status, err := cache.StatusOf(f.informer); err == nil && f.tapped {
+		if d := status.Decoding; !d.On || d.Differences > 0 {
+			f.report.violation("decoding", f.name, "on: %v, why not: %q, differences: %d", d.On, d.Why, d.Differences)
+		}
+	}
+}
+
+func (f *follower) countDecoded() {
+	if status, err := cache.StatusOf(f.informer); err == nil && f.tapped {
+		f.report.count("decoded directly", status.Decoding.Direct)
+		f.report.count("decoded by both", status.Decoding.Verified)
+		for why, n := range status.Decoding.GivenUp {
+			f.report.count("not decoded directly: "+why, n)
+		}
+	}
+}
