@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// checkDecoding fails if an informer of ours that has its state does not decode directly, where it should, or does so wrongly.
+// checkDecoding fails if an informer of ours that has its state does not decode directly, where it
+// should, or does so wrongly.
 func checkDecoding(t *testing.T, informer interface{ HasSyncedChecker() cache.DoneChecker }) {
 	t.Helper()
 	status, err := cache.StatusOf(informer)

@@ -40,8 +40,8 @@ func cacheOf(example func() client.Object) func(context.Context, *rest.Config, *
 	}
 }
 
-// TestMatrix is that of package matrix for the caches of controller-runtime. Those of metadata change what they list and
-// watch, and so leave it to their clients to decode it.
+// TestMatrix is that of package matrix for the caches of controller-runtime. Those of metadata
+// change what they list and watch, and so leave it to their clients to decode it.
 func TestMatrix(t *testing.T) {
 	cases := matrix.All(
 		matrix.Client{Name: "typed", Encodings: []string{matrix.JSON, matrix.Protobuf}, Run: cacheOf(func() client.Object { return &corev1.Pod{} })},

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package matrix compares informers that decode directly with informers whose client does, for each kind of client, encoding,
-// version of HTTP, with TLS and compression and without, and for each way in which a state comes. What they store and tell
-// their handlers has to be deeply equal.
+// Package matrix compares informers that decode directly with informers whose client does, for each
+// kind of client, encoding, version of HTTP, with TLS and compression and without, and for each way
+// in which a state comes. What they store and tell their handlers has to be deeply equal.
 package matrix
 
 import (
@@ -51,7 +51,8 @@ func option(is bool, yes, no string) string {
 	return no
 }
 
-// All returns all combinations that there are: HTTP/2 only comes with TLS, and not all clients know all encodings.
+// All returns all combinations that there are: HTTP/2 only comes with TLS, and not all clients know
+// all encodings.
 func All(clients ...Client) (all []Case) {
 	for i := range 2 * 2 * 2 * 2 * 3 {
 		c := Case{
@@ -73,8 +74,8 @@ const WholeEnv = "KINFORMER_MATRIX"
 // Whole reports whether all combinations are asked for.
 func Whole() bool { return os.Getenv(WholeEnv) == "all" }
 
-// Pairwise returns some of the combinations: any two values that any of them has, one of them has. It takes, again and again,
-// the one with the most pairs that are in none yet.
+// Pairwise returns some of the combinations: any two values that any of them has, one of them has.
+// It takes, again and again, the one with the most pairs that are in none yet.
 func Pairwise(all []Case) (some []Case) {
 	missing := map[string]bool{}
 	for _, c := range all {

@@ -35,8 +35,9 @@ type NewInformer = func(cache.ListerWatcher, runtime.Object, time.Duration, cach
 type Client struct {
 	Name      string
 	Encodings []string // that it can be made to ask for
-	// Run follows the pods in Namespace, by an informer that newInformer makes, until ctx ends, and returns when it has ended.
-	// config says how the client reaches the server, and in which encoding; its requests are to be made by httpClient.
+	// Run follows the pods in Namespace, by an informer that newInformer makes, until ctx ends, and
+	// returns when it has ended. config says how the client reaches the server, and in which
+	// encoding; its requests are to be made by httpClient.
 	Run func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error
 }
 

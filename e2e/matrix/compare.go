@@ -30,8 +30,8 @@ import (
 // together is how many cases follow one server at a time.
 const together = 20
 
-// Compare compares in each of the cases. Those in pages need a server without a watch cache, for others answer a first list by
-// all that they have. options are those of the servers.
+// Compare compares in each of the cases. Those in pages need a server without a watch cache, for
+// others answer a first list by all that they have. options are those of the servers.
 func Compare(t *testing.T, ctx context.Context, cases []Case, options apiserver.Options) {
 	t.Helper()
 	for _, cached := range []bool{true, false} {
@@ -105,7 +105,8 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 	assert.NoError(t, left)
 }
 
-// withoutTLS starts a proxy that is reached without TLS, by HTTP/1.1, and hands on all bytes as they come.
+// withoutTLS starts a proxy that is reached without TLS, by HTTP/1.1, and hands on all bytes as
+// they come.
 func withoutTLS(t *testing.T, srv *apiserver.Server) (config func() *rest.Config, end func()) {
 	t.Helper()
 	target, err := url.Parse(srv.URL())

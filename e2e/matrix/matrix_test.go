@@ -20,7 +20,8 @@ import (
 // patience bounds every wait: far longer than any takes.
 const patience = 10 * time.Minute
 
-// TestMatrix compares in combinations of which each pair of values is in one, or in all that there are.
+// TestMatrix compares in combinations of which each pair of values is in one, or in all that there
+// are.
 func TestMatrix(t *testing.T) {
 	cases := matrix.All(matrix.Clients()...)
 	if !matrix.Whole() {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// population is how many pods are there before, and bulk the size of an annotation of theirs: a page of half of them is
-	// more than the 128 KiB from which on servers compress.
+	// population is how many pods are there before, and bulk the size of an annotation of theirs: a
+	// page of half of them is more than the 128 KiB from which on servers compress.
 	population = 100
 	bulk       = 4 << 10
 

@@ -28,8 +28,8 @@ func (c *cluster) route(tapped bool) *rest.Config {
 	return config
 }
 
-// decoding returns what makes the informer of f. One that decodes directly asks for pages itself: a list of
-// which its source has changed the limit is none that it has asked for.
+// decoding returns what makes the informer of f. One that decodes directly asks for pages itself: a
+// list of which its source has changed the limit is none that it has asked for.
 func (f *follower) decoding(library newInformer, random *rand.Rand) newInformer {
 	if !f.tapped {
 		return library

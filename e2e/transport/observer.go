@@ -17,10 +17,12 @@ import (
 
 // Observer is shown a watch as the server sends it. One goroutine calls it.
 type Observer interface {
-	// Frame is called with each event, before any byte of its last piece goes on to the client. media is how it is written;
-	// the frame is valid until Frame returns, and has nothing around the event.
+	// Frame is called with each event, before any byte of its last piece goes on to the client.
+	// media is how it is written; the frame is valid until Frame returns, and has nothing around
+	// the event.
 	Frame(media string, frame []byte)
-	// Ended is called when the server has ended the watch, or the connection is broken: by io.EOF, or the error.
+	// Ended is called when the server has ended the watch, or the connection is broken: by io.EOF,
+	// or the error.
 	Ended(err error)
 }
 
@@ -73,8 +75,8 @@ func (s *shown) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// cut returns how many bytes the first frame has with what is around it, 0 if it is not there to its end. The server ends
-// each event in JSON with a line.
+// cut returns how many bytes the first frame has with what is around it, 0 if it is not there to
+// its end. The server ends each event in JSON with a line.
 func cut(media string, data []byte) (whole int, frame []byte) {
 	if media != runtime.ContentTypeProtobuf {
 		end := bytes.IndexByte(data, '\n') + 1

@@ -1,9 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport has what is below every client of a server of package apiserver: what counts open bodies and shows a test
-// each watch as the server sends it, and, if the environment says so, direct.Transport. So the same tests run with informers
-// whose clients decode, and with informers that do that themselves.
+// Package transport has what is below every client of a server of package apiserver: what counts
+// open bodies and shows a test each watch as the server sends it, and, if the environment says so,
+// direct.Transport. So the same tests run with informers whose clients decode, and with informers
+// that do that themselves.
 package transport
 
 import (
@@ -53,8 +54,8 @@ func Open() int64 { return counts.open.Load() }
 // closingPatience is how long bodies may take to be closed when what has read them was stopped.
 const closingPatience = time.Minute
 
-// Verify is called when all tests have ended. The error says that bodies were left open, or that informers should have decoded
-// directly, and none of their requests was taken for that.
+// Verify is called when all tests have ended. The error says that bodies were left open, or that
+// informers should have decoded directly, and none of their requests was taken for that.
 func Verify() error {
 	var errs []error
 	for end := time.Now().Add(closingPatience); Open() > 0 && time.Now().Before(end); {

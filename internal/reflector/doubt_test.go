@@ -17,7 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// warySink notes of each stage, when it is published, whether it was told to distrust what the sink has.
+// warySink notes of each stage, when it is published, whether it was told to distrust what the sink
+// has.
 type warySink struct {
 	Sink
 	published []string
@@ -40,8 +41,8 @@ func (s *waryStage) Publish(version string) error {
 	return s.Stage.Publish(version)
 }
 
-// TestDoubts: a watch that cannot be trusted, wherever that shows, is no failure; the next whole state, and only
-// that one, is taken over without trust in what the sink has.
+// TestDoubts: a watch that cannot be trusted, wherever that shows, is no failure; the next whole
+// state, and only that one, is taken over without trust in what the sink has.
 func TestDoubts(t *testing.T) {
 	testkit.Reports(t)
 	doubt := &tap.Doubt{Why: "as the test wants"}

@@ -53,7 +53,8 @@ func (b *pausingBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// pausing is a RoundTripper of the user's, inside of ours, that makes a pause before that read of a body.
+// pausing is a RoundTripper of the user's, inside of ours, that makes a pause before that read of a
+// body.
 func pausing(before int) func(http.RoundTripper) http.RoundTripper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		return trip(func(r *http.Request) (*http.Response, error) {
@@ -66,8 +67,9 @@ func pausing(before int) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// TestSlowClient: a client that has answered before it has read all of a frame, because white space follows the
-// value, does not see what is in the place of the rest by then: a frame that we decode, and that it was not handed.
+// TestSlowClient: a client that has answered before it has read all of a frame, because white space
+// follows the value, does not see what is in the place of the rest by then: a frame that we decode,
+// and that it was not handed.
 func TestSlowClient(t *testing.T) {
 	const media, both = "application/json", 8 // frames that go both ways
 	script := manyEvents()
