@@ -128,7 +128,7 @@ func (bytesNode) json(d *reader, p place) bool {
 	if err != nil {
 		return d.giveUp("not base64")
 	}
-	set(p, b[:n:n])
+	set(p, b[:n])
 	return true
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
@@ -121,6 +122,7 @@ func TestFrames(t *testing.T) {
 		{"other order", small + "\n" + `{"object":` + pod + `,"type":"ADDED"}` + "\n" + small + "\n", 1},
 		{"more members", small + "\n" + `{"type":"ADDED","object":` + pod + `,"more":{}}` + "\n" + small + "\n", 1},
 		{"object twice", small + "\n" + `{"type":"ADDED","object":{},"object":` + pod + `}` + "\n" + small + "\n", 1},
+		{"another end", small + "\n" + small[:len(small)-1] + "]\n" + small + "\n", 1},
 		{"pretty", small + "\n" + strings.ReplaceAll(small, ",", ",\n") + "\n" + small + "\n", 1},
 		{"newline within", "{\n" + small[1:], 0},
 		{"garbage", small + "\n" + "garbage\n" + small + "\n", 1},
@@ -157,11 +159,11 @@ func TestFramesWithoutNewlines(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		for _, piece := range []string{`{"a":"{"`, `}`, `{}`, `{"b":[`, `]}{"c"`, `:1}`} {
+		for _, piece := range []string{`{"a":"{"`, `}`, `{}`, `{"b":[`, `]}{"c"`, `:1}`, `{"d":"\`, `"}"`, `}`} {
 			_, _ = w.Write([]byte(piece))
 		}
 	}()
-	for _, wanted := range []string{`{"a":"{"}`, `{}`, `{"b":[]}`, `{"c":1}`} {
+	for _, wanted := range []string{`{"a":"{"}`, `{}`, `{"b":[]}`, `{"c":1}`, `{"d":"\"}"}`} {
 		frame, err := frames.Next()
 		require.NoError(t, err)
 		assert.Equal(t, wanted, string(frame))
@@ -170,6 +172,28 @@ func TestFramesWithoutNewlines(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := frames.Next()
 	assert.Equal(t, io.EOF, err)
+}
+
+// TestCutFrames: the begin of a frame is none, and all of it is in the rest of the stream.
+func TestCutFrames(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	whole := frameOf(t, watch.Added, enveloped(t, pod, "Pod"))
+	for _, c := range []struct {
+		stream []byte
+		frames func(io.Reader, int) *Frames
+	}{
+		{[]byte(`{"type":"ADDED","object":{"kind":"Pod"}}`), NewFrames},
+		{whole, NewFramesProtobuf},
+	} {
+		for n := 1; n < len(c.stream); n++ {
+			frames := c.frames(bytes.NewReader(c.stream[:n]), 1<<20)
+			_, err := frames.Next()
+			require.ErrorIs(t, err, ErrGiveUp, n)
+			rest, err := io.ReadAll(frames.Rest())
+			require.NoError(t, err)
+			require.Equal(t, c.stream[:n], rest)
+		}
+	}
 }
 
 // TestRandomStreams: frames damaged anywhere, in pieces of any size.

@@ -174,12 +174,25 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 		assert.Contains(t, table.all(), "label-1")
+		assert.Contains(t, table.all(), "kind", "what follows the data is shared")
 		for _, text := range table.all() {
 			assert.NotContains(t, text, secret)
 			assert.NotContains(t, text, "hunter2")
 			assert.NotContains(t, text, "plain")
 		}
 	}
+}
+
+// TestSecretsWithin: also where it is not the whole that is a secret, and in what is not its data.
+func TestSecretsWithin(t *testing.T) {
+	table := NewIntern(0)
+	data := `{"metadata":{"annotations":{"applied":"hunter2"}},"data":{"key-hunter2":"aHVudGVyMg=="},"type":"hunter2"}`
+	list := []byte(`{"metadata":{"continue":"label-1"},"items":[` + data + `,` + data + `,` + data + `]}`)
+	for range 3 {
+		require.True(t, sameJSON(t, reflect.TypeFor[corev1.Secret](), []byte(data), Options{Intern: table}))
+		require.True(t, sameJSON(t, reflect.TypeFor[corev1.SecretList](), list, Options{Intern: table}))
+	}
+	assert.Equal(t, []string{"label-1"}, table.all())
 }
 
 // TestTogether: goroutines read by one plan, of a type that is seen for the first time.

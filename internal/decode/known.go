@@ -88,11 +88,11 @@ func instant(text []byte) (time.Time, bool) {
 	two := func(i int) int { return int(text[i]-'0')*10 + int(text[i+1]-'0') }
 	year, month, day := two(0)*100+two(2), time.Month(two(5)), two(8)
 	hour, minute, second := two(11), two(14), two(17)
-	if month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59 {
+	if month < 1 || month > 12 || minute > 59 || second > 59 {
 		return time.Time{}, false
 	}
 	moment := time.Date(year, month, day, hour, minute, second, 0, time.UTC)
-	return moment.Local(), moment.Day() == day
+	return moment.Local(), moment.Day() == day // else there is no such day, or hour of it
 }
 
 type durationNode struct{}

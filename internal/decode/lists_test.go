@@ -95,6 +95,7 @@ func TestLists(t *testing.T) {
 		{"long item", `{"items":[{"x":"` + strings.Repeat("x", 2<<20) + `"}]}`, ErrGiveUp},
 		{"long rest", `{"items":[{}],"x":"` + strings.Repeat("x", 900<<10) + `","y":"` + strings.Repeat("x", 900<<10) + `"}`, ErrGiveUp},
 		{"cut between items", `{"items":[{},`, io.ErrUnexpectedEOF},
+		{"cut behind an item", `{"items":[{}`, io.ErrUnexpectedEOF},
 		{"cut in an item", `{"items":[{"metadata":{"name":"a"`, io.ErrUnexpectedEOF},
 		{"cut behind the items", `{"items":[{}]`, io.ErrUnexpectedEOF},
 		{"nothing", ``, io.ErrUnexpectedEOF},

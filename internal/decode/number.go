@@ -3,10 +3,7 @@
 
 package decode
 
-import (
-	"math"
-	"strconv"
-)
+import "strconv"
 
 // number reads a number by JSON's grammar, and reports whether it has neither point nor exponent.
 func (d *reader) number() (text []byte, whole, ok bool) {
@@ -104,7 +101,7 @@ func (d *reader) float(bits int) (float64, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(view(text), bits)
-	if err != nil || math.IsInf(n, 0) {
+	if err != nil {
 		return 0, d.giveUp("not a float of this size")
 	}
 	return n, true

@@ -113,6 +113,8 @@ type (
 		ByText   byText             `json:"byText"`
 		ByTextP  *byText            `json:"byTextP"`
 		ByTexts  map[string]byText  `json:"byTexts"`
+		Keeps    keeping            `json:"keeps"`
+		KeepsL   []keeping          `json:"keepsL"`
 		Loud     loudMap            `json:"loud"`
 		LoudP    *loudMap           `json:"loudP"`
 		Hears    hearing            `json:"hears"`
@@ -140,6 +142,7 @@ type (
 
 	shouted       string
 	byText        struct{ text string }
+	keeping       struct{ kept string }
 	loudMap       map[string]string
 	hearing       struct{ Heard string }
 	ownJSONBehind struct{ metav1.Time }
@@ -176,6 +179,12 @@ func (t *byText) UnmarshalText(b []byte) error {
 		return errors.New("empty")
 	}
 	t.text = "text:" + string(b)
+	return nil
+}
+
+// UnmarshalText keeps what it was given, which it must not.
+func (k *keeping) UnmarshalText(b []byte) error {
+	k.kept = view(b)
 	return nil
 }
 

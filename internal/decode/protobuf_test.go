@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -189,8 +191,14 @@ func TestTrapsOfMessages(t *testing.T) {
 		{"end of a group", meta("\xfc\x07"), false},
 		{"wire type that is none", meta("\x0e"), false},
 		{"field zero", "\x00\x00", false},
+		{"field of 29 bits", "\xf8\xff\xff\xff\x0f\x01", true},
+		{"field of 30 bits", "\x80\x80\x80\x80\x10\x01", false},
+		{"field of 32 bits, whose lower ones are a known one", "\x8a\x80\x80\x80\x80\x01\x00", false},
+		{"bool", "\x12\x02\x58\x01", true},
+		{"bool that is two", "\x12\x02\x58\x02", false},
 		{"known field as another type", meta("\x08\x01"), false},
-		{"length beyond the message", "\x0a\x03\x0a\x05abc\x12\x00\x00", false},
+		{"length of a text beyond the message", "\x0a\x03\x0a\x05abc\x12\x00", false},
+		{"length of a message beyond the one around it", "\x0a\x03\x42\x02\x08\x07", false},
 		{"length beyond the end", "\x0a\x7f", false},
 		{"length of 64 bits", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", false},
 		{"number", meta("\x38\x96\x01"), true},
@@ -209,14 +217,44 @@ func TestTrapsOfMessages(t *testing.T) {
 	}
 }
 
+// TestTrapsOfMapsAndLists of kinds that pods have none of.
+func TestTrapsOfMapsAndLists(t *testing.T) {
+	config := reflect.TypeFor[corev1.ConfigMap]()
+	assert.True(t, sameProtobuf(t, config, []byte("\x1a\x03\x0a\x01k"), Options{}), "bytes in a map that were nil")
+	assert.True(t, sameProtobuf(t, config, []byte("\x1a\x05\x0a\x01k\x12\x00"), Options{}), "and that were empty")
+	assert.False(t, sameProtobuf(t, config, []byte("\x1a\x05\x12\x00\x0a\x01k"), Options{}), "and before their key")
+	hard := "\x0a\x08\x0a\x01k\x12\x03\x0a\x011\x0a\x05\x0a\x01l\x12\x00"
+	quota := []byte("\x12" + string(rune(len(hard))) + hard)
+	assert.True(t, sameProtobuf(t, reflect.TypeFor[corev1.ResourceQuota](), quota, Options{}), "empty messages in a map")
+	review := &authenticationv1.TokenReview{}
+	review.Status.User.Extra = map[string]authenticationv1.ExtraValue{"nil": nil, "empty": {}, "one": {"a"}}
+	data, err := review.Marshal()
+	require.NoError(t, err)
+	assert.True(t, sameProtobuf(t, reflect.TypeFor[authenticationv1.TokenReview](), data, Options{}), "lists in a map")
+	assert.True(t, sameProtobuf(t, reflect.TypeFor[runtime.Unknown](), []byte("\x12\x00"), Options{}), "empty bytes")
+}
+
+// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they are deep.
+func TestTrapsOfDeepMessages(t *testing.T) {
+	for depth, decoded := range map[int]bool{1: true, deepest: true, deepest + 1: false} {
+		var data []byte
+		for range depth - 1 {
+			data = appendField(nil, 9<<3|wireBytes, data)
+		}
+		assert.Equal(t, decoded, sameProtobuf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](), data, Options{}), depth)
+	}
+}
+
 // TestSecretMessages: nothing of a secret's data gets into a table.
 func TestSecretMessages(t *testing.T) {
 	table := NewIntern(0)
 	secret := &corev1.Secret{Data: map[string][]byte{"key-hunter2": []byte("hunter2")}, StringData: map[string]string{"plain": "hunter2"}}
 	config := &corev1.ConfigMap{Data: map[string]string{"key-hunter2": "hunter2"}}
 	config.Labels = map[string]string{"app": "label-1"}
+	secrets := &corev1.SecretList{Items: []corev1.Secret{*secret, *secret}}
+	secrets.Items[1].Annotations = map[string]string{"applied": "hunter2"}
 	for range 4 {
-		for _, object := range []message{secret, config} {
+		for _, object := range []message{secret, &secrets.Items[1], secrets, config} {
 			data, err := object.Marshal()
 			require.NoError(t, err)
 			require.True(t, sameProtobuf(t, reflect.TypeOf(object).Elem(), data, Options{Intern: table}))

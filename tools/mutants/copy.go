@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/kinformer/cache/tools/interleave/overlay"
@@ -37,15 +38,23 @@ func newCopy(root string) (c packageCopy, err error) {
 func (c packageCopy) fill(root string) error {
 	files := []string{"go.mod", "go.sum"}
 	for _, pkg := range copied {
-		if err := os.MkdirAll(filepath.Join(c.dir, pkg), 0o777); err != nil {
+		if err := os.MkdirAll(filepath.Join(c.dir, pkg, "testdata"), 0o777); err != nil {
 			return err
 		}
-		found, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
+		sources, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 		if err != nil {
 			return err
 		}
-		for _, file := range found {
-			files = append(files, filepath.Join(pkg, filepath.Base(file)))
+		data, err := filepath.Glob(filepath.Join(root, pkg, "testdata", "*.json"))
+		if err != nil {
+			return err
+		}
+		for _, file := range append(sources, data...) {
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			files = append(files, name)
 		}
 	}
 	for _, file := range files {
@@ -69,14 +78,17 @@ func (c packageCopy) apply(ctx context.Context, patch string) error {
 // binary is a built test binary of a package.
 type binary struct{ file, dir string }
 
-// tests builds those of a package, with the race detector.
+// tests builds those of a package, with the race detector if its mutants are a matter of chance.
 func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error) {
+	if !slices.Contains(scheduled, pkg) {
+		return c.build(ctx, pkg, "tests")
+	}
 	return c.build(ctx, pkg, "tests", "-race")
 }
 
 // schedules builds the schedules of a package.
 func (c packageCopy) schedules(ctx context.Context, pkg string) (b binary, err error) {
-	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, packages...)
+	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, scheduled...)
 	if err != nil {
 		return b, err
 	}

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
-// internal/fanout notice when a line of their protocols is wrong.
+// internal/fanout notice when a line of their protocols is wrong, and the tests of internal/decode
+// when one of its rules is broken.
 //
 //	cd tools && go run ./mutants
 //
 // Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
-// package. First that is run by all schedules (see internal/interleave), with as many preemptions
-// as in make test. If none of them fails, then the tests have to, with the race detector: those
-// that the patch names, again and again, as it is a matter of chance. The copy without a patch has
-// to pass them all.
+// package. First that is run by all schedules (see internal/interleave), if it has them, with as
+// many preemptions as in make test. If none of them fails, then the tests have to, with the race
+// detector: those that the patch names, again and again, as it is a matter of chance. What has no
+// schedules needs no race detector either. The copy without a patch has to pass them all.
 //
 // It prints a table, and exits with 1 if a mutant has survived.
 package main
@@ -30,7 +31,7 @@ import (
 
 func main() {
 	root := flag.String("C", "..", "folder of the root module")
-	names := flag.String("run", "", "only the mutants whose names match this `regexp`")
+	names := flag.String("run", "", "only the mutants whose names, as internal/table/pin-late, match this `regexp`")
 	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run that the schedules have not killed")
 	only := flag.Bool("schedules", false, "run no tests but the schedules")
 	flag.Parse()
@@ -56,7 +57,9 @@ func run(ctx context.Context, root, names string, patience time.Duration, only b
 	if err != nil {
 		return 0, err
 	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !wanted.MatchString(m.name) })
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
+		return !wanted.MatchString(m.pkg+"/"+m.name) && !wanted.MatchString(m.name) || only && !slices.Contains(scheduled, m.pkg)
+	})
 	if only {
 		patience = 0
 	}
@@ -80,7 +83,7 @@ func run(ctx context.Context, root, names string, patience time.Duration, only b
 	return survived, nil
 }
 
-// passes runs on a package as it is the schedules, and the tests that its mutants name.
+// passes runs on a package as it is the schedules, if it has them, and the tests that its mutants name.
 func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) error {
 	var tests []string
 	for _, m := range mutants {
@@ -97,22 +100,25 @@ func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) 
 		return err
 	}
 	defer c.remove()
-	b, err := c.schedules(ctx, pkg)
-	if err != nil {
-		return err
-	}
-	if killer, output := b.run(ctx, schedules, scheduleTime); killer != "" {
-		return fmt.Errorf("the schedules fail without a mutant: %s\n%s", killer, output)
+	if slices.Contains(scheduled, pkg) {
+		b, err := c.schedules(ctx, pkg)
+		if err != nil {
+			return err
+		}
+		if killer, output := b.run(ctx, schedules, scheduleTime); killer != "" {
+			return fmt.Errorf("the schedules fail without a mutant: %s\n%s", killer, output)
+		}
 	}
 	if only {
 		return ctx.Err()
 	}
-	if b, err = c.tests(ctx, pkg); err != nil {
+	b, err := c.tests(ctx, pkg)
+	if err != nil {
 		return err
 	}
 	slices.Sort(tests)
 	all := strings.Join(slices.Compact(tests), "|")
-	if killer, output := b.run(ctx, all, 10*time.Minute, mutant{}.flags()...); killer != "" {
+	if killer, output := b.run(ctx, all, 10*time.Minute, mutant{pkg: pkg}.flags()...); killer != "" {
 		return fmt.Errorf("the tests fail without a mutant: %s\n%s", killer, output)
 	}
 	return ctx.Err()

@@ -9,15 +9,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
-// packages are those under test, below the root module.
-var packages = []string{"internal/table", "internal/eventlog", "internal/fanout"}
+// scheduled are those of the packages under test that have schedules, below the root module;
+// packages are all of them.
+var (
+	scheduled = []string{"internal/table", "internal/eventlog", "internal/fanout"}
+	packages  = append(slices.Clone(scheduled), "internal/decode")
+)
 
 // mutant is a patch. Its first line says what it breaks, its second one which tests are to notice
-// if the schedules do not.
+// if no schedules do.
 type mutant struct {
 	pkg, name, wrong, tests string
 	patch                   string // absolute path
@@ -71,6 +76,29 @@ func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (
 	if err := c.apply(ctx, m.patch); err != nil {
 		return "", 0, err
 	}
+	if slices.Contains(scheduled, m.pkg) {
+		if killer, after, err = m.bySchedules(ctx, c); killer != "" || err != nil {
+			return killer, after, err
+		}
+	}
+	if patience == 0 {
+		return "", after, nil
+	}
+	b, err := c.tests(ctx, m.pkg)
+	if err != nil {
+		return "", 0, err
+	}
+	began := time.Now()
+	for killer == "" && time.Since(began) < patience && ctx.Err() == nil {
+		if killer, _ = b.run(ctx, m.tests, patience, m.flags()...); killer != "" {
+			killer = "tests: " + killer
+		}
+	}
+	return killer, after + time.Since(began), ctx.Err()
+}
+
+// bySchedules runs the schedules of a copy with the mutant.
+func (m mutant) bySchedules(ctx context.Context, c packageCopy) (killer string, after time.Duration, err error) {
 	b, err := c.schedules(ctx, m.pkg)
 	if err != nil {
 		return "", 0, err
@@ -81,16 +109,7 @@ func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (
 			return "schedules: " + configuration(killer), time.Since(began), nil
 		}
 	}
-	after = time.Since(began)
-	if b, err = c.tests(ctx, m.pkg); err != nil {
-		return "", 0, err
-	}
-	for began = time.Now(); killer == "" && time.Since(began) < patience && ctx.Err() == nil; {
-		if killer, _ = b.run(ctx, m.tests, patience, m.flags()...); killer != "" {
-			killer = "tests: " + killer
-		}
-	}
-	return killer, after + time.Since(began), ctx.Err()
+	return "", time.Since(began), nil
 }
 
 const (
@@ -111,5 +130,10 @@ func configuration(killer string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// flags are those of the ordinary tests, which use rapid.
-func (mutant) flags() []string { return []string{"-rapid.nofailfile"} }
+// flags are those of the ordinary tests, most of which use rapid.
+func (m mutant) flags() []string {
+	if slices.Contains(scheduled, m.pkg) {
+		return []string{"-rapid.nofailfile"}
+	}
+	return nil
+}
