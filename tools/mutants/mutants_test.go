@@ -18,15 +18,15 @@ func TestPatchesApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, err := newCopy(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.remove()
 	for _, m := range mutants {
-		c, err := newCopy(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.apply(t.Context(), m.patch); err != nil {
+		if err := c.do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
 			t.Errorf("%s: %v: make the change again by hand, and the patch by git diff", m.name, err)
 		}
-		c.remove()
 	}
 }
 
