@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type controller struct {
 	report   *reflector.Report
 	store    *keyedStore     // where take brings it, nil if that is the user's business
 	progress *store.Progress // of store, nil with it
+	observed observed
 
 	mu struct {
 		sync.RWMutex
@@ -117,6 +119,7 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 // reflector is processed. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
+	defer c.observed.enter(c)()
 	defer c.report.End()
 	c.run(ctx)
 }
@@ -263,4 +266,57 @@ func (c *controller) LastSyncResourceVersion() string {
 		return ""
 	}
 	return c.mu.reflector.Version()
+}
+
+// ProcessErrorHandler is called with the error of an item or a batch that could not be processed
+// and is not tried again. It is called in the goroutine that processed, which goes on when it
+// returns; it must be safe for use by several goroutines.
+type ProcessErrorHandler func(ctx context.Context, err error)
+
+// processFailures makes sure that no error of a process function is lost: each is counted and goes
+// to the hook.
+type processFailures struct {
+	hook ProcessErrorHandler // nil: utilruntime.HandleErrorWithContext
+
+	mu struct {
+		sync.Mutex
+		count uint64
+		last  error
+	}
+}
+
+func (f *processFailures) report(ctx context.Context, err error) {
+	told := event.Discreet(err)
+	f.note(event.Kept(told))
+	if f.hook == nil {
+		utilruntime.HandleErrorWithContext(ctx, told, "Failed to process changes popped from the queue")
+		return
+	}
+	f.hook(ctx, err)
+}
+
+func (f *processFailures) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.count++
+	f.mu.last = err
+}
+
+// panicking is deferred around a process function. It reports a panic, with what was processed, and
+// lets it go on.
+func (f *processFailures) panicking(processed any) {
+	if p := recover(); p != nil {
+		f.reportPanic(event.Name(processed), p)
+		panic(p)
+	}
+}
+
+func (f *processFailures) reportPanic(processed string, p any) {
+	f.report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
+}
+
+func (f *processFailures) addTo(stats *QueueStats) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stats.ProcessErrors, stats.LastProcessError = f.mu.count, f.mu.last
 }

@@ -54,6 +54,9 @@
 //   - Nothing arrives: [StatusOf] returns what the informer does and for how long, the state of its
 //     connection, and its last error. It prints as one line.
 //   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
+//   - Something is slow or large, and it is not known which informer: [Informers] has all that run,
+//     and [Inspect] tells of each what it does, has done and costs. An execution trace
+//     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
 //   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
 //   - A handler falls behind: its registration is a [MeasuredRegistration], with the time in calls
 //     and the number of notifications that wait.
@@ -76,6 +79,10 @@
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
 //     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].
+//   - To see all informers, and all of each: [Informers], [Inspect] with an [Inspection], which has
+//     [IndexStatistics], [RequestStatistics], a [MemoryEstimate], each [InformerError] and each
+//     [Outage], and [HandlersOf].
+//   - To tell whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
 //     [PhaseNew], [PhaseListing], [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or
 //     [PhaseStopped].

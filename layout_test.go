@@ -26,8 +26,9 @@ const modulePath = "github.com/kinformer/cache"
 // The engines know what an event is, and not each other; what they stand on knows nothing of ours.
 var mayImport = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout", "internal/retry",
-		"internal/table"},
+		"internal/table", "internal/observe"},
 	"internal/event":       {},
+	"internal/observe":     {},
 	"internal/table":       {},
 	"internal/eventlog":    {},
 	"internal/identical":   {},
@@ -43,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/testkit":     {"cachetest"},
 	"cachetest":            {},
 	"direct":               {"internal/tap"},
+	"debug":                {""},
 	"factory":              {""},
 	"synctrack":            {},
 	"testing":              {},

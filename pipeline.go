@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"context"
+	"runtime/trace"
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -32,6 +34,7 @@ type pipeline struct {
 	// the room that handlers have; nil: always enough
 	handlers func(inFlight func() int) (int, <-chan struct{})
 	reuse    ReuseMode
+	region   string       // what an execution trace calls a batch
 	queue    *queue.Queue // nil until it is opened
 	pending  func() int   // queue.pending
 
@@ -99,6 +102,9 @@ func (p *pipeline) handleNow(batch []event.Record, isInInitialList bool) (done b
 // handleLocked returns false, and has done nothing, if it may not wait for other writers and would
 // have to.
 func (p *pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
+	if trace.IsEnabled() {
+		defer trace.StartRegion(context.Background(), p.region).End()
+	}
 	defer p.reportPanic(batch)
 	defer p.applier.Done()
 	var changes []event.Change
@@ -132,6 +138,7 @@ type queueOptions struct {
 // open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a
 // whole state as one.
 func (p *pipeline) open(o queueOptions) {
+	p.region = "kinformer batch of " + o.resource
 	kind, order := "RealFIFO", queue.Order(&queue.Arrivals{})
 	if o.coalesced {
 		kind, order = "CoalescedFIFO", queue.NewMerging()

@@ -113,6 +113,7 @@ type sharedIndexInformer struct {
 	announced        sync.Once     // the closing of synced
 	failures         *processFailures
 	report           *reflector.Report
+	observed         observed
 
 	// life is the informer's way from new over started to stopped, and what may only be set before
 	// the start.
@@ -156,6 +157,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		klog.FromContext(ctx).Info("Warning: an informer runs only once; this call does nothing")
 		return
 	}
+	defer s.observed.enter(s)()
 	// Handlers go on until the controller has ended, whatever ctx says.
 	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
 	var group wait.Group

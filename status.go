@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 )
@@ -119,15 +120,15 @@ var ErrNotSupported = errors.New("not supported: not an informer of this package
 // GetController on. The error is ErrNotSupported for others. It may be called at any time, and
 // delays nothing.
 func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, error) {
-	own := inspect(informer)
+	own := subjectOf(informer)
 	if own == nil {
 		return Status{}, ErrNotSupported
 	}
 	return own.status(), nil
 }
 
-// inspection is how the functions that report about informers see one.
-type inspection struct {
+// subject is how the functions that report about informers see one.
+type subject struct {
 	Controller
 	what     string // it is about, if its name does not say that
 	report   *reflector.Report
@@ -135,9 +136,14 @@ type inspection struct {
 	progress *store.Progress // nil if store is
 
 	transform *event.Transformer // nil before the start, and with a foreign queue
+	processor *fanout.Processor  // nil for a controller
+	observed  *observed
+	resource  string // what logs call its objects
+	example   any    // of them
+	identity  InformerNameAndResource
 }
 
-func (i *inspection) status() Status {
+func (i *subject) status() Status {
 	status := statusFrom(i.report.Status())
 	status.ResourceVersion = i.LastSyncResourceVersion()
 	status.Synced = i.HasSynced()
@@ -152,18 +158,21 @@ func (i *inspection) status() Status {
 	return status
 }
 
-// inspect returns nil for what is not of this package.
-func inspect(informer any) *inspection {
+// subjectOf returns nil for what is not of this package.
+func subjectOf(informer any) *subject {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
-		return &inspection{
+		return &subject{
 			Controller: own, report: own.report, store: own.store,
 			progress: &own.pipeline.applier.Progress, transform: own.transformer(),
+			processor: own.processor, observed: &own.observed,
+			resource: own.resource, example: own.objectType, identity: own.config.Identifier,
 		}
 	case *controller:
-		return &inspection{
+		return &subject{
 			Controller: own, what: own.resourceName(), report: own.report, store: own.store,
-			progress: own.progress, transform: own.transformer(),
+			progress: own.progress, transform: own.transformer(), observed: &own.observed,
+			resource: own.resourceName(), example: own.config.ObjectType, identity: own.identity,
 		}
 	default:
 		return nil

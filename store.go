@@ -369,7 +369,7 @@ func storeBehind(storeOrInformer any) *keyedStore {
 	if s, ok := storeOrInformer.(Store); ok {
 		return storeOf(s)
 	}
-	if own := inspect(storeOrInformer); own != nil {
+	if own := subjectOf(storeOrInformer); own != nil {
 		return own.store
 	}
 	return nil

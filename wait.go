@@ -94,7 +94,7 @@ func neverSyncs(what any) (<-chan struct{}, error) {
 	if registration, ok := what.(*registration); ok {
 		return registration.neverSyncs(), errNeverSyncs
 	}
-	if own := inspect(what); own != nil {
+	if own := subjectOf(what); own != nil {
 		return own.report.Ended, errStoppedUnsynced
 	}
 	return nil, nil
@@ -107,7 +107,7 @@ func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 		return registration.whyUnsynced()
 	}
 	name := what.HasSyncedChecker().Name()
-	own := inspect(what)
+	own := subjectOf(what)
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
@@ -200,7 +200,7 @@ var ErrNotComparable = store.ErrNotComparable
 // and store of the user's; the cause of the end of ctx, or of the informer, joined with the
 // informer's last error, in a text that has its status.
 func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() DoneChecker }, rv string) error {
-	own := inspect(informer)
+	own := subjectOf(informer)
 	if own == nil || own.progress == nil {
 		return ErrNotSupported
 	}
@@ -230,12 +230,12 @@ func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() 
 var errNotReached = errors.New("the informer has stopped")
 
 // reached reports whether the informer's store has come to rv.
-func (i *inspection) reached(rv string) (bool, error) {
+func (i *subject) reached(rv string) (bool, error) {
 	return i.progress.Reached(i.store.objects.table.RV, rv)
 }
 
 // notReached is an error that is cause and the informer's own, whose text the status gives.
-func (i *inspection) notReached(rv string, cause error) error {
+func (i *subject) notReached(rv string, cause error) error {
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, i.HasSyncedChecker().Name(), i.status(), cause)
 	return &toldError{text, errors.Join(cause, i.report.Cause())}
 }

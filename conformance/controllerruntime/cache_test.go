@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kinformer/cache"
 )
@@ -120,7 +121,7 @@ func TestRemovalOfAnInformer(t *testing.T) {
 	assert.Len(t, pods.Items, 2)
 }
 
-// TestWhatTheCacheHandsOut: status, queue and a snapshot are to be had of it as it is.
+// TestWhatTheCacheHandsOut: status, queue, a snapshot, handlers and readiness are to be had of it as it is.
 func TestWhatTheCacheHandsOut(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)
@@ -142,4 +143,14 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	assert.Equal(t, 2, snapshot.Len())
 	_, ok = cache.SnapshotStatsOf(informer)
 	assert.True(t, ok)
+
+	inspection, err := cache.Inspect(informer)
+	require.NoError(t, err)
+	assert.Equal(t, 2, inspection.Status.Objects)
+	assert.NotZero(t, inspection.ID)
+	handlers, err := cache.HandlersOf(informer)
+	require.NoError(t, err)
+	assert.Empty(t, handlers)
+	var check healthz.Checker = cache.ReadyCheck(cache.ReadyOptions{}, informer).Check
+	assert.NoError(t, check(nil))
 }

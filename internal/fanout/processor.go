@@ -4,6 +4,7 @@
 package fanout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -200,6 +201,22 @@ func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 	for _, listener := range p.registered() {
 		listener.resync.fit(listener.logger, check)
 	}
+}
+
+// Figures returns what is known of each handler that is registered, in the order in which they were
+// added, and how many others were removed because they were too slow. It waits for no call.
+func (p *Processor) Figures() (handlers []Figures, disconnected int) {
+	p.feed.mu.Lock()
+	listeners, disconnected := slices.Clone(p.guarded.listeners), p.guarded.disconnected
+	p.feed.mu.Unlock()
+	slices.SortFunc(listeners, func(a, b *Listener) int {
+		return cmp.Compare(a.consumers[0].share.id, b.consumers[0].share.id)
+	})
+	handlers = make([]Figures, len(listeners))
+	for i, listener := range listeners {
+		handlers[i] = listener.Figures()
+	}
+	return handlers, disconnected
 }
 
 func (p *Processor) registered() []*Listener {

@@ -28,6 +28,8 @@ type registry struct {
 	round       event.ResyncRound // the last look at who is due for a resync
 	consumers   uint64            // how many there were so far
 	looked      int64             // when it was looked for stuck handlers last
+
+	disconnected int // listeners that were removed for being too slow, so far
 }
 
 // addLocked registers a listener, whose consumers first hear of the objects in known.
@@ -138,6 +140,7 @@ func (r *registry) foldLocked(listener *Listener) {
 // disconnectLocked removes a listener that is too far behind.
 func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	listener.dropped.Store(true)
+	r.disconnected++
 	r.removeLocked(listener)
 	err := fmt.Errorf("%w: %s: %d notifications are waiting, the most are %d", ErrDisconnected, listener.name, behind, listener.max)
 	r.pool.running.Go(func() {

@@ -47,7 +47,30 @@ func unstructuredKind(example any) *schema.GroupVersionKind {
 	return &gvk
 }
 
-var errNoObject = errors.New("no object")
+// dropped is why something is none of the expected objects.
+type dropped struct {
+	kind string // of reason: one of few words
+	text string
+}
+
+func (d *dropped) Error() string { return d.text }
+
+func droppedFor(kind, format string, args ...any) error {
+	return &dropped{kind, fmt.Sprintf(format, args...)}
+}
+
+// dropRefused is the kind of what the sink refuses.
+const dropRefused = "refused"
+
+// dropKind returns the kind of a reason.
+func dropKind(reason error) string {
+	if d := (*dropped)(nil); errors.As(reason, &d) {
+		return d.kind
+	}
+	return "other"
+}
+
+var errNoObject = droppedFor("no-object", "no object")
 
 // admit says why obj is none of the expected objects, as far as its type tells, and nothing if it
 // is one.
@@ -56,18 +79,18 @@ func (e expectation) admit(obj runtime.Object) error {
 		return errNoObject
 	}
 	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
-		return fmt.Errorf("object has type %v, not %v", got, e.typ)
+		return droppedFor("type", "object has type %v, not %v", got, e.typ)
 	}
 	if e.gvk != nil {
 		if got := obj.GetObjectKind().GroupVersionKind(); got != *e.gvk {
-			return fmt.Errorf("object is of kind %v, not %v", event.Shortened(got.String()), *e.gvk)
+			return droppedFor("kind", "object is of kind %v, not %v", event.Shortened(got.String()), *e.gvk)
 		}
 	}
 	if e.usable {
 		return nil
 	}
 	if gvk, bad := unusableKind(obj); bad {
-		return fmt.Errorf("objects of kind %v cannot be cached", gvk)
+		return droppedFor("kind", "objects of kind %v cannot be cached", gvk)
 	}
 	return nil
 }
@@ -95,7 +118,7 @@ func (e expectation) admitNamespace(obj metav1.Object) error {
 		return nil // without a look at the object, which may be far away in memory
 	}
 	if got := obj.GetNamespace(); got != "" && got != e.namespace {
-		return fmt.Errorf("object is of namespace %q, not %q", event.Shortened(got), e.namespace)
+		return droppedFor("namespace", "object is of namespace %q, not %q", event.Shortened(got), e.namespace)
 	}
 	return nil
 }
@@ -139,7 +162,7 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return watchChange{}, fmt.Errorf("object of type %T has no metadata: %w", obj, err)
+		return watchChange{}, droppedFor("no-metadata", "object of type %T has no metadata: %v", obj, err)
 	}
 	switch got.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -147,6 +170,6 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	case watch.Bookmark: // which is of no namespace
 		return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 	default:
-		return watchChange{}, fmt.Errorf("unknown type of event for %v", klog.KObj(accessor))
+		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
 }

@@ -20,6 +20,9 @@ func (m *memory) decideOn(ctx context.Context, err error) Decision {
 	}
 	decision := m.Decide(ctx, err, m.Report.attempts(), m.synced)
 	m.waitsOut = m.waitsOut && decision.Expected
+	if decision.Expected {
+		m.Report.waits()
+	}
 	return decision
 }
 

@@ -28,16 +28,20 @@ func (r *round) list(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
+	ctx, endTask := traced(ctx, "kinformer list", r.TypeDescription)
+	defer endTask()
 	started, before := r.Clock.Now(), r.position.version()
-	r.Report.takesOver()
+	r.Report.takesOver(r.again)
 	got, err := r.fetch(ctx)
-	if errors.Is(err, errStopped) {
-		return goOn(Stopped)
-	}
 	if err == nil {
 		r.outage.over(ctx)
 		err = r.publish(got)
 	}
+	r.Report.tookOver(ByList, r.Clock.Since(started), got.taken, err)
+	if errors.Is(err, errStopped) {
+		return goOn(Stopped)
+	}
+	r.again = againFailed
 	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		r.failed(ctx, err)
@@ -57,9 +61,11 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	pages := r.pager(asked)
 	got, err := r.fetchAt(ctx, pages, asked)
 	if r.doubted(ctx, err) {
+		r.Report.takesOver(againDecoding)
 		got, err = r.fetchAt(ctx, pages, asked)
 	}
 	if isRefused(err) {
+		r.Report.takesOver(againRefused)
 		r.refuse(true)
 		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}
@@ -271,18 +277,23 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 // foreignItems are items that are none of the expected objects.
 type foreignItems struct {
 	n     int64
-	first error // why the first is none
+	first error            // why the first is none
+	kinds map[string]int64 // how many there are of each kind of reason
 }
 
 func (f *foreignItems) note(reason error) {
 	if f.n++; f.first == nil {
 		f.first = reason
 	}
+	count(&f.kinds, dropKind(reason), 1)
 }
 
 func (f *foreignItems) add(more foreignItems) {
 	if f.n += more.n; f.first == nil {
 		f.first = more.first
+	}
+	for kind, n := range more.kinds {
+		count(&f.kinds, kind, n)
 	}
 }
 
@@ -291,7 +302,7 @@ func (r *round) reportForeign(ctx context.Context, f foreignItems) {
 	if f.n == 0 {
 		return
 	}
-	r.Report.dropped(f.n, f.first)
+	r.Report.dropped(f)
 	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
 }
 

@@ -110,6 +110,7 @@ func (m *machine) panicked(_ context.Context, p any) {
 	if !ok {
 		err = fmt.Errorf("%v", p)
 	}
+	m.again = againPanic
 	m.Report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
 }
 

@@ -28,6 +28,8 @@ type memory struct {
 	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to
 	// their end.
 	listUntil time.Time
+	// again says why the whole state is asked for again; "": it was not asked for yet.
+	again string
 	// synced says that a whole state was published; it stays so.
 	synced bool
 	// waitsOut says that an expected error was logged and is not over.

@@ -135,6 +135,7 @@ func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
 // to BatchLimit, then hands the changes over. done and err are those of receive.
 func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open bool, stage takeFunc) (done bool, err error) {
 	limit, _ := r.room(stage) // which may be less than when the event was waited for
+	before := s.received
 	for n, next := 1, first; ; n++ {
 		done, err = r.receive(ctx, s, next, open, stage)
 		if done || err != nil || n >= min(limit, event.BatchLimit) {
@@ -145,6 +146,7 @@ func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open b
 			break
 		}
 	}
+	r.Report.events.Add(int64(s.received - before))
 	r.handOver(ctx)
 	return done, err
 }
@@ -183,7 +185,9 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	s.received++
 	c, err := r.expects.vet(got)
 	if err != nil {
-		r.Report.dropped(1, err)
+		var left foreignItems
+		left.note(err)
+		r.Report.dropped(left)
 		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped",
 			"reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
 		return false, nil
@@ -225,6 +229,7 @@ func (r *reader) handOver(ctx context.Context) {
 	b := &r.collected
 	if len(b.records) > 0 {
 		for _, refused := range r.Sink.Put(b.records) {
+			r.Report.refused()
 			r.reportRefused(ctx, refused.Err, refused.Type, refused.Object)
 		}
 		b.records = b.records[:0]

@@ -53,6 +53,7 @@ type Report struct {
 	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet. Written by the reader
 	lists    atomic.Int64 // LIST requests, each page one
 	watches  atomic.Int64 // watch requests, watch-lists included
+	events   atomic.Int64 // of watches and watch-lists, added to once a batch. Written by the reader
 	decoding tap.Ledger
 	Ended    chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
 
@@ -64,6 +65,7 @@ type Report struct {
 		over      bool      // ended is closed
 		outageEnd time.Time // zero while the server is out of reach
 		silentAt  time.Time // when the idle watchdog last gave up a watch
+		history   History   // but for Events
 	}
 }
 
@@ -135,9 +137,15 @@ func (p *Report) enter(phase Phase) {
 // wait in between, as a list after the watch-list that it replaces, is one failure.
 func (p *Report) failed(err error) {
 	err = event.Kept(err)
+	text := notedText(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.known.Err, p.mu.known.ErrAt = err, p.mu.clock.Now()
+	now := p.mu.clock.Now()
+	p.mu.known.Err, p.mu.known.ErrAt = err, now
+	p.mu.history.noteError(text, now)
+	if p.mu.history.FailingSince.IsZero() {
+		p.mu.history.FailingSince = now
+	}
 	if !p.mu.counted {
 		p.mu.counted = true
 		p.mu.known.Failures++
@@ -149,6 +157,7 @@ func (p *Report) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.known.Failures, p.mu.counted = 0, false
+	p.mu.history.FailingSince = time.Time{}
 }
 
 // OutOfReach notes that the server was found out of reach.
@@ -156,6 +165,7 @@ func (p *Report) outOfReach(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.known.OutageAt, p.mu.outageEnd = now, time.Time{}
+	p.mu.history.outageBegan(now)
 }
 
 // inReach notes the end of an outage, because the server has answered or nobody asks it any more,
@@ -166,23 +176,43 @@ func (p *Report) inReach(now time.Time, answered bool) (outage time.Duration) {
 	if p.mu.outageEnd = now; answered {
 		p.mu.known.Reconnects++
 	}
+	p.mu.history.outageOver(now)
 	return now.Sub(p.mu.known.OutageAt)
 }
 
-// takesOver notes that the whole state is asked for.
-func (p *Report) takesOver() {
+// takesOver notes that the whole state is asked for, again if there is a reason.
+func (p *Report) takesOver(again string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.known.LeftNow = 0
+	if p.mu.known.LeftNow = 0; again != "" {
+		count(&p.mu.history.Relists, again, 1)
+	}
 }
 
-// dropped notes n list items or watch events that were left out.
-func (p *Report) dropped(n int64, why error) {
+// dropped notes list items or watch events that were left out.
+func (p *Report) dropped(f foreignItems) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.known.Left += n
-	p.mu.known.LeftNow += n
-	p.mu.known.LeftWhy = why.Error()
+	p.mu.known.Left += f.n
+	p.mu.known.LeftNow += f.n
+	p.mu.known.LeftWhy = f.first.Error()
+	for kind, n := range f.kinds {
+		count(&p.mu.history.Drops, kind, n)
+	}
+}
+
+// refused notes a change that the sink did not take.
+func (p *Report) refused() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	count(&p.mu.history.Drops, dropRefused, 1)
+}
+
+// waits notes that the last error is one to wait through, and no failure.
+func (p *Report) waits() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.history.FailingSince = time.Time{}
 }
 
 func (p *Report) refusal(refused bool) {
@@ -222,9 +252,12 @@ func (p *Report) attempts() int {
 
 // Refuse notes that what the report is about cannot run, because of err.
 func (p *Report) Refuse(err error) {
+	text := notedText(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.known.Unfit, p.mu.known.Err, p.mu.known.ErrAt = err, err, p.mu.clock.Now()
+	now := p.mu.clock.Now()
+	p.mu.known.Unfit, p.mu.known.Err, p.mu.known.ErrAt = err, err, now
+	p.mu.history.noteError(text, now)
 	p.endLocked()
 }
 

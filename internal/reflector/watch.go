@@ -30,7 +30,7 @@ func (r *round) watch(ctx context.Context) outcome {
 	quiet := r.idleWatchdog()
 	defer quiet.stop()
 	err := r.follow(ctx, r.stream, quiet, nil)
-	r.logWatchEnd(ctx, r.stream, err)
+	r.noteWatchEnd(ctx, r.stream, err)
 	r.dropStream()
 	return r.watchEnded(ctx, err)
 }
@@ -68,6 +68,7 @@ func (r *round) expired() {
 // watchNotOpened decides what follows a watch that could not be started: the same again later if
 // the server is busy, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
+	r.again = againAfter(err)
 	var resync *resyncError
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return r.interrupted(ctx, err)
@@ -124,7 +125,10 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	return endRound(nil)
 }
 
-func (r *round) logWatchEnd(ctx context.Context, s *stream, err error) {
+func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
+	took := r.Clock.Since(s.since)
+	r.Report.watchEnded(took, s.received, err)
+	r.again = againAfter(err)
 	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
-		"duration", r.Clock.Since(s.since), "reason", err)
+		"duration", took, "reason", err)
 }

@@ -26,11 +26,29 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
+	ctx, endTask := traced(ctx, "kinformer watch-list", r.TypeDescription)
+	defer endTask()
 	started, asked := r.Clock.Now(), r.streamVersion()
-	r.Report.takesOver()
+	r.Report.takesOver(r.again)
+	objects, err := r.takeStream(ctx, asked)
+	r.Report.tookOver(ByWatchList, r.Clock.Since(started), objects, err)
+	r.again = againFailed
+	if err != nil {
+		r.dropStream()
+		return r.streamFailed(ctx, asked, err)
+	}
+	r.logSlow(ctx, "watch-list", started)
+	r.stream.handOver(r.Clock.Now())
+	r.succeeded()
+	return r.beginWatching(ctx)
+}
+
+// takeStream opens a stream, which stays open, and publishes what it brings up to its end mark. It
+// returns how many objects that are.
+func (r *round) takeStream(ctx context.Context, asked string) (objects int, err error) {
 	s, err := r.open(ctx, r.streamOptions(asked))
 	if err != nil {
-		return r.streamFailed(ctx, asked, err)
+		return 0, err
 	}
 	r.stream = s
 	r.connected(ctx, s)
@@ -41,23 +59,18 @@ func (r *round) streamList(ctx context.Context) outcome {
 	}
 	version, err := r.collect(ctx, staged)
 	if err != nil {
-		r.dropStream()
-		return r.streamFailed(ctx, asked, err)
+		return s.understood, err
 	}
 	r.refuse(false)
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
 	if err := staged.Publish(version); err != nil {
-		r.dropStream()
-		return r.streamFailed(ctx, asked, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err)))
+		return s.understood, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err))
 	}
 	r.position.advance(version)
 	r.distrusts = false
-	r.logSlow(ctx, "watch-list", started)
-	r.stream.handOver(r.Clock.Now())
-	r.succeeded()
-	return r.beginWatching(ctx)
+	return s.understood - 1, nil // but for the end mark
 }
 
 // streamVersion is the version that a stream asks for: at least the last one seen, or the newest.
@@ -134,6 +147,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		return goOn(Stopped)
 	}
 	if r.doubted(ctx, err) {
+		r.again = againDecoding
 		return goOn(Streaming)
 	}
 	r.failed(ctx, err)
@@ -142,6 +156,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		logger.V(2).Info("Watch-list failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		return tryLater(Streaming, err)
 	case isRefused(err) && asked != "":
+		r.again = againRefused
 		r.refuse(true)
 		return goOn(Streaming)
 	case errors.Is(err, errClosed):
@@ -151,6 +166,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 			return goOn(Streaming)
 		}
 	}
+	r.again = againFallback
 	r.refuse(r.position.refused || isRefused(err))
 	if errors.Is(err, errClosed) || errors.Is(err, errSilent) {
 		r.preferLists()

@@ -1,0 +1,270 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/observe"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// Informers yields the informers and controllers of this package that run in the process, in the
+// order in which they were started: those of factories and of frameworks, too. Shared informers
+// come as the SharedIndexInformer that they are, without the wrapper in which a factory may hand
+// them out. Each is among them from the call of its Run until that returns; nothing of it is kept
+// afterwards. A loop goes over those that ran when it began, and holds up none of them. Do not run
+// what it yields: it runs.
+func Informers() iter.Seq[Controller] {
+	return func(yield func(Controller) bool) {
+		for _, informer := range informersThatRun.All() {
+			if !yield(informer) {
+				return
+			}
+		}
+	}
+}
+
+// informersThatRun are those of the process, sampling what their inspections may cost it.
+var (
+	informersThatRun observe.Registry[Controller]
+	sampling         observe.Budget
+)
+
+// observed is what an informer has for those who look at it.
+type observed struct {
+	number atomic.Uint64 // among all that ran; 0 before Run
+	sample observe.Sample
+}
+
+// enter begins a time in which the informer runs, leave ends it.
+func (o *observed) enter(informer Controller) (leave func()) {
+	number := informersThatRun.Enter(informer)
+	o.number.Store(number)
+	return func() { informersThatRun.Leave(number) }
+}
+
+// HandlersOf returns the statistics of each handler of a shared informer of this package, however
+// it is handed out (see StatusOf), in the order in which they were added, for programs that have
+// not got the registrations, because a framework keeps them. Those that were removed, also by
+// OverflowDisconnect, are not among them: none is once Run has returned. Controllers have none,
+// since they call their handler, or process function, themselves. The error is ErrNotSupported for
+// informers of other packages. It may be called at any time, waits for no call, and costs about a
+// microsecond for each handler.
+func HandlersOf(informer interface{ HasSyncedChecker() DoneChecker }) ([]HandlerStatistics, error) {
+	own := subjectOf(informer)
+	if own == nil {
+		return nil, ErrNotSupported
+	}
+	handlers, _ := own.handlers()
+	return handlers, nil
+}
+
+// handlers returns the statistics of all handlers, and how many others were too slow to stay.
+func (i *subject) handlers() (handlers []HandlerStatistics, disconnected int) {
+	if i.processor == nil {
+		return nil, 0
+	}
+	known, disconnected := i.processor.Figures()
+	handlers = make([]HandlerStatistics, len(known))
+	for at := range known {
+		handlers[at] = statisticsOf(known[at])
+	}
+	return handlers, disconnected
+}
+
+// Inspection is all that is known of an informer at one time: what it is, does and has done, and
+// what it costs. It is a copy. Its parts are read one after the other while the informer goes on.
+// It has no objects, keys or index values, but what errors say.
+//
+// The maps count by one of few words, so that these may be the labels of a metric; words may be
+// added. They are nil as long as there is nothing to count.
+type Inspection struct {
+	// ID tells the informers apart that ran in this process: it grows with each Run. 0 before.
+	ID uint64
+	// Name is what logs call the informer's objects: resource.version.group or, as far as
+	// WithIdentifier has not told that, a description or the type.
+	Name string
+	// Type is that of the objects, or for unstructured objects their kind.
+	Type string
+	// InformerName and Resource are those of WithIdentifier, empty without.
+	InformerName string
+	Resource     schema.GroupVersionResource
+
+	Status Status
+	// Queue is zero before the start, and for a controller with a queue of the user's.
+	Queue QueueStats
+	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
+	Handlers     []HandlerStatistics
+	Disconnected int
+	// Indices are those of the store, by name.
+	Indices []IndexStatistics
+	// Memory is an estimate, part by part: zero before the first.
+	Memory MemoryEstimate
+
+	// Lists are the times that LIST was asked for the whole state, with all of its pages, and
+	// Streams those that a watch-list was, up to its end mark; both without the wait for their
+	// turn (WithListSlots), and with the time that it took to bring the state on its way to the
+	// store. Watches are those that were followed, also behind a watch-list, from their opening
+	// on.
+	Lists, Streams, Watches RequestStatistics
+	// Events counts what watches and watch-lists have brought, bookmarks included.
+	Events int64
+	// Relists counts how often the whole state was asked for again, by the reason: "expired" (the
+	// server has forgotten the version of the watch), "watch" (a watch failed otherwise),
+	// "failed" (the attempt before did), "fallback" (LIST, in place of a watch-list that failed),
+	// "refused" (the server does not know the version that was asked for), "decoding" (see
+	// WithDecoding), "resync" (the queue could not be resynced), "panic" (the ListerWatcher did).
+	Relists map[string]int64
+	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which
+	// is how each ends, "idle" (WithIdleTimeout), "very-short" (closed at once, without an
+	// event), "expired", "throttled" (429), "internal-error" (500), "connection", "decoding",
+	// "resync", "error" (any other), "stopped" (by us).
+	WatchEnds map[string]int64
+	// Drops counts the list items and watch events that got no further: those of Status.Dropped,
+	// as "type", "kind", "namespace", "no-object", "no-metadata", "event-type", and as "refused"
+	// the watch events that could not be queued, for they have no key or the transform function
+	// failed.
+	Drops map[string]int64
+
+	// Errors are the last 32 errors of requests and watches that differ, the one that came last
+	// at the end. They quote no objects.
+	Errors []InformerError
+	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects), the
+	// newest at the end.
+	Outages []Outage
+	// FailingSince is when the first request, or watch, failed since a watch was last established.
+	// It is zero if none did, and while an ErrorPolicy says that its errors are expected.
+	FailingSince time.Time
+}
+
+// IndexStatistics is how large an index of a store is, and how its function does. Of an index of
+// more than some 300 values all but Failures and Lacking is an estimate.
+type IndexStatistics struct {
+	Name string
+	// Values counts the values that have objects, Members the objects of each value, summed up.
+	Values, Members int
+	// Lacking counts the objects that are not in the index because its function failed for them,
+	// Failures how often it has.
+	Lacking  int
+	Failures uint64
+	// Bytes is the memory that it takes.
+	Bytes int64
+}
+
+// RequestStatistics sums up the requests of one kind that are over.
+type RequestStatistics struct {
+	// Ended counts them, Failed those of them that gave no state or, of watches, ended otherwise
+	// than in the ordinary way.
+	Ended, Failed int64
+	// Total is how long they took together, Longest and Last how long one did.
+	Total, Longest, Last time.Duration
+	// Objects counts the list items that were taken, or the events.
+	Objects int64
+}
+
+// InformerError is an error that an informer had, perhaps several times.
+type InformerError struct {
+	Text        string // the first 300 bytes
+	First, Last time.Time
+	Count       int64
+}
+
+// Outage is a time in which the server was out of reach.
+type Outage struct {
+	Began  time.Time
+	Length time.Duration // so far, if it is not over
+	Over   bool
+}
+
+// MemoryEstimate is how many bytes an informer's memory takes, by part. The mean size of its
+// objects, on which all of it but Store and Indices depends, is that of 64 objects, or fewer if
+// these are very large, in which what they share counts once. A sample serves for ten minutes, and
+// is taken by Inspect, at about a millisecond, as far as all samples of the process together cost
+// it no more than 6 ms at once and a thousandth of a core. Objects that informers share are counted
+// for each of them.
+type MemoryEstimate struct {
+	// Sampled is how many objects were looked at, and SampledAt when. 0 and zero before.
+	Sampled   int
+	SampledAt time.Time
+
+	Objects   int64 // in the store
+	Store     int64 // what leads to them, and their keys
+	Indices   int64
+	Snapshots int64 // objects that are no longer in the store, kept for snapshots
+	Queue     int64 // what waits for the store
+	Handlers  int64 // what waits for the slowest handler, as if none of it were in the store
+}
+
+// Inspect returns all that is known of an informer or controller of this package, however it is
+// handed out: see StatusOf. The error is ErrNotSupported for others. It may be called at any time,
+// and holds up neither events nor handlers. It costs tens of microseconds, about one more for each
+// handler, some nanoseconds for each value of an index, and now and then a sample: see
+// MemoryEstimate.
+func Inspect(informer interface{ HasSyncedChecker() DoneChecker }) (Inspection, error) {
+	own := subjectOf(informer)
+	if own == nil {
+		return Inspection{}, ErrNotSupported
+	}
+	return own.inspect(), nil
+}
+
+func (i *subject) inspect() Inspection {
+	all := Inspection{
+		ID: i.observed.number.Load(), Name: i.resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", i.example),
+		InformerName: i.identity.Name(), Resource: i.identity.GroupVersionResource(),
+		Status: i.status(),
+	}
+	all.Queue, _ = QueueStatsOf(i.Controller)
+	all.Handlers, all.Disconnected = i.handlers()
+	all.addHistory(i.report.History())
+	if i.store != nil {
+		i.addContents(&all)
+	}
+	return all
+}
+
+// addHistory adds what the reflector has done.
+func (all *Inspection) addHistory(h reflector.History) {
+	all.Lists, all.Streams, all.Watches = RequestStatistics(h.Lists), RequestStatistics(h.Streams), RequestStatistics(h.Watches)
+	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
+	all.FailingSince = h.FailingSince
+	for _, e := range h.Errors {
+		all.Errors = append(all.Errors, InformerError(e))
+	}
+	for _, o := range h.Outages {
+		all.Outages = append(all.Outages, Outage(o))
+	}
+}
+
+// addContents adds the indices, and what all takes.
+func (i *subject) addContents(all *Inspection) {
+	objects := i.store.objects.table
+	survey, memory := objects.Survey(), &all.Memory
+	for _, ix := range survey.Indexes {
+		all.Indices = append(all.Indices, IndexStatistics(ix))
+		memory.Indices += ix.Bytes
+	}
+	slices.SortFunc(all.Indices, func(a, b IndexStatistics) int { return cmp.Compare(a.Name, b.Name) })
+	mean := i.observed.sample.Of(&sampling, time.Now(), objects.Sample)
+	n := float64(all.Status.Objects)
+	memory.Sampled, memory.SampledAt = mean.Sampled, mean.At
+	memory.Objects = int64(n * mean.Object)
+	memory.Store = survey.Bytes + int64(n*mean.Key)
+	memory.Snapshots = int64(float64(objects.Snapshots().Kept) * mean.Object)
+	memory.Queue = int64(float64(all.Queue.Depth) * (mean.Object + float64(unsafe.Sizeof(event.Record{}))))
+	behind := 0
+	for h := range all.Handlers {
+		behind = max(behind, all.Handlers[h].Pending)
+	}
+	memory.Handlers = int64(float64(behind) * (mean.Object + float64(unsafe.Sizeof(event.Change{}))))
+}

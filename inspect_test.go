@@ -1,0 +1,322 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// quiet is a server whose list has the pods, and whose watch says nothing.
+func quiet(pods ...*v1.Pod) *testkit.Server {
+	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
+}
+
+// inspected is what Inspect says once all is done that can be.
+func inspected(t *testing.T, informer cache.Controller) cache.Inspection {
+	t.Helper()
+	synctest.Wait()
+	all, err := cache.Inspect(informer)
+	require.NoError(t, err)
+	return all
+}
+
+func TestInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, never := informerOf(quiet()), informerOf(quiet())
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
+		bare := cache.New(&cache.Config{Queue: queue, ListerWatcher: quiet(), Process: func(any, bool) error { return nil }})
+		running3 := []cache.Controller{cache.NewTypedSharedIndexInformer[*v1.Pod](shared), simple, bare}
+		var stops []func()
+		for _, informer := range running3 {
+			stops = append(stops, running(t, informer))
+			synctest.Wait()
+		}
+		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(cache.Informers()))
+		last := uint64(0)
+		for informer := range cache.Informers() {
+			id := inspected(t, informer).ID
+			assert.Greater(t, id, last)
+			last = id
+		}
+		assert.Zero(t, inspected(t, never).ID)
+		for range cache.Informers() {
+			stops[0]()
+			assert.NotContains(t, slices.Collect(cache.Informers()), cache.Controller(shared), "within a loop")
+			break
+		}
+		stops[1]()
+		stops[2]()
+		assert.Empty(t, slices.Collect(cache.Informers()))
+		shared.RunWithContext(t.Context()) // which only logs
+		assert.Empty(t, slices.Collect(cache.Informers()))
+	})
+}
+
+// TestInformersUntilRunReturns: one that waits for a handler, and one that cannot run.
+func TestInformersUntilRunReturns(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		informer, release := informerOf(quiet(testkit.PodAt("a", "1"))), make(chan struct{})
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+		require.NoError(t, err)
+		stop := running(t, informer)
+		synctest.Wait()
+		go stop()
+		assert.Equal(t, cache.PhaseStopped, inspected(t, informer).Status.Phase)
+		assert.Len(t, slices.Collect(cache.Informers()), 1)
+		close(release)
+		synctest.Wait()
+		assert.Empty(t, slices.Collect(cache.Informers()))
+
+		running(t, informerOf(nil))()
+		assert.Empty(t, slices.Collect(cache.Informers()))
+	})
+}
+
+// TestNothingIsLeftOfWhatWasInspected: neither among the informers nor by what was said of it.
+func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inspect := func() (all cache.Inspection, handlers []cache.HandlerStatistics, of []weak.Pointer[v1.Pod]) {
+			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))
+			_, err := informer.AddEventHandler(&testkit.Journal{})
+			require.NoError(t, err)
+			stop := running(t, informer)
+			all = inspected(t, informer)
+			require.Equal(t, 2, all.Memory.Sampled)
+			handlers, err = cache.HandlersOf(informer)
+			require.NoError(t, err)
+			for _, obj := range informer.GetStore().List() {
+				of = append(of, weak.Make(obj.(*v1.Pod)))
+			}
+			stop()
+			return all, handlers, of
+		}
+		all, handlers, pods := inspect()
+		synctest.Wait()
+		runtime.GC()
+		for _, pod := range pods {
+			assert.Nil(t, pod.Value())
+		}
+		runtime.KeepAlive(all)
+		runtime.KeepAlive(handlers)
+	})
+}
+
+// TestInspect follows an informer through its life.
+func TestInspect(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(4)
+		server := &testkit.Server{
+			NoStream: true, OnWatch: testkit.Watches(w),
+			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+				time.Sleep(time.Duration(n) * time.Second)
+				if n == 1 {
+					return nil, testkit.ErrForbidden
+				}
+				return testkit.PodList("5", testkit.PodAt("a", "3"), testkit.PodAt("b", "4")), nil
+			},
+		}
+		informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()))(server, &v1.Pod{}, 0, cache.Indexers{
+			"z": func(any) ([]string, error) { return []string{"1", "2"}, nil },
+			"a": func(any) ([]string, error) { return nil, errors.New("no") },
+		})
+		assert.Equal(t, cache.Inspection{
+			Name: "*v1.Pod", Type: "*v1.Pod", Status: cache.Status{Phase: cache.PhaseNew}, Handlers: []cache.HandlerStatistics{},
+			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
+		}, inspected(t, informer))
+
+		handler := &testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}
+		_, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "first"}))
+		require.NoError(t, err)
+		began := time.Now()
+		defer running(t, informer)()
+		time.Sleep(time.Second)
+		checkFailed(t, inspected(t, informer), began)
+
+		time.Sleep(time.Minute)
+		w.Events <- testkit.Added("c", "6")
+		w.Events <- testkit.Bookmark("7")
+		all := inspected(t, informer)
+		checkFollowed(t, all)
+		time.Sleep(time.Second)
+		assert.Equal(t, [7]uint64{3: 3}, inspected(t, informer).Handlers[0].Histogram)
+		assert.Equal(t, time.Now().Add(-time.Second), all.Memory.SampledAt)
+
+		snapshot, err := cache.SnapshotOf(informer)
+		require.NoError(t, err)
+		w.Events <- testkit.Modified("c", "8")
+		assert.Positive(t, inspected(t, informer).Memory.Snapshots)
+		snapshot.Close()
+	})
+}
+
+// checkFailed checks what is said after the first list, which took a second and failed.
+func checkFailed(t *testing.T, failed cache.Inspection, began time.Time) {
+	assert.Equal(t, cache.RequestStatistics{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
+	assert.Equal(t, began.Add(time.Second), failed.FailingSince)
+	require.Len(t, failed.Errors, 1)
+	assert.Contains(t, failed.Errors[0].Text, "forbidden")
+	assert.Equal(t, began.Add(time.Second), failed.Errors[0].First)
+	assert.Empty(t, failed.Relists)
+}
+
+// checkFollowed checks what is said of two objects that were listed and one that was watched.
+func checkFollowed(t *testing.T, all cache.Inspection) {
+	assert.NotZero(t, all.ID)
+	assert.Equal(t, all.Status.Objects, 3)
+	assert.Equal(t, cache.RequestStatistics{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
+	assert.Equal(t, map[string]int64{"failed": 1}, all.Relists)
+	assert.Zero(t, all.Watches, "it is not over")
+	assert.Equal(t, int64(2), all.Events)
+	assert.Zero(t, all.FailingSince)
+	require.Len(t, all.Handlers, 1)
+	assert.Equal(t, "first", all.Handlers[0].Name)
+	require.Len(t, all.Indices, 2)
+	assert.Equal(t, cache.IndexStatistics{Name: "a", Lacking: 3, Failures: 3, Bytes: all.Indices[0].Bytes}, all.Indices[0])
+	assert.Equal(t, cache.IndexStatistics{Name: "z", Values: 2, Members: 6, Bytes: all.Indices[1].Bytes}, all.Indices[1])
+	m := all.Memory
+	assert.Equal(t, 3, m.Sampled)
+	assert.Greater(t, m.Objects, int64(3000), "pods without content")
+	assert.Less(t, m.Objects, int64(9000))
+	assert.Equal(t, all.Indices[0].Bytes+all.Indices[1].Bytes, m.Indices)
+	for name, part := range map[string]int64{"store": m.Store, "indices": m.Indices, "handlers": m.Handlers} {
+		assert.Positive(t, part, name)
+	}
+	assert.Zero(t, m.Queue)
+	assert.Zero(t, m.Snapshots)
+}
+
+// TestHandlersOf: in the order in which they were added, whatever was removed in between.
+func TestHandlersOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer := informerOf(quiet(testkit.PodAt("a", "1")))
+		names := func() (names []string) {
+			synctest.Wait()
+			handlers, err := cache.HandlersOf(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
+			require.NoError(t, err)
+			for _, h := range handlers {
+				names = append(names, h.Name)
+			}
+			return names
+		}
+		assert.Empty(t, names())
+		var handles []cache.ResourceEventHandlerRegistration
+		for i := range 12 {
+			handle, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{}, cache.Delivery{Name: fmt.Sprint(i), Parallel: i % 3}))
+			require.NoError(t, err)
+			handles = append(handles, handle)
+		}
+		stop := running(t, informer)
+		require.NoError(t, informer.RemoveEventHandler(handles[0]))
+		require.NoError(t, informer.RemoveEventHandler(handles[5]))
+		assert.Equal(t, strings.Fields("1 2 3 4 6 7 8 9 10 11"), names())
+		stop()
+		assert.Empty(t, names())
+	})
+}
+
+func TestInspectCountsTheDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(0)
+		informer, release := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}), make(chan struct{})
+		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+			cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1}))
+		require.NoError(t, err)
+		defer running(t, informer)()
+		for i := range 3 {
+			w.Events <- testkit.Added(fmt.Sprint("p", i), fmt.Sprint(6+i))
+			synctest.Wait()
+		}
+		all := inspected(t, informer)
+		assert.Equal(t, 1, all.Disconnected)
+		assert.Empty(t, all.Handlers)
+		close(release)
+	})
+}
+
+// TestInspectWhat: views of an informer are inspected as it is, and what is not ours is not.
+func TestInspectWhat(t *testing.T) {
+	name, err := cache.NewInformerName("inspect-what")
+	require.NoError(t, err)
+	defer name.Release()
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	informer := informerOf(quiet(), cache.WithIdentifier(name.WithResource(pods), nil))
+	for of, view := range map[string]cache.Controller{
+		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer),
+	} {
+		all, err := cache.Inspect(view)
+		require.NoError(t, err, of)
+		assert.Equal(t, "pods.v1", all.Name)
+		assert.Equal(t, "*v1.Pod", all.Type)
+		assert.Equal(t, "inspect-what", all.InformerName)
+		assert.Equal(t, pods, all.Resource)
+	}
+	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
+	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
+	all, err := cache.Inspect(simple)
+	require.NoError(t, err)
+	assert.Equal(t, 1, all.Memory.Sampled)
+	handlers, err := cache.HandlersOf(simple)
+	assert.NoError(t, err)
+	assert.Empty(t, handlers)
+
+	foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
+	_, err = cache.Inspect(foreign)
+	assert.ErrorIs(t, err, cache.ErrNotSupported)
+	_, err = cache.HandlersOf(foreign)
+	assert.ErrorIs(t, err, cache.ErrNotSupported)
+}
+
+// TestInspectErrors: the last 32 that differ, cut, the newest last.
+func TestInspectErrors(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := quiet()
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+			if n%2 == 0 {
+				return nil, errors.New("every other time")
+			}
+			return nil, fmt.Errorf("%d %s", n, strings.Repeat("ä", 400))
+		}
+		informer := informerOf(server)
+		defer running(t, informer)()
+		time.Sleep(99 * time.Second)
+		got := inspected(t, informer).Errors
+		require.Len(t, got, 32)
+		often := got[31]
+		assert.Contains(t, often.Text, "every other time")
+		assert.Equal(t, int64(50), often.Count)
+		assert.Equal(t, 98*time.Second, often.Last.Sub(often.First))
+		for i, e := range got[:31] {
+			assert.Contains(t, e.Text, fmt.Sprintf(" %d ä", 39+2*i))
+			assert.LessOrEqual(t, len(e.Text), 300)
+			assert.Greater(t, len(e.Text), 290)
+			assert.True(t, utf8.ValidString(e.Text))
+			assert.Equal(t, int64(1), e.Count)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type thing struct{ texts []string }
+
+// things makes objects with so many texts, each of which is a step.
+func things(n, texts int) []any {
+	var all []any
+	for range n {
+		all = append(all, &thing{make([]string, texts)})
+	}
+	return all
+}
+
+func taking(objects []any, asked *int) func(int) ([]any, int) {
+	return func(most int) ([]any, int) {
+		*asked++
+		return objects[:min(most, len(objects))], 10 * min(most, len(objects))
+	}
+}
+
+func TestSample(t *testing.T) {
+	var s Sample
+	var b Budget
+	now, asked := time.Now(), 0
+	assert.Zero(t, s.Of(&b, now, taking(nil, &asked)), "of nothing")
+	got := s.Of(&b, now, taking(things(100, 8), &asked))
+	assert.Equal(t, Estimate{Sampled: 64, At: now, Object: 24 + 8 + 128, Key: 10}, got)
+	assert.Equal(t, 2, asked)
+	assert.Equal(t, got, s.Of(&b, now.Add(sampleAge-1), taking(nil, &asked)), "it is good for a while")
+	assert.Equal(t, 2, asked)
+	later := now.Add(sampleAge)
+	assert.Equal(t, later, s.Of(&b, later, taking(things(1, 1), &asked)).At)
+	assert.Equal(t, 3, asked)
+	assert.Equal(t, later, s.Of(&b, later.Add(sampleAge), taking(nil, &asked)).At, "of nothing there is none that is newer")
+}
+
+// TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has grown.
+func TestBudget(t *testing.T) {
+	var b Budget
+	now, asked := time.Now(), 0
+	large := taking(things(64, 2000), &asked)
+	first := func() (taken bool) {
+		before := asked
+		(&Sample{}).Of(&b, now, large)
+		return asked > before
+	}
+	for range budgetMost / sampleSteps {
+		assert.True(t, first())
+	}
+	assert.False(t, first(), "it is used up")
+	assert.Zero(t, (&Sample{}).Of(&b, now, large), "then there is no estimate")
+
+	var old Sample
+	known := old.Of(&Budget{}, now.Add(-2*sampleAge), large)
+	assert.NotZero(t, known)
+	now = now.Add(time.Second)
+	assert.Equal(t, known, old.Of(&b, now, large), "a little is left to those who have none")
+	assert.True(t, first())
+	now = now.Add(time.Hour)
+	assert.NotEqual(t, known, old.Of(&b, now, large))
+}
+
+// TestBudgetGrowsHoweverOftenItIsAsked: a part of a step is not lost.
+func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
+	var b Budget
+	now := time.Now()
+	assert.True(t, b.allows(now, true))
+	b.spend(budgetMost + budgetRate/10)
+	for range 120_000 {
+		now = now.Add(time.Microsecond) // 0.03 steps
+		if b.allows(now, true) {
+			return
+		}
+	}
+	t.Error("it has not grown")
+}
+
+// TestNothingIsKept: neither of what was sampled nor of what has ended.
+func TestNothingIsKept(t *testing.T) {
+	var s Sample
+	var r Registry[*thing]
+	pointers := func() (of []weak.Pointer[thing]) {
+		objects := things(10, 1)
+		s.Of(&Budget{}, time.Now(), func(int) ([]any, int) { return objects, 0 })
+		for _, obj := range objects {
+			r.Leave(r.Enter(obj.(*thing)))
+			of = append(of, weak.Make(obj.(*thing)))
+		}
+		return of
+	}()
+	runtime.GC()
+	for _, p := range pointers {
+		assert.Nil(t, p.Value())
+	}
+	runtime.KeepAlive(&s)
+	runtime.KeepAlive(&r)
+}
+
+func TestRegistry(t *testing.T) {
+	var r Registry[string]
+	assert.Empty(t, r.All())
+	a, b, c := r.Enter("a"), r.Enter("b"), r.Enter("c")
+	assert.Equal(t, []uint64{1, 2, 3}, []uint64{a, b, c})
+	r.Leave(b)
+	r.Leave(b)
+	assert.Equal(t, []string{"a", "c"}, r.All())
+	assert.EqualValues(t, 4, r.Enter("b"), "no number is given twice")
+	assert.Equal(t, []string{"a", "c", "b"}, r.All())
+
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				number := r.Enter("x")
+				assert.Contains(t, r.All(), "x")
+				r.Leave(number)
+			}
+		})
+	}
+	group.Wait()
+	assert.Equal(t, []string{"a", "c", "b"}, r.All())
+}

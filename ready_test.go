@@ -1,0 +1,205 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime/trace"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// ask returns what the check answers to a request, after all has happened that can.
+func ask(check http.Handler, method string) (code int, text string, header http.Header) {
+	synctest.Wait()
+	answer := httptest.NewRecorder()
+	check.ServeHTTP(answer, httptest.NewRequest(method, "/readyz", nil))
+	return answer.Code, answer.Body.String(), answer.Header()
+}
+
+// called is an informer of server that logs call by a name.
+func called(name string, server cache.ListerWatcher, options ...cache.Option) cache.SharedIndexInformer {
+	options = append([]cache.Option{cache.WithBackoff(*testkit.Second()), cache.WithObjectDescription(name)}, options...)
+	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, cache.Indexers{})
+}
+
+// TestReadyCheck follows informers from their start to their end.
+func TestReadyCheck(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		fine := called("fine", quiet())
+		refused := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		late := called("late", refused)
+		ready := cache.ReadyCheck(cache.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
+		code, text, _ := ask(ready, http.MethodGet)
+		assert.Equal(t, http.StatusServiceUnavailable, code)
+		assert.Equal(t, "2 of 2 informers are not ready\nSharedIndexInformer fine has not synced: never run\n"+
+			"SharedIndexInformer late has not synced: never run\n", text)
+
+		stopFine, stopLate := running(t, fine), running(t, late)
+		_, text, header := ask(ready, http.MethodGet)
+		assert.Equal(t, "1 of 2 informers are not ready\nSharedIndexInformer late has not synced: backing off for 0s\n", text)
+		assert.Equal(t, "text/plain; charset=utf-8", header.Get("Content-Type"))
+		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+		assert.Equal(t, "no-store", header.Get("Cache-Control"))
+		err := ready.Check(nil)
+		assert.True(t, apierrors.IsForbidden(err))
+		assert.ErrorContains(t, err, "forbidden")
+		assert.NotContains(t, text, "forbidden", "to strangers")
+		assert.NotContains(t, err.Error(), "\n")
+
+		time.Sleep(time.Second)
+		code, text, _ = ask(ready, http.MethodGet)
+		assert.Equal(t, http.StatusOK, code)
+		assert.Equal(t, "ok\n", text)
+		assert.NoError(t, ready.Check(nil))
+		code, text, _ = ask(ready, http.MethodHead)
+		assert.Equal(t, http.StatusOK, code)
+		assert.Empty(t, text)
+		code, _, header = ask(ready, http.MethodPost)
+		assert.Equal(t, http.StatusMethodNotAllowed, code)
+		assert.Equal(t, "GET, HEAD", header.Get("Allow"))
+
+		stopLate()
+		code, text, _ = ask(ready, http.MethodGet)
+		assert.Equal(t, http.StatusServiceUnavailable, code)
+		assert.Equal(t, "1 of 2 informers are not ready\nSharedIndexInformer late has stopped\n", text)
+		stopFine()
+	})
+}
+
+// TestReadyCheckOfAll: without arguments it is about those that run.
+func TestReadyCheckOfAll(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		ready := cache.ReadyCheck(cache.ReadyOptions{})
+		assert.NoError(t, ready.Check(nil))
+		fine := called("fine", quiet())
+		stop := running(t, fine)
+		synctest.Wait()
+		assert.NoError(t, ready.Check(nil))
+		refused := called("refused", &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()})
+		stopRefused := running(t, refused)
+		synctest.Wait()
+		assert.ErrorContains(t, ready.Check(nil), "1 of 2 informers are not ready; SharedIndexInformer refused has not synced")
+		stopRefused()
+		assert.NoError(t, ready.Check(nil), "it does not run any more")
+		stop()
+	})
+}
+
+// TestReadyCheckOfWhat: what is not one of our informers is asked whether it has synced, and what is wrong is told.
+func TestReadyCheckOfWhat(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
+		ours := called("ours", quiet())
+		registration, err := ours.AddEventHandler(&testkit.Journal{})
+		require.NoError(t, err)
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
+		unfit := called("unfit", quiet(), cache.WithPageSize(-1))
+		ready := cache.ReadyCheck(cache.ReadyOptions{}, foreign, registration, simple, nil, unfit)
+		running(t, unfit)()
+		err = ready.Check(nil)
+		require.ErrorIs(t, err, cache.ErrBadOptions)
+		for _, text := range []string{"5 of 5", foreign.HasSyncedChecker().Name() + " has not synced", registration.HasSyncedChecker().Name() + " has not synced",
+			"FIFO *v1.Pod has not synced: never run", "informer 4 is nil", "unfit cannot run"} {
+			assert.ErrorContains(t, err, text)
+		}
+		defer running(t, foreign)()
+		defer running(t, ours)()
+		defer running(t, simple)()
+		time.Sleep(time.Minute)
+		assert.ErrorContains(t, ready.Check(nil), "2 of 5")
+	})
+}
+
+// TestReadyCheckNamesFew, however many are not ready.
+func TestReadyCheckNamesFew(t *testing.T) {
+	var many []interface{ HasSyncedChecker() cache.DoneChecker }
+	for i := range 1000 {
+		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet()))
+	}
+	answer := httptest.NewRecorder()
+	cache.ReadyCheck(cache.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
+	assert.Len(t, lines, 10)
+	assert.Equal(t, "1000 of 1000 informers are not ready", lines[0])
+	assert.Equal(t, "and 992 more", lines[9])
+}
+
+// TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and never silence.
+func TestReadyCheckMaxOutage(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(1)
+		server := quiet()
+		server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			switch {
+			case n == 1:
+				return w, nil
+			case n < 100:
+				return nil, testkit.ErrRefused
+			default:
+				return watch.NewFake(), nil
+			}
+		}
+		informer := called("pods", server)
+		patient, strict := cache.ReadyCheck(cache.ReadyOptions{}, informer), cache.ReadyCheck(cache.ReadyOptions{MaxOutage: time.Minute}, informer)
+		defer running(t, informer)()
+		time.Sleep(24 * time.Hour)
+		assert.NoError(t, strict.Check(nil), "silence is no outage")
+		close(w.Events)
+		time.Sleep(time.Minute - 1)
+		assert.NoError(t, strict.Check(nil))
+		time.Sleep(time.Second)
+		err := strict.Check(nil)
+		assert.ErrorIs(t, err, testkit.ErrRefused)
+		_, text, _ := ask(strict, http.MethodGet)
+		assert.Equal(t, "1 of 1 informer is not ready\nSharedIndexInformer pods gets old: requests fail for 1m1s\n", text)
+		assert.NoError(t, patient.Check(nil))
+		time.Sleep(time.Minute)
+		assert.NoError(t, strict.Check(nil), "a watch is open again")
+	})
+}
+
+// TestTraces: an execution trace has a task for each list and watch-list, and a region for each batch.
+func TestTraces(t *testing.T) {
+	if trace.IsEnabled() {
+		t.Skip("a trace is being taken")
+	}
+	var taken bytes.Buffer
+	require.NoError(t, trace.Start(&taken))
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(1)
+		listed := called("listed", &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)})
+		streamed := called("streamed", &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5")))}, cache.WithListMode(cache.ListModeWatchList))
+		defer running(t, listed)()
+		defer running(t, streamed)()
+		synctest.Wait()
+		w.Events <- testkit.Added("a", "6")
+		synctest.Wait()
+	})
+	trace.Stop()
+	for _, text := range []string{"kinformer list", "kinformer watch-list", "kinformer batch of listed", "kinformer batch of streamed"} {
+		assert.Contains(t, taken.String(), text)
+	}
+}
