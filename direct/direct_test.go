@@ -38,7 +38,8 @@ func (b *below) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (b *below) CloseIdleConnections() { b.closed++ }
 
-// TestOtherRequestsAsTheyAre: a request that no informer has made passes, the same one, with its error.
+// TestOtherRequestsAsTheyAre: a request that no informer has made passes, the same one, with its
+// error.
 func TestOtherRequestsAsTheyAre(t *testing.T) {
 	b := &below{}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1", nil)
@@ -57,6 +58,23 @@ func TestWrapping(t *testing.T) {
 	(&http.Client{Transport: rt}).CloseIdleConnections()
 	assert.Equal(t, 1, b.closed)
 	assert.Equal(t, http.DefaultTransport, Transport(nil).(*transport).next)
+}
+
+// wrapper is a transport that only tells what it wraps.
+type wrapper struct{ http.RoundTripper }
+
+func (w wrapper) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+
+// TestIdleConnectionsBelowOthers: connections are closed below transports that have none
+// themselves; where nothing is to be found, nothing happens.
+func TestIdleConnectionsBelowOthers(t *testing.T) {
+	b := &below{}
+	(&http.Client{Transport: Transport(wrapper{wrapper{b}})}).CloseIdleConnections()
+	assert.Equal(t, 1, b.closed)
+	var hidden struct{ http.RoundTripper }
+	for _, next := range []http.RoundTripper{hidden, wrapper{nil}} {
+		(&http.Client{Transport: Transport(next)}).CloseIdleConnections()
+	}
 }
 
 // TestNewListWatch: it asks for protobuf if the type has it, for the resource, with the tweak.

@@ -52,6 +52,7 @@ type Source struct {
 	Events                  atomic.Int64 // watch events of objects
 	Expired                 atomic.Int64 // requests that ended with 410
 	ExpiredPages            atomic.Int64 // those of them that continued a list
+	ExpiredEvents           atomic.Int64 // those of them that were told by an event of a watch
 	Throttled               atomic.Int64 // requests that ended with 429
 	Failed                  atomic.Int64 // requests that ended with an error, these included
 }
@@ -132,7 +133,11 @@ func (o *observer) Frame(media string, frame []byte) {
 			o.source.note(err)
 			return
 		}
-		o.source.note(apierrors.FromObject(&status))
+		err := apierrors.FromObject(&status)
+		o.source.note(err)
+		if isExpired(err) {
+			o.source.ExpiredEvents.Add(1)
+		}
 	case event == watch.Bookmark:
 		var mark metav1.PartialObjectMetadata // all objects begin with their metadata
 		if err := unmarshal(media, raw, &mark); err == nil && mark.Annotations[metav1.InitialEventsAnnotationKey] == "true" {

@@ -1,0 +1,132 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/e2e/transport"
+)
+
+// fuse is the network of an informer, which burns when so many bytes have come from the server. The
+// fields are set before its use.
+type fuse struct {
+	after int64
+	burnt chan struct{} // closed then
+
+	once sync.Once
+	come atomic.Int64
+	open atomic.Int64 // connections
+}
+
+// Dial fits rest.Config.Dial.
+func (f *fuse) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return &fusedConn{Conn: c, fuse: f}, nil
+}
+
+type fusedConn struct {
+	net.Conn
+	fuse *fuse
+	once sync.Once
+}
+
+// Read counts before anybody sees what was read.
+func (c *fusedConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if c.fuse.come.Add(int64(n)) >= c.fuse.after {
+		c.fuse.once.Do(func() { close(c.fuse.burnt) })
+	}
+	return n, err
+}
+
+func (c *fusedConn) Close() error {
+	c.once.Do(func() { c.fuse.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// stopAfter runs an informer until so many bytes have come from the server, and fails if a
+// connection of its is left then. It returns how many had come when it had its state, 0 if it was
+// stopped before.
+func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind string, m follow.Mode, after int64) (synced int64) {
+	t.Helper()
+	network := &fuse{after: after, burnt: make(chan struct{})}
+	config := srv.Config()
+	config.Dial = network.Dial
+	writer, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	r, err := follow.Kinds()[kind](follow.Clients{Read: config, Write: writer})
+	require.NoError(t, err)
+	f := newFollowed(r, m)
+	registration := f.start(t, ctx)
+	has := registration.HasSyncedChecker().Done()
+	for stopped := false; !stopped; {
+		select {
+		case <-has:
+			synced, has = network.come.Load(), nil
+		case <-network.burnt:
+			stopped = true
+		case <-ctx.Done():
+			require.FailNow(t, "the fuse has not burnt")
+		}
+	}
+	f.stop()
+	require.NoError(t, until(ctx, func() bool {
+		r.Close()
+		return network.open.Load() == 0
+	}), "connections are open")
+	assert.Empty(t, f.faults)
+	return synced
+}
+
+// TestStoppedAnywhere: wherever in a list, a watch or a handshake an informer is when it is
+// stopped, it leaves no goroutine, no body and no connection.
+func TestStoppedAnywhere(t *testing.T) {
+	const points = 12
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	running := goleak.IgnoreCurrent()
+	for _, kind := range []string{"pods-protobuf", "crd-dynamic"} {
+		resource := resourceOf(t, srv, kind)
+		w := startWriters(ctx, resource, 6)
+		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
+		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
+			t.Run(fmt.Sprint(kind, "/", m), func(t *testing.T) {
+				const some = 100 << 10 // with events
+				synced := stopAfter(t, ctx, srv, kind, m, some)
+				require.NotZero(t, synced)
+				for i := range int64(points) {
+					stopAfter(t, ctx, srv, kind, m, 1+i*i*2*synced/(points*points))
+				}
+			})
+		}
+		w.finish()
+		resource.Close()
+	}
+	left := fmt.Errorf("%d bodies are open", transport.Open())
+	for left != nil && ctx.Err() == nil {
+		resourceOf(t, srv, "pods-protobuf").Close() // the connections that clients without a Dial share
+		if transport.Open() == 0 {
+			left = goleak.Find(running)
+		}
+	}
+	assert.NoError(t, left)
+}
