@@ -14,7 +14,7 @@ type ListReader struct {
 	w     window
 	stub  []byte
 	state listState
-	items bool // they have begun, or ended
+	names map[string]bool // of the members so far
 	count int
 	limit int // bytes of the stub
 	at    int // of the items in the stub, 0 if they have not begun
@@ -35,7 +35,7 @@ const (
 
 // NewListReader reads a list whose items, and all the rest, are of at most that many bytes each.
 func NewListReader(r io.Reader, limit int) *ListReader {
-	return &ListReader{w: window{r: r, limit: limit}, limit: limit}
+	return &ListReader{w: window{r: r, limit: limit}, limit: limit, names: map[string]bool{}}
 }
 
 // Next returns the next item, which is valid until the next call, and io.EOF behind the last one,
@@ -123,21 +123,21 @@ func (l *ListReader) member() error {
 	if bytes.IndexByte(name, '\\') >= 0 {
 		return l.unsure("an escape in a name")
 	}
+	if l.names[string(name)] {
+		return l.unsure("a member twice")
+	}
+	l.names[string(name)] = true
 	items := string(name) == `"items"`
 	l.stub = append(l.stub, name...)
 	if l.w.peek() != ':' {
 		return l.unsure("no colon")
 	}
 	l.take(behindValue)
-	if c := l.w.peek(); items && l.items {
-		return l.unsure("items twice")
-	} else if items && c == '[' {
-		l.items = true
+	if c := l.w.peek(); items && c == '[' {
 		l.take(beforeItem)
 		l.at = len(l.stub)
 		return nil
 	}
-	l.items = l.items || items
 	value, err := l.w.value()
 	if len(value) == 0 && err == nil {
 		err = l.unsure("no value")

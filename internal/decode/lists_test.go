@@ -78,6 +78,7 @@ func TestLists(t *testing.T) {
 		{"items twice", `{"items":[{}],"items":[{}]}`, ErrGiveUp},
 		{"items twice, null", `{"items":null,"items":[{}]}`, ErrGiveUp},
 		{"items twice, null behind", `{"items":[{}],"items":null}`, ErrGiveUp},
+		{"kind twice", `{"kind":"PodList","items":[{}],"kind":"OtherList"}`, ErrGiveUp}, // which one is it for the items?
 		{"escape in a name", `{"items":[{}],"it\u0065ms":[]}`, ErrGiveUp},
 		{"items are an object", `{"items":{}}`, ErrGiveUp},
 		{"comma at the end of the items", `{"items":[{},]}`, ErrGiveUp},
