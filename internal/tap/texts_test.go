@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -101,6 +102,28 @@ func TestTextsWithoutAnEnd(t *testing.T) {
 		ask(t, forgotten, firstList)
 		assert.NotZero(t, forgotten.ledger.State().Texts)
 	}()
+	noTable(t)
+}
+
+// TestTextsTogether: informers begin and end beside each other, and beside who looks at them and
+// the garbage collector. All of them decode what they are sent.
+func TestTextsTogether(t *testing.T) {
+	plain := ask(t, listing(t).Plain(), firstList)
+	var running sync.WaitGroup
+	for range 4 {
+		source := listing(t)
+		running.Go(func() {
+			for range 10 {
+				end := source.Begin()
+				assert.Equal(t, plain, ask(t, source, firstList))
+				assert.NotZero(t, source.ledger.State().Texts)
+				runtime.GC()
+				end()
+				assert.Zero(t, source.ledger.State().Texts)
+			}
+		})
+	}
+	running.Wait()
 	noTable(t)
 }
 
