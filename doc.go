@@ -105,7 +105,7 @@
 //   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
 //     [WithIndexPanics]; [IndexFailures] counts.
 //
-// Package factory has factories of informers.
+// Package factory has factories of informers. Package debug shows informers as a page.
 //
 // # Testing
 //

@@ -208,8 +208,9 @@ type MemoryEstimate struct {
 // Inspect returns all that is known of an informer or controller of this package, however it is
 // handed out: see StatusOf. The error is ErrNotSupported for others. It may be called at any time,
 // and holds up neither events nor handlers. It costs tens of microseconds, about one more for each
-// handler, some nanoseconds for each value of an index, and now and then a sample: see
-// MemoryEstimate.
+// handler, some nanoseconds for each value of an index, and now and then a sample, for which it reads
+// cached objects: see MemoryEstimate. (Programs that write to cached objects, which is forbidden,
+// get away with it less often.)
 func Inspect(informer interface{ HasSyncedChecker() DoneChecker }) (Inspection, error) {
 	own := subjectOf(informer)
 	if own == nil {

@@ -1,0 +1,276 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// follow runs an informer of a server until the test ends, and waits for all that can happen.
+func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp func(cache.SharedIndexInformer), options ...cache.Option) cache.SharedIndexInformer {
+	t.Helper()
+	informer := cache.InformerFunc(options...)(server, example, 0, cache.Indexers{})
+	if setUp != nil {
+		setUp(informer)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	synctest.Wait()
+	return informer
+}
+
+// serving is a server of objects, by list, whose watch says nothing.
+func serving(objects ...runtime.Object) *testkit.Server {
+	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+	for _, obj := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Object: obj})
+	}
+	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()}
+}
+
+func get(h http.Handler, query string) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/debug/informers/?"+query, nil))
+	return answer
+}
+
+// idOf is the number of an informer, as a query has it.
+func idOf(t *testing.T, informer cache.Controller) string {
+	inspection, err := cache.Inspect(informer)
+	require.NoError(t, err)
+	return fmt.Sprint("id=", inspection.ID)
+}
+
+func decoded[T any](t *testing.T, answer *httptest.ResponseRecorder) (got T) {
+	t.Helper()
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	require.Equal(t, "application/json", answer.Header().Get("Content-Type"))
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &got))
+	return got
+}
+
+// TestForms: the same table as HTML, JSON and text.
+func TestForms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := Handler(Options{})
+		assert.Contains(t, get(h, "").Body.String(), "0 informers run")
+		pods := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, nil)
+		nodes := follow(t, serving(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), &corev1.Node{}, nil, cache.WithObjectDescription("the nodes"))
+		page := get(h, "")
+		assert.Equal(t, "text/html; charset=utf-8", page.Header().Get("Content-Type"))
+		for _, text := range []string{"2 informers run", "*v1.Pod", "the nodes", `<span class="state ok">ok</span>`, `href="?` + idOf(t, pods) + `"`} {
+			assert.Contains(t, page.Body.String(), text)
+		}
+		table := decoded[tableView](t, get(h, "format=json"))
+		assert.Equal(t, 2, table.Running)
+		require.Len(t, table.Informers, 2)
+		assert.Equal(t, "the nodes", table.Informers[1].Name)
+		assert.Equal(t, "ok", table.Informers[1].State)
+		assert.Equal(t, 1, table.Informers[1].Objects)
+		text := get(h, "format=text")
+		assert.Equal(t, "text/plain; charset=utf-8", text.Header().Get("Content-Type"))
+		assert.Regexp(t, `(?m)^\d+ +the nodes +ok +watching for 0s +1 `, text.Body.String())
+
+		one := get(h, idOf(t, nodes)).Body.String()
+		assert.Contains(t, one, "<h1>the nodes")
+		view := decoded[informerView](t, get(h, idOf(t, nodes)+"&format=json"))
+		assert.Equal(t, "list", view.Requests[0].Kind)
+		assert.Equal(t, int64(1), view.Requests[0].Ended)
+		assert.Contains(t, get(h, idOf(t, nodes)+"&format=text").Body.String(), "the nodes (*v1.Node)")
+
+		assert.Equal(t, http.StatusBadRequest, get(h, "format=xml").Code)
+		for _, id := range []string{"id=", "id=0", "id=x", "id=-1", "id=999999"} {
+			assert.Equal(t, http.StatusNotFound, get(h, id).Code, id)
+			assert.Equal(t, http.StatusNotFound, get(h, id+"&format=json").Code, id)
+		}
+	})
+}
+
+// TestMethods: nothing but reading.
+func TestMethods(t *testing.T) {
+	h := Handler(Options{Objects: true})
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, http.MethodTrace, "ANY"} {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequest(method, "/", nil))
+		assert.Equal(t, http.StatusMethodNotAllowed, answer.Code, method)
+		assert.Equal(t, "GET, HEAD", answer.Header().Get("Allow"))
+		assert.NotEmpty(t, answer.Header().Get("Content-Security-Policy"))
+	}
+	head := httptest.NewRecorder()
+	h.ServeHTTP(head, httptest.NewRequest(http.MethodHead, "/", nil))
+	assert.Equal(t, http.StatusOK, head.Code)
+	assert.Empty(t, head.Body.String())
+}
+
+// TestPolicy: the page has its own style and nothing else: no script, and nothing from elsewhere.
+func TestPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := Handler(Options{})
+		pods := follow(t, serving(), &corev1.Pod{}, nil)
+		for _, query := range []string{"", idOf(t, pods), "id=0"} {
+			page := get(h, query)
+			body, header := page.Body.String(), page.Header()
+			found := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindAllStringSubmatch(body, -1)
+			require.Len(t, found, 1)
+			sum := sha256.Sum256([]byte(found[0][1]))
+			policy := header.Get("Content-Security-Policy")
+			assert.Contains(t, policy, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';")
+			assert.NotContains(t, policy, "unsafe")
+			for _, none := range []string{"<script", "javascript:", "http:", "https:", "style=", " on", "src=", "<form", "<iframe", "<link"} {
+				assert.NotRegexp(t, `<[^>]*`+none, body)
+			}
+			assert.NotContains(t, body, "://")
+			assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+			assert.Equal(t, "no-store", header.Get("Cache-Control"))
+			assert.Equal(t, "DENY", header.Get("X-Frame-Options"))
+			for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+				assert.True(t, strings.HasPrefix(link[1], "?"), link[1])
+			}
+		}
+		assert.Contains(t, get(h, "").Body.String(), `http-equiv="refresh"`)
+		assert.NotContains(t, get(h, "refresh=off").Body.String(), `http-equiv="refresh"`)
+	})
+}
+
+const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)>"
+
+// TestHostileTexts: whatever is told by servers, handlers and functions is text, in one line, and not long.
+func TestHostileTexts(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		long := hostile + strings.Repeat("<b>", 10_000)
+		server := serving(testkit.PodAt(hostile, "1"))
+		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return nil, errors.New(hostile)
+		}
+		failing := follow(t, server, &corev1.Pod{}, nil, cache.WithObjectDescription(long))
+		fine := follow(t, serving(testkit.PodAt(hostile, "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
+			_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: long}))
+			require.NoError(t, err)
+			require.NoError(t, informer.AddIndexers(cache.Indexers{long: func(any) ([]string, error) { return []string{hostile}, errors.New(hostile) }}))
+		})
+		key := url.QueryEscape("ns/" + hostile)
+		for _, h := range []http.Handler{Handler(Options{}), Handler(Options{Objects: true})} {
+			for _, query := range []string{"", idOf(t, failing), idOf(t, fine), idOf(t, fine) + "&keys", idOf(t, fine) + "&key=" + key,
+				idOf(t, fine) + "&index=" + url.QueryEscape(long) + "&value=" + url.QueryEscape(hostile), "from=" + url.QueryEscape(hostile)} {
+				page := get(h, query).Body.String()
+				for _, bad := range []string{"<script", "<img", "<b>", "\x00", "\u202e", "alert(1)\"", "\xff"} {
+					assert.NotContains(t, page, bad, query)
+				}
+				assert.Less(t, len(page), 40_000, query)
+				text := get(h, query+"&format=text").Body.String()
+				assert.NotContains(t, text, "\x00")
+				assert.NotContains(t, text, "\u202e")
+				assert.True(t, json.Valid(get(h, query+"&format=json").Body.Bytes()))
+			}
+			assert.Contains(t, get(h, idOf(t, failing)).Body.String(), "&lt;script&gt;alert(1)&lt;/script&gt;")
+			assert.Contains(t, get(h, "").Body.String(), `<span class="state failing">failing</span>`)
+		}
+		assert.Len(t, strings.Split(strings.TrimSpace(get(Handler(Options{}), "format=text").Body.String()), "\n"), 5, "one line for each")
+	})
+}
+
+// TestStates: each has its word, which the page colours.
+func TestStates(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		blocked := serving()
+		blocked.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			<-release
+			return nil, errors.New("no")
+		}
+		follow(t, blocked, &corev1.Pod{}, nil)
+		follow(t, &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return nil, testkit.ErrForbidden
+		}}, &corev1.Pod{}, nil)
+		add := func(f func(any)) func(cache.SharedIndexInformer) {
+			return func(informer cache.SharedIndexInformer) {
+				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: f})
+				require.NoError(t, err)
+			}
+		}
+		follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, add(func(any) { <-release }))
+		follow(t, serving(testkit.PodAt("a", "1"), &corev1.Node{}), &corev1.Pod{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopping := cache.NewSharedIndexInformer(serving(testkit.PodAt("a", "1")), &corev1.Pod{}, 0, nil)
+		add(func(any) { <-release })(stopping)
+		go stopping.RunWithContext(ctx)
+		time.Sleep(2 * time.Second)
+		cancel()
+		synctest.Wait()
+		table := decoded[tableView](t, get(Handler(Options{}), "format=json"))
+		var states []string
+		for _, r := range table.Informers {
+			states = append(states, r.State)
+			assert.Contains(t, style, "."+r.State)
+		}
+		assert.Equal(t, []string{"starting", "failing", "stuck", "degraded", "stopped"}, states)
+		assert.Equal(t, 2.0, table.Informers[2].Lag)
+		assert.Equal(t, 1, table.Informers[2].Pending)
+		close(release)
+	})
+}
+
+// TestRates: events a second are those since the last look.
+func TestRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(100)
+		server := serving()
+		server.OnWatch = testkit.Watches(w)
+		follow(t, server, &corev1.Pod{}, nil)
+		h := Handler(Options{})
+		rate := func() float64 {
+			synctest.Wait()
+			return decoded[tableView](t, get(h, "format=json")).Informers[0].EventRate
+		}
+		assert.Zero(t, rate())
+		for i := range 20 {
+			w.Events <- watch.Event{Type: watch.Added, Object: testkit.PodAt(fmt.Sprint(i), fmt.Sprint(6+i))}
+		}
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, 2.0, rate())
+		time.Sleep(time.Second / 2)
+		assert.Equal(t, 2.0, rate(), "it is about a second at least")
+		time.Sleep(10 * time.Second)
+		assert.Zero(t, rate())
+	})
+}
+
+// TestRatesForget: nothing but a few numbers is kept of informers that have stopped.
+func TestRatesForget(t *testing.T) {
+	var r rates
+	for id := range uint64(1000) {
+		r.of(id, 1, time.Now())
+	}
+	r.forget(nil)
+	assert.Empty(t, r.mu.known)
+}

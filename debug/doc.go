@@ -1,0 +1,47 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package debug shows the informers of a process to people: as a page for browsers, as JSON, and as
+// text. It uses the standard library only, and importing it registers nothing.
+//
+//	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
+//
+// The page has a table of all informers that run (cache.Informers), and one page for each: what it
+// does, its handlers, indices, requests, errors and memory (cache.Inspect). What is asked for is in
+// the query, whatever the path:
+//
+//	?                       the table, of 500 informers at most; ?from=500 has the next ones
+//	?id=7                   the informer with this number
+//	?format=json, text      the same, for programs and terminals
+//	?refresh=off            does not load itself again every 10 seconds
+//
+// and, with Options.Objects only,
+//
+//	?id=7&keys              keys in the store, 200 at most
+//	?id=7&index=i&value=v   keys of the objects that an index has for a value, 200 at most
+//	?id=7&key=ns/name       an object as JSON, 256 KiB at most
+//
+// # What it shows, and to whom
+//
+// Put it behind what guards the rest of the program's inside. It checks nobody, and shows names of
+// resources, handlers, indices and servers, and what errors say. A way to do so is a listener of
+// its own on 127.0.0.1; another is a wrapper that asks the API server:
+//
+//	mux.Handle("/debug/informers/", requireAuthorization(debug.Handler(debug.Options{})))
+//
+// where controller-runtime's filters.WithAuthenticationAndAuthorization can be that wrapper.
+//
+// Without Options.Objects it shows counts: no keys, index values or objects, nor what the functions
+// of the program say when they fail, which may quote those. Of a Secret, of whatever version, only
+// key and resourceVersion are shown in any case, and of no object its managed fields and what
+// kubectl has last applied.
+//
+// # What it does not do
+//
+// It answers GET and HEAD only, and changes nothing. It works without JavaScript, and has none. Its
+// content security policy allows its own style and nothing else; nothing comes from elsewhere. All
+// texts are escaped, and cut after 300 characters.
+//
+// What it costs does not depend on how much there is, beyond this: about 50 µs for each of up to 500
+// informers, 1 µs for each handler, and 3 ns for each value of an index.
+package debug

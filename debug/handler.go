@@ -1,0 +1,169 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/kinformer/cache"
+)
+
+// Options say what is shown. The zero value works.
+type Options struct {
+	// Objects shows keys, index values and objects, and what functions of the program say when
+	// they fail, to everybody who may see the page. The content of Secrets is not shown even so.
+	Objects bool
+}
+
+// Handler returns a handler that shows the informers of the process; see the package documentation,
+// in particular who should get to see it. It may be used by any number of goroutines.
+func Handler(options Options) http.Handler {
+	return &handler{options: options}
+}
+
+type handler struct {
+	options Options
+	rates   rates
+}
+
+// answer is what a request gets, in three forms.
+type answer struct {
+	code int
+	data any                 // as JSON
+	html string              // the name of a template for data
+	text func(*bytes.Buffer) // nil: data as JSON
+}
+
+// ServeHTTP answers a GET or HEAD.
+func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	header := w.Header()
+	for name, value := range securityHeaders {
+		header.Set(name, value)
+	}
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "GET or HEAD only", http.StatusMethodNotAllowed)
+		return
+	}
+	query := req.URL.Query()
+	a := h.answer(query)
+	body, contentType, err := a.as(query.Get("format"), query)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	header.Set("Content-Type", contentType)
+	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(a.code)
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body.Bytes())
+	}
+}
+
+// securityHeaders keep what is shown from being executed, embedded, sent on or kept.
+var securityHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; style-src " + styleHash + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":  "nosniff",
+	"X-Frame-Options":         "DENY",
+	"Referrer-Policy":         "no-referrer",
+	"Cache-Control":           "no-store",
+
+	"Cross-Origin-Resource-Policy": "same-origin",
+}
+
+// answer finds out what is asked for.
+func (h *handler) answer(query url.Values) answer {
+	if !query.Has("id") {
+		return h.table(query.Get("from"))
+	}
+	id, _ := strconv.ParseUint(query.Get("id"), 10, 64)
+	informer, inspection := find(id)
+	switch {
+	case informer == nil:
+		return problem(http.StatusNotFound, "No informer with this number runs: it has stopped, or never was.")
+	case !query.Has("key") && !query.Has("keys") && !query.Has("index"):
+		return h.one(inspection)
+	case !h.options.Objects:
+		return problem(http.StatusForbidden, "Keys and objects are not shown: debug.Options.Objects is not set.")
+	case query.Has("key"):
+		return object(informer, &inspection, query.Get("key"))
+	default:
+		return keys(informer, &inspection, query)
+	}
+}
+
+// find returns the informer with that number, nil if it does not run. Numbers grow along the
+// informers, so that few of them have to be looked at.
+func find(id uint64) (informer cache.Controller, inspection cache.Inspection) {
+	all := slices.Collect(cache.Informers())
+	at := sort.Search(len(all), func(i int) bool {
+		one, err := cache.Inspect(all[i])
+		return err == nil && one.ID >= id
+	})
+	if at == len(all) {
+		return nil, cache.Inspection{}
+	}
+	inspection, err := cache.Inspect(all[at])
+	if err != nil || inspection.ID != id {
+		return nil, cache.Inspection{}
+	}
+	return all[at], inspection
+}
+
+// table is the answer with all informers from a place on.
+func (h *handler) table(from string) answer {
+	all := slices.Collect(cache.Informers())
+	first, _ := strconv.Atoi(from)
+	first = min(max(first, 0), len(all))
+	last := min(first+mostRows, len(all))
+	view := tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
+	for _, informer := range all[first:last] {
+		if one, err := cache.Inspect(informer); err == nil {
+			view.Informers = append(view.Informers, h.row(&one))
+		}
+	}
+	h.rates.forget(all)
+	return answer{http.StatusOK, view, "table", view.text}
+}
+
+// one is the answer about one informer.
+func (h *handler) one(inspection cache.Inspection) answer {
+	view := h.view(&inspection)
+	return answer{http.StatusOK, view, "informer", view.text}
+}
+
+// problem is an answer that says why there is none.
+func problem(code int, why string) answer {
+	view := struct {
+		Problem string `json:"problem"`
+	}{why}
+	return answer{code, view, "problem", func(b *bytes.Buffer) { b.WriteString(why + "\n") }}
+}
+
+// as returns the answer in a form.
+func (a answer) as(format string, query url.Values) (body *bytes.Buffer, contentType string, err error) {
+	body = &bytes.Buffer{}
+	switch {
+	case format == "" || format == "html":
+		err = pages.ExecuteTemplate(body, a.html, page{a.data, linkTo(query)})
+		return body, "text/html; charset=utf-8", err
+	case format == "text" && a.text != nil:
+		a.text(body)
+		return body, "text/plain; charset=utf-8", nil
+	case format == "json" || format == "text":
+		text, err := json.MarshalIndent(a.data, "", "  ")
+		body.Write(printable(text))
+		body.WriteByte('\n')
+		return body, "application/json", err
+	default:
+		return nil, "", errFormat
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"strconv"
+)
+
+//go:embed style.css
+var style string
+
+//go:embed pages.html
+var pagesText string
+
+// styleHash is how the content security policy names the style.
+var styleHash = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
+// pages are the templates of all pages. They escape whatever they are given.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"style":   func() template.CSS { return template.CSS(style) },
+	"clean":   clean,
+	"seconds": seconds,
+	"size":    size,
+	"counted": counted,
+	"parts":   partsOf,
+	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+}).Parse(pagesText))
+
+// page is what a template is given.
+type page struct {
+	Data any
+	links
+}
+
+// links are where a page leads, by query only, so that it does not matter where the handler is.
+type links struct {
+	Refresh    bool
+	JSON, Text template.URL
+	Toggle     template.URL // with or without refreshing
+}
+
+// longestLinked bounds what is taken over from the query: names and keys have 512 characters at most.
+const longestLinked = 1 << 10
+
+// linkTo returns the links of the page that was asked for by query.
+func linkTo(query url.Values) links {
+	with := func(name, value string) template.URL {
+		changed := url.Values{}
+		for _, kept := range []string{"id", "from", "key", "keys", "index", "value", "refresh"} {
+			if query.Has(kept) && len(query.Get(kept)) <= longestLinked {
+				changed.Set(kept, query.Get(kept))
+			}
+		}
+		changed.Set(name, value)
+		return template.URL("?" + changed.Encode())
+	}
+	refreshes := query.Get("refresh") != "off"
+	l := links{Refresh: refreshes, JSON: with("format", "json"), Text: with("format", "text"), Toggle: with("refresh", "on")}
+	if refreshes {
+		l.Toggle = with("refresh", "off")
+	}
+	return l
+}

@@ -1,0 +1,343 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kinformer/cache"
+)
+
+// What is shown at most.
+const (
+	mostRows     = 500 // informers in the table
+	mostHandlers = 100 // of one informer, those first that are stuck or behind
+	mostIndices  = 100
+	mostKeys     = 200
+	mostText     = 300 // characters of a text
+	mostObject   = 256 << 10
+)
+
+var errFormat = errors.New("format: use html, json or text")
+
+// tableView is what is shown of all informers.
+type tableView struct {
+	At        time.Time `json:"at"`
+	Running   int       `json:"running"`
+	From      int       `json:"from"`
+	Omitted   int       `json:"omitted"` // behind the last one
+	Next      int       `json:"-"`       // from, of those
+	Informers []row     `json:"informers"`
+}
+
+// row is what is shown of an informer in the table. Durations are in seconds.
+type row struct {
+	ID           uint64   `json:"id"`
+	Name         string   `json:"name"`
+	InformerName string   `json:"informerName,omitempty"`
+	Type         string   `json:"type"`
+	State        string   `json:"state"`
+	Phase        string   `json:"phase"`
+	PhaseSeconds float64  `json:"phaseSeconds"`
+	Synced       bool     `json:"synced"`
+	Degraded     []string `json:"degraded,omitempty"`
+	Objects      int      `json:"objects"`
+	EventRate    float64  `json:"eventsPerSecond"` // since the page was asked for the last time
+	LastEvent    float64  `json:"lastEventAgeSeconds"`
+	Handlers     int      `json:"handlers"`
+	Pending      int      `json:"pending"`    // of the handler that is most behind
+	Lag          float64  `json:"lagSeconds"` // age of the oldest change that a handler is called for
+	Queue        int      `json:"queue"`
+	Memory       int64    `json:"memoryBytes"` // an estimate
+	Decoding     string   `json:"decoding"`
+}
+
+// informerView is what is shown of one informer.
+type informerView struct {
+	At time.Time `json:"at"`
+	row
+	Status          string           `json:"status"`
+	ResourceVersion string           `json:"resourceVersion"`
+	MaySeeObjects   bool             `json:"-"`
+	HandlerViews    []handlerView    `json:"handlerStatistics"`
+	HandlersOmitted int              `json:"handlersOmitted"`
+	Disconnected    int              `json:"disconnected"`
+	Indices         []indexView      `json:"indices"`
+	IndicesOmitted  int              `json:"indicesOmitted"`
+	MemoryParts     memoryView       `json:"memory"`
+	QueueStats      queueView        `json:"queueStatistics"`
+	Requests        []requestsView   `json:"requests"`
+	Events          int64            `json:"events"`
+	Relists         map[string]int64 `json:"relists"`
+	WatchEnds       map[string]int64 `json:"watchEnds"`
+	Drops           map[string]int64 `json:"drops"`
+	GivenUp         map[string]int64 `json:"decodingGivenUp"`
+	Decoded         int64            `json:"decoded"`
+	Errors          []errorView      `json:"errors"`
+	Outages         []outageView     `json:"outages"`
+}
+
+// handlerView is what is shown of a handler. Durations are in seconds.
+type handlerView struct {
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	Calling   float64   `json:"callingSeconds"`
+	Pending   int       `json:"pending"`
+	Oldest    float64   `json:"oldestPendingSeconds"`
+	Delivered uint64    `json:"delivered"`
+	Coalesced uint64    `json:"coalesced"`
+	Busy      float64   `json:"busySeconds"`
+	Longest   float64   `json:"longestSeconds"`
+	Histogram [7]uint64 `json:"histogram"`
+	Unsynced  string    `json:"neverSynced,omitempty"` // why
+}
+
+type indexView struct {
+	Name     string `json:"name"`
+	Values   int    `json:"values"`
+	Members  int    `json:"members"`
+	Lacking  int    `json:"lacking"`
+	Failures uint64 `json:"failures"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// memoryView is an estimate, in bytes.
+type memoryView struct {
+	Sampled   int       `json:"sampledObjects"`
+	SampledAt time.Time `json:"sampledAt"`
+	Objects   int64     `json:"objects"`
+	Store     int64     `json:"store"`
+	Indices   int64     `json:"indices"`
+	Snapshots int64     `json:"snapshots"`
+	Queue     int64     `json:"queue"`
+	Handlers  int64     `json:"handlers"`
+}
+
+type errorView struct {
+	Text  string    `json:"text"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int64     `json:"count"`
+}
+
+type outageView struct {
+	Began  time.Time `json:"began"`
+	Length float64   `json:"seconds"`
+	Over   bool      `json:"over"`
+}
+
+type queueView struct {
+	Depth           int     `json:"depth"`
+	Limit           int     `json:"limit"`
+	Pauses          uint64  `json:"pauses"`
+	Paused          float64 `json:"pausedSeconds"`
+	Untransformed   int     `json:"untransformed"`
+	TransformErrors uint64  `json:"transformErrors"`
+	ProcessErrors   uint64  `json:"processErrors"`
+	LastError       string  `json:"lastError,omitempty"`
+}
+
+type requestsView struct {
+	Kind    string  `json:"kind"`
+	Ended   int64   `json:"ended"`
+	Failed  int64   `json:"failed"`
+	Mean    float64 `json:"meanSeconds"`
+	Longest float64 `json:"longestSeconds"`
+	Last    float64 `json:"lastSeconds"`
+	Objects int64   `json:"objects"`
+}
+
+// row makes a row.
+func (h *handler) row(i *cache.Inspection) row {
+	s, m := &i.Status, &i.Memory
+	r := row{
+		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
+		State: stateOf(i), Phase: string(s.Phase), PhaseSeconds: s.PhaseAge.Seconds(), Synced: s.Synced,
+		Degraded: h.degraded(s.Degraded), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
+		LastEvent: s.LastEventAge.Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
+		Memory:   m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers,
+		Decoding: decodingOf(s),
+	}
+	for at := range i.Handlers {
+		r.Pending = max(r.Pending, i.Handlers[at].Pending)
+		r.Lag = max(r.Lag, i.Handlers[at].Oldest.Seconds())
+	}
+	return r
+}
+
+// The states of an informer, in words that are shown, the worst first.
+const (
+	stateStopped  = "stopped"
+	stateFailing  = "failing"
+	stateStarting = "starting"
+	stateStuck    = "stuck"
+	stateDegraded = "degraded"
+	stateOK       = "ok"
+)
+
+func stateOf(i *cache.Inspection) string {
+	stuck := func(s cache.HandlerStatistics) bool { return s.State == cache.HandlerStuck }
+	switch {
+	case i.Status.Phase == cache.PhaseStopped:
+		return stateStopped
+	case !i.FailingSince.IsZero():
+		return stateFailing
+	case !i.Status.Synced:
+		return stateStarting
+	case slices.ContainsFunc(i.Handlers, stuck):
+		return stateStuck
+	case len(i.Status.Degraded) > 0:
+		return stateDegraded
+	default:
+		return stateOK
+	}
+}
+
+func decodingOf(s *cache.Status) string {
+	if s.Decoding.On {
+		return "direct, " + s.Decoding.Encoding
+	}
+	return "by the client"
+}
+
+// degraded returns what is not as it should be. Without leave it leaves out what is behind a colon,
+// which may be about an object.
+func (h *handler) degraded(reasons []string) (shown []string) {
+	for _, reason := range reasons[:min(len(reasons), mostIndices)] {
+		if !h.options.Objects {
+			reason, _, _ = strings.Cut(reason, ": ")
+		}
+		shown = append(shown, clean(reason))
+	}
+	return shown
+}
+
+// view makes what is shown of one informer.
+func (h *handler) view(i *cache.Inspection) informerView {
+	v := informerView{
+		At: time.Now(), row: h.row(i), ResourceVersion: clean(i.Status.ResourceVersion), MaySeeObjects: h.options.Objects,
+		Disconnected: i.Disconnected, MemoryParts: memoryView(i.Memory), QueueStats: h.queue(&i.Queue), Events: i.Events,
+		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
+		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
+	}
+	v.Status = v.Phase + " for " + shortly(i.Status.PhaseAge)
+	v.GivenUp = map[string]int64{}
+	for why, n := range i.Status.Decoding.GivenUp {
+		v.GivenUp[clean(why)] += n
+	}
+	for _, index := range i.Indices[:min(len(i.Indices), mostIndices)] {
+		index.Name = clean(index.Name)
+		v.Indices = append(v.Indices, indexView(index))
+	}
+	v.IndicesOmitted = len(i.Indices) - len(v.Indices)
+	for _, e := range slices.Backward(i.Errors) {
+		v.Errors = append(v.Errors, errorView{clean(h.ownWords(e.Text)), e.First, e.Last, e.Count})
+	}
+	for _, o := range slices.Backward(i.Outages) {
+		v.Outages = append(v.Outages, outageView{o.Began, o.Length.Seconds(), o.Over})
+	}
+	v.HandlerViews, v.HandlersOmitted = h.handlers(i.Handlers)
+	return v
+}
+
+// ownWords is the text of an error of a request. Without leave it ends before what a function of
+// the program says, which may be about an object.
+func (h *handler) ownWords(text string) string {
+	const before = "unable to sync "
+	if at := strings.Index(text, before); at >= 0 && !h.options.Objects {
+		kind, _, _ := strings.Cut(text[at:], ": ")
+		return text[:at] + kind
+	}
+	return text
+}
+
+// handlers returns what is shown of the handlers, those first that are stuck or most behind, and how
+// many are left out.
+func (h *handler) handlers(all []cache.HandlerStatistics) (shown []handlerView, omitted int) {
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b cache.HandlerStatistics) int {
+		stuckA, stuckB := a.State == cache.HandlerStuck, b.State == cache.HandlerStuck
+		if stuckA != stuckB {
+			return cmp.Compare(btoi(stuckB), btoi(stuckA))
+		}
+		return cmp.Compare(b.Pending, a.Pending)
+	})
+	for _, s := range order[:min(len(order), mostHandlers)] {
+		view := handlerView{
+			Name: clean(s.Name), State: s.State.String(), Calling: s.Calling.Seconds(), Pending: s.Pending, Oldest: s.Oldest.Seconds(),
+			Delivered: s.Delivered, Coalesced: s.Coalesced, Busy: s.Busy.Seconds(), Longest: s.Longest.Seconds(), Histogram: s.Histogram,
+		}
+		if s.SyncError != nil {
+			view.Unsynced = h.says(s.SyncError)
+		}
+		shown = append(shown, view)
+	}
+	return shown, len(all) - len(shown)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (h *handler) queue(q *cache.QueueStats) queueView {
+	view := queueView{
+		Depth: q.Depth, Limit: q.Limit, Pauses: q.Pauses, Paused: q.Paused.Seconds(), Untransformed: q.Untransformed,
+		TransformErrors: q.TransformErrors, ProcessErrors: q.ProcessErrors,
+	}
+	if last := cmp.Or(q.LastProcessError, q.LastTransformError); last != nil {
+		view.LastError = h.says(last)
+	}
+	return view
+}
+
+// says returns what an error of one of the program's functions says, if that may be shown.
+func (h *handler) says(err error) string {
+	if !h.options.Objects {
+		return "it may name an object, and is not shown"
+	}
+	return clean(err.Error())
+}
+
+func requests(kind string, s *cache.RequestStatistics) requestsView {
+	view := requestsView{
+		Kind: kind, Ended: s.Ended, Failed: s.Failed, Longest: s.Longest.Seconds(), Last: s.Last.Seconds(), Objects: s.Objects,
+	}
+	if s.Ended > 0 {
+		view.Mean = s.Total.Seconds() / float64(s.Ended)
+	}
+	return view
+}
+
+// clean returns a text in one line, without what changes how others are read, cut if it is long.
+func clean(text string) string {
+	if len(text) > 4*mostText {
+		text = text[:4*mostText]
+	}
+	characters := []rune(strings.ToValidUTF8(text, "\uFFFD"))
+	for i, c := range characters {
+		if !unicode.IsPrint(c) {
+			characters[i] = '\uFFFD'
+		}
+	}
+	if len(characters) > mostText {
+		characters = append(characters[:mostText], '…')
+	}
+	return string(characters)
+}
+
+// shortly writes a duration as far as it is worth reading.
+func shortly(d time.Duration) string {
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
