@@ -58,8 +58,8 @@ func (o *observed) enter(informer Controller) (leave func()) {
 // not got the registrations, because a framework keeps them. Those that were removed, also by
 // OverflowDisconnect, are not among them: none is once Run has returned. Controllers have none,
 // since they call their handler, or process function, themselves. The error is ErrNotSupported for
-// informers of other packages. It may be called at any time, waits for no call, and costs about a
-// microsecond for each handler.
+// informers of other packages. It may be called at any time, waits for no call, and costs some
+// microseconds for each handler.
 func HandlersOf(informer interface{ HasSyncedChecker() DoneChecker }) ([]HandlerStatistics, error) {
 	own := subjectOf(informer)
 	if own == nil {
@@ -119,6 +119,10 @@ type Inspection struct {
 	Lists, Streams, Watches RequestStatistics
 	// Events counts what watches and watch-lists have brought, bookmarks included.
 	Events int64
+	// ListBytes and WatchBytes are the bytes that lists, and watches with watch-lists, have
+	// brought, as far as they are known: of what came by a transport of package direct, and was
+	// taken by it (see Status.Decoding).
+	ListBytes, WatchBytes int64
 	// Relists counts how often the whole state was asked for again, by the reason: "expired" (the
 	// server has forgotten the version of the watch), "watch" (a watch failed otherwise),
 	// "failed" (the attempt before did), "fallback" (LIST, in place of a watch-list that failed),
@@ -207,10 +211,10 @@ type MemoryEstimate struct {
 
 // Inspect returns all that is known of an informer or controller of this package, however it is
 // handed out: see StatusOf. The error is ErrNotSupported for others. It may be called at any time,
-// and holds up neither events nor handlers. It costs tens of microseconds, about one more for each
-// handler, some nanoseconds for each value of an index, and now and then a sample, for which it reads
-// cached objects: see MemoryEstimate. (Programs that write to cached objects, which is forbidden,
-// get away with it less often.)
+// and holds up neither events nor handlers. It costs tens of microseconds, some more for each
+// handler, some nanoseconds for each value of an index, and now and then a sample, for which it
+// reads cached objects: see MemoryEstimate. (Programs that write to cached objects, which is
+// forbidden, get away with it less often.)
 func Inspect(informer interface{ HasSyncedChecker() DoneChecker }) (Inspection, error) {
 	own := subjectOf(informer)
 	if own == nil {
@@ -238,7 +242,7 @@ func (i *subject) inspect() Inspection {
 func (all *Inspection) addHistory(h reflector.History) {
 	all.Lists, all.Streams, all.Watches = RequestStatistics(h.Lists), RequestStatistics(h.Streams), RequestStatistics(h.Watches)
 	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
-	all.FailingSince = h.FailingSince
+	all.ListBytes, all.WatchBytes, all.FailingSince = h.ListBytes, h.WatchBytes, h.FailingSince
 	for _, e := range h.Errors {
 		all.Errors = append(all.Errors, InformerError(e))
 	}

@@ -162,7 +162,8 @@ func TestPolicy(t *testing.T) {
 
 const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)>"
 
-// TestHostileTexts: whatever is told by servers, handlers and functions is text, in one line, and not long.
+// TestHostileTexts: whatever is told by servers, handlers and functions is text, in one line, and
+// not long.
 func TestHostileTexts(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -122,8 +122,8 @@ func isSecret(obj any, of *cache.Inspection) bool {
 	return false
 }
 
-// contentOf returns an object as JSON, without its managed fields and what kubectl has last applied,
-// which has all of the object once more.
+// contentOf returns an object as JSON, without its managed fields and what kubectl has last
+// applied, which has all of the object once more.
 func contentOf(obj any) (text json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {

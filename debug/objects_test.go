@@ -24,8 +24,8 @@ import (
 
 const hidden = "hunter2"
 
-// everywhere are all that may be asked about an informer with an object ns/a and an index "i" of the
-// value "v", in all forms.
+// everywhere are all that may be asked about an informer with an object ns/a and an index "i" of
+// the value "v", in all forms.
 func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	id := idOf(t, informer)
 	for _, format := range []string{"", "&format=json", "&format=text"} {
@@ -36,8 +36,8 @@ func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	return queries
 }
 
-// TestCountsOnly: without the option there are no keys, index values and objects, nor what functions
-// of the program say.
+// TestCountsOnly: without the option there are no keys, index values and objects, nor what
+// functions of the program say.
 func TestCountsOnly(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)

@@ -48,7 +48,7 @@ type links struct {
 	Toggle     template.URL // with or without refreshing
 }
 
-// longestLinked bounds what is taken over from the query: names and keys have 512 characters at most.
+// longestLinked bounds what is taken over from the query: names and keys are shorter.
 const longestLinked = 1 << 10
 
 // linkTo returns the links of the page that was asked for by query.

@@ -74,6 +74,8 @@ type informerView struct {
 	QueueStats      queueView        `json:"queueStatistics"`
 	Requests        []requestsView   `json:"requests"`
 	Events          int64            `json:"events"`
+	ListBytes       int64            `json:"listBytes"` // of what was decoded directly
+	WatchBytes      int64            `json:"watchBytes"`
 	Relists         map[string]int64 `json:"relists"`
 	WatchEnds       map[string]int64 `json:"watchEnds"`
 	Drops           map[string]int64 `json:"drops"`
@@ -223,6 +225,7 @@ func (h *handler) view(i *cache.Inspection) informerView {
 	v := informerView{
 		At: time.Now(), row: h.row(i), ResourceVersion: clean(i.Status.ResourceVersion), MaySeeObjects: h.options.Objects,
 		Disconnected: i.Disconnected, MemoryParts: memoryView(i.Memory), QueueStats: h.queue(&i.Queue), Events: i.Events,
+		ListBytes: i.ListBytes, WatchBytes: i.WatchBytes,
 		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
 	}
@@ -257,8 +260,8 @@ func (h *handler) ownWords(text string) string {
 	return text
 }
 
-// handlers returns what is shown of the handlers, those first that are stuck or most behind, and how
-// many are left out.
+// handlers returns what is shown of the handlers, those first that are stuck or most behind, and
+// how many are left out.
 func (h *handler) handlers(all []cache.HandlerStatistics) (shown []handlerView, omitted int) {
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b cache.HandlerStatistics) int {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe has what an operator's view of a process needs and no engine does: which informers
-// run, and how much memory objects take.
+// Package observe has what an operator's view of a process needs and no engine does: which
+// informers run, and how much memory objects take.
 //
 // What it promises:
 //

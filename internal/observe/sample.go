@@ -41,8 +41,8 @@ type Budget struct {
 	}
 }
 
-// allows reports whether a sample may be taken: for a first estimate if anything is left, for a newer
-// one if half of it is, so that those who have none get theirs.
+// allows reports whether a sample may be taken: for a first estimate if anything is left, for a
+// newer one if half of it is, so that those who have none get theirs.
 func (b *Budget) allows(now time.Time, first bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 type History struct {
 	Lists, Streams, Watches Requests
 	Events                  int64            // of watches and watch-lists, bookmarks included
+	ListBytes, WatchBytes   int64            // of what was decoded directly
 	Relists                 map[string]int64 // by why the whole state was asked for again
 	WatchEnds               map[string]int64 // by why they have ended
 	Drops                   map[string]int64 // list items and events that got into no sink
@@ -92,6 +93,7 @@ func (p *Report) History() History {
 	defer p.mu.Unlock()
 	h := p.mu.history
 	h.Events = p.events.Load()
+	h.ListBytes, h.WatchBytes = p.decoding.Bytes()
 	h.Relists, h.WatchEnds, h.Drops = maps.Clone(h.Relists), maps.Clone(h.WatchEnds), maps.Clone(h.Drops)
 	h.Errors, h.Outages = slices.Clone(h.Errors), slices.Clone(h.Outages)
 	if length, on := p.outageLocked(); on && len(h.Outages) > 0 {

@@ -65,7 +65,7 @@ type Report struct {
 		over      bool      // ended is closed
 		outageEnd time.Time // zero while the server is out of reach
 		silentAt  time.Time // when the idle watchdog last gave up a watch
-		history   History   // but for Events
+		history   History   // but for Events and bytes
 	}
 }
 

@@ -29,6 +29,7 @@ type ahead struct {
 		sync.Mutex
 		chunks  [][]byte // read, the first perhaps in part
 		waiting int64    // bytes in them
+		total   int64    // bytes that were read
 		err     error    // behind them
 		closed  bool
 	}
@@ -87,6 +88,7 @@ func (a *ahead) add(read []byte, err error) {
 		a.appendLocked(read)
 	}
 	a.mu.waiting += int64(len(read))
+	a.mu.total += int64(len(read))
 	a.mu.err = err
 	a.changed.Broadcast()
 }
@@ -131,6 +133,13 @@ func (a *ahead) dropFirstLocked() {
 	if a.mu.chunks = a.mu.chunks[1:]; len(a.mu.chunks) == 0 {
 		a.mu.chunks = nil
 	}
+}
+
+// read returns how many bytes were read so far.
+func (a *ahead) read() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.total
 }
 
 // failed returns the error that the body has failed with, nil if it did not, or has not yet.

@@ -55,7 +55,8 @@ type lesson struct {
 // follow follows a watch whose body is claimed.
 func follow(s *Source, client *watch.StreamWatcher, body *held, e Encoding) *following {
 	f := &following{
-		source: s, client: client, body: body, frames: newFrames(body.real, e),
+		source: s, client: client, body: body,
+		frames: newFrames(counting{body.real, &s.options.Ledger.watchBytes}, e),
 		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
 	}
 	go f.run()

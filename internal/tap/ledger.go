@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"io"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type State struct {
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
 	texts                          textsUse
+	listBytes, watchBytes          atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -47,6 +49,22 @@ func (l *Ledger) State() State {
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
 		Texts: texts,
 	}
+}
+
+// Bytes returns how much was read of the bodies that were taken: of lists that came to their end, and
+// of watches so far.
+func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
+
+// counting counts what is read of a body, once for each Read.
+type counting struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // turnedOn notes that what was asked for is decoded directly.

@@ -32,6 +32,7 @@ type listBody struct {
 	gaveUp     []error
 	why        string // the list could not be taken apart
 	done       bool   // the substitute is complete
+	bytes      int64  // of the real body
 
 	mu struct {
 		sync.Mutex
@@ -102,7 +103,7 @@ func (b *listBody) fill() {
 	wires, err := b.readItems(list)
 	switch failed := ahead.failed(); {
 	case err == nil:
-		b.substitute, b.done = bytes.NewReader(list.With(wires)), true
+		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, ahead.read()
 	case failed != nil:
 		b.substitute = failing{failed}
 	case errors.Is(err, errClosed):

@@ -164,6 +164,7 @@ func (s *Source) account(b *listBody) {
 		}
 	}
 	ledger.decoded.Add(int64(len(b.items) - len(b.passed)))
+	ledger.listBytes.Add(b.bytes)
 }
 
 // WatchWithContext opens a watch, which we follow if that is safe.
