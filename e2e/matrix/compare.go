@@ -134,15 +134,12 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 		require.NoError(t, f.await(ctx, last))
 		p.checkWire(t, f)
 	}
-	plain, direct := p.plain.told(), p.direct.told()
-	sortInitial(plain)
-	sortInitial(direct)
-	require.Equal(t, len(plain), len(direct))
-	require.Greater(t, len(plain), population+6*8)
-	for i := range plain {
-		require.Equal(t, plain[i], direct[i], "%v, %v", plain[i], direct[i])
-	}
 	assert.Equal(t, contents(p.plain), contents(p.direct))
+	if p.plain.wire.inside.states.Load() == 1 && p.direct.wire.inside.states.Load() == 1 {
+		compareCalls(t, p.plain.told(), p.direct.told())
+	} else {
+		t.Log("a server that was too busy has ended a watch: only what is there in the end is compared")
+	}
 
 	status, err := cache.StatusOf(p.direct.informer)
 	require.NoError(t, err)
@@ -158,6 +155,16 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 	status, err = cache.StatusOf(p.plain.informer)
 	require.NoError(t, err)
 	assert.False(t, status.Decoding.On)
+}
+
+func compareCalls(t *testing.T, plain, direct []call) {
+	sortInitial(plain)
+	sortInitial(direct)
+	require.Equal(t, len(plain), len(direct))
+	require.Greater(t, len(plain), population+6*8)
+	for i := range plain {
+		require.Equal(t, plain[i], direct[i], "%v, %v", plain[i], direct[i])
+	}
 }
 
 // checkWire fails if what went over the wire is not what the case says.

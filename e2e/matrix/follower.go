@@ -174,6 +174,7 @@ type eye struct {
 	tls, plain               atomic.Int64
 	json, protobuf           atomic.Int64
 	bytes                    atomic.Int64 // of bodies of lists
+	states                   atomic.Int64 // lists, of which pages are parts, and watch-lists
 }
 
 type watching struct {
@@ -192,6 +193,8 @@ func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode != http.StatusOK || !isOfPods(r.URL) {
 		return response, err
 	}
+	query := r.URL.Query()
+	count(&w.states, query.Get("sendInitialEvents") != "" || query.Get("watch")+query.Get("continue") == "")
 	count(&w.http2, response.ProtoMajor == 2)
 	count(&w.compressed, response.Uncompressed)
 	count(&w.tls, r.URL.Scheme == "https")
@@ -204,7 +207,7 @@ func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		w.other.Add(1)
 	}
-	if r.URL.Query().Get("watch") == "" {
+	if query.Get("watch") == "" {
 		response.Body = counted{response.Body, &w.bytes}
 	}
 	return response, nil

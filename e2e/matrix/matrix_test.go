@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait: far longer than any takes.
-const patience = 10 * time.Minute
+const patience = 30 * time.Minute
 
 // TestMatrix compares in combinations of which each pair of values is in one, or in all that there
 // are.
