@@ -1,0 +1,165 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	effort.cpu, effort.events = time.Millisecond, 2*fewEvents
+	testkit.RunTests(m)
+}
+
+// clusterOf is a server of a few resources, all of whose objects are named and filled by what nobody
+// may print.
+type clusterOf struct {
+	*httptest.Server
+	pods    int
+	nodes   string                 // a list, as JSON
+	widgets func(limit int) string // the same
+	onList  func(resource string)  // may be nil
+
+	mu    sync.Mutex
+	asked []string // resources and limits of lists
+}
+
+func newCluster(t *testing.T) *clusterOf {
+	c := &clusterOf{pods: 40, nodes: nodes(), widgets: widgets(30, `"size":3`)}
+	c.Server = httptest.NewServer(c)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// kubeconfig returns a file that leads to the server.
+func (c *clusterOf) kubeconfig(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "config")
+	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"here","clusters":[{"name":"c","cluster":{"server":%q}}],`+
+		`"contexts":[{"name":"here","context":{"cluster":"c"}}]}`, c.URL)
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	return file
+}
+
+func (c *clusterOf) lists() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
+}
+
+func (c *clusterOf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Warning", `299 - "you are `+testkit.Secret+`"`)
+	switch r.URL.Path {
+	case "/api":
+		fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+	case "/apis":
+		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[`+group("example.com")+`,`+group("silent.example.com")+`]}`)
+	case "/api/v1":
+		writeResources(w, "v1", "pods Pod", "configmaps ConfigMap", "nodes Node", "secrets Secret", "pods/status Pod")
+	case "/apis/example.com/v1":
+		writeResources(w, "example.com/v1", "widgets Widget", "lies Lie")
+	case "/apis/silent.example.com/v1":
+		forbid(w)
+	default:
+		c.serveList(w, r)
+	}
+}
+
+func group(name string) string {
+	return fmt.Sprintf(`{"name":%q,"versions":[{"groupVersion":"%s/v1","version":"v1"}],"preferredVersion":{"groupVersion":"%s/v1","version":"v1"}}`, name, name, name)
+}
+
+func writeResources(w http.ResponseWriter, version string, namesAndKinds ...string) {
+	var all []string
+	for _, both := range namesAndKinds {
+		name, kind, _ := strings.Cut(both, " ")
+		all = append(all, fmt.Sprintf(`{"name":%q,"kind":%q,"namespaced":true,"verbs":["get","list","watch"]}`, name, kind))
+	}
+	all = append(all, `{"name":"reviews","kind":"Review","namespaced":false,"verbs":["create"]}`)
+	fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[%s]}`, version, strings.Join(all, ","))
+}
+
+func (c *clusterOf) serveList(w http.ResponseWriter, r *http.Request) {
+	name := filepath.Base(r.URL.Path)
+	c.mu.Lock()
+	c.asked = append(c.asked, name+" "+r.URL.Query().Get("limit"))
+	c.mu.Unlock()
+	if c.onList != nil {
+		c.onList(name)
+	}
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	switch name {
+	case "pods", "secrets":
+		c.writePods(w, r, limit)
+	case "nodes":
+		fmt.Fprint(w, c.nodes)
+	case "widgets":
+		fmt.Fprint(w, c.widgets(limit))
+	case "lies":
+		fmt.Fprint(w, `{"kind":"LieList","apiVersion":"example.com/v1","items":[{"`+testkit.Secret)
+	default:
+		forbid(w)
+	}
+}
+
+func forbid(w http.ResponseWriter) {
+	status := &metav1.Status{Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: 403, Message: "not for " + testkit.Secret}
+	w.WriteHeader(http.StatusForbidden)
+	_ = json.NewEncoder(w).Encode(status)
+}
+
+func (c *clusterOf) writePods(w http.ResponseWriter, r *http.Request, limit int) {
+	list := &corev1.PodList{}
+	for i := range min(limit, c.pods) {
+		list.Items = append(list.Items, corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(testkit.Secret, i), Namespace: "n", UID: "u", ResourceVersion: "7"},
+			Spec:       corev1.PodSpec{NodeName: testkit.Secret, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		})
+	}
+	if left := int64(c.pods - limit); left > 0 {
+		list.Continue, list.RemainingItemCount = testkit.Secret, &left
+	}
+	media, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	writeObject(w, media, list)
+}
+
+func writeObject(w http.ResponseWriter, media string, obj runtime.Object) {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
+	w.Header().Set("Content-Type", media)
+	_ = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(obj, w)
+}
+
+// nodes returns a list of nodes, each of which is written as given.
+func nodes(items ...string) string {
+	return `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}` + "\n"
+}
+
+// widgets returns a list of so many custom objects with these members.
+func widgets(n int, members string) func(int) string {
+	return func(limit int) string {
+		var items []string
+		for i := range min(n, limit) {
+			items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"%s%d","namespace":"n","uid":"u"},%s}`, testkit.Secret, i, members))
+		}
+		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") + `],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}` + "\n"
+	}
+}
