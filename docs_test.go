@@ -57,7 +57,34 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 }
 
 // ourFolders are those whose paths the Markdown files write from the root on.
-const ourFolders = "(?:bench|cachetest|conformance|docs|e2e|examples|internal|testdata)"
+const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"
+
+// TestReasonsInDocuments: the reasons for not decoding directly that docs/direct.md explains are those
+// that the Status tells.
+func TestReasonsInDocuments(t *testing.T) {
+	text, err := os.ReadFile("docs/direct.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), "\n| `Why` begins with |")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n\n")
+	reasons := found([]byte(section), `"([^"]+)"`)
+	require.Greater(t, len(reasons), 10)
+	files, err := filepath.Glob("internal/tap/*.go")
+	require.NoError(t, err)
+	var sources strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		sources.Write(source)
+	}
+	said := strings.ReplaceAll(sources.String(), `KillSwitch + " is off`, `"KINFORMER_DIRECT is off`)
+	for _, reason := range reasons {
+		assert.Contains(t, said, `"`+reason)
+	}
+}
 
 // found returns what the expression's group matched.
 func found(text []byte, expression string) (groups []string) {

@@ -7,8 +7,12 @@
 //
 //	config.Wrap(direct.Transport)
 //
-// That serves generated, dynamic and metadata clients, and controller-runtime's. Other requests,
-// and informers of client-go's, are not touched.
+// That serves generated, dynamic and metadata clients, and controller-runtime's; an http.Client
+// that exists gets direct.Transport as its Transport, and NewListWatch is for ListWatches that are
+// made by hand. Other requests, and informers of client-go's, are not touched.
+//
+// cache.StatusOf of an informer tells whether it is on, in which encoding, and why not;
+// docs/direct.md explains each reason.
 //
 // # What stays as it is
 //
@@ -17,8 +21,8 @@
 // each event and each item in its place, and so are the first ones of an informer and one in many
 // after that: if the results ever differ, the informer goes back to client-go's decoding for good,
 // and takes its whole state over again. It does so, too, where a ListerWatcher changes what it
-// lists or watches. cache.StatusOf says what is on and why, cache.WithDecoding has the options, and
-// KINFORMER_DIRECT=off in the environment is the kill switch of a process.
+// lists or watches. cache.WithDecoding has the options, and KINFORMER_DIRECT=off in the environment
+// is the kill switch of a process.
 //
 // # What to know
 //

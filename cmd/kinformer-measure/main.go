@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	all := report{Limit: o.limit, Resources: unknown}
-	c := &cluster{config: config, namespace: o.namespace, limit: o.limit, left: o.maxBytes}
+	c := &cluster{config: config, namespace: o.namespace, limit: o.limit, left: o.maxBytes, most: largestAnswer}
 	for i, r := range resources {
 		fmt.Fprintf(stderr, "%d/%d %s\n", i+1, len(resources), r)
 		measured := c.measure(ctx, r)

@@ -126,14 +126,22 @@ func TestReadsNoMoreThanItMay(t *testing.T) {
 	assert.Greater(t, whole.BytesRead, int64(9000))
 }
 
-// TestLargeObjects: of those, fewer are read.
+// TestLargeObjects: of those, fewer are read, and one at least.
 func TestLargeObjects(t *testing.T) {
-	c := newCluster(t)
-	c.widgets = widgets(500, `"text":"`+strings.Repeat("x", 80<<10)+`"`)
-	rows, _ := measured(t, c, "-resources", "widgets", "-max-bytes", "100000000")
-	assert.Equal(t, []string{"widgets 500", "widgets 62"}, c.lists())
-	assert.Equal(t, 62, rows["widgets.v1.example.com"].Read)
-	assert.True(t, rows["widgets.v1.example.com"].Direct)
+	server := newCluster(t)
+	server.widgets = widgets(500, `"text":"`+strings.Repeat("x", 1<<10)+`"`)
+	config, err := clusterConfig(server.kubeconfig(t), "")
+	require.NoError(t, err)
+	resources, _, err := discover(t.Context(), config, []string{"widgets"})
+	require.NoError(t, err)
+	c := &cluster{config: config, limit: 500, left: 1 << 30, most: 100 << 10}
+	got := c.measure(t.Context(), resources[0])
+	assert.Equal(t, 62, got.Read)
+	assert.True(t, got.Direct, got)
+	assert.EqualValues(t, 1<<30-100<<10-c.left, int64(got.WireBytes*62+0.5), "all that was read counts")
+	c.most = 100
+	assert.Equal(t, "its objects are too large", c.measure(t.Context(), resources[0]).Skipped)
+	assert.Equal(t, []string{"widgets 500", "widgets 62", "widgets 500", "widgets 62", "widgets 7", "widgets 1"}, server.lists())
 }
 
 // TestSecretsHaveToBeNamed: they are not even asked for.

@@ -41,6 +41,7 @@ type cluster struct {
 	namespace string
 	limit     int64 // objects of a list
 	left      int64 // bytes that may still be read
+	most      int64 // bytes of one list
 }
 
 // quietly returns a configuration whose clients say nothing by themselves.
@@ -82,7 +83,7 @@ func (c *cluster) read(ctx context.Context, client rest.Interface, r resource, l
 	if err != nil {
 		return nil, err
 	}
-	most := min(largestAnswer, c.left)
+	most := min(c.most, c.left)
 	body, err := io.ReadAll(io.LimitReader(stream, most))
 	c.left -= int64(len(body))
 	if int64(len(body)) == most && err == nil {
