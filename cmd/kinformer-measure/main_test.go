@@ -48,15 +48,15 @@ func TestMeasuresEachResource(t *testing.T) {
 	pods := rows["pods.v1"]
 	assert.Equal(t, "protobuf", pods.Encoding)
 	assert.True(t, pods.Direct, pods)
-	assert.EqualValues(t, 40, pods.Objects)
-	assert.Equal(t, 40, pods.Read)
+	assert.EqualValues(t, 200, pods.Objects)
+	assert.Equal(t, 200, pods.Read)
 	assert.InDelta(t, 110, pods.WireBytes, 60)
 	for what, p := range map[string]pair{"list": pods.List, "event": pods.Event, "heap": pods.Heap} {
 		assert.Positive(t, p.ClientGo, what)
 		assert.Positive(t, p.Kinformer, what)
 	}
-	assert.InDelta(t, pods.List.saved()*40/1000, pods.Saves.List, 1e-6)
-	assert.InDelta(t, pods.Heap.saved()*40/1e6, pods.Saves.Megabytes, 1e-6)
+	assert.InDelta(t, pods.List.saved()*200/1000, pods.Saves.List, 1e-6)
+	assert.InDelta(t, pods.Heap.saved()*200/1e6, pods.Saves.Megabytes, 1e-6)
 	assert.InDelta(t, pods.Event.saved(), pods.Saves.Events, 1e-6)
 
 	widgets := rows["widgets.v1.example.com"]
@@ -173,7 +173,7 @@ func TestText(t *testing.T) {
 	c := newCluster(t)
 	var stdout bytes.Buffer
 	require.NoError(t, run(t.Context(), []string{"-kubeconfig", c.kubeconfig(t), "-limit", "30"}, &stdout, io.Discard))
-	assert.Regexp(t, `(?m)^pods.v1 +40 +protobuf +\d+ +[\d.]+ / [\d.]+ +[\d.]+ / [\d.]+ +\d+ / \d+ +-?[\d.]+ +-?[\d.]+ +-?[\d.]+ *$`, stdout.String())
+	assert.Regexp(t, `(?m)^pods.v1 +200 +protobuf +\d+ +[\d.]+ / [\d.]+ +[\d.]+ / [\d.]+ +\d+ / \d+ +-?[\d.]+ +-?[\d.]+ +-?[\d.]+ *$`, stdout.String())
 	assert.Regexp(t, `(?m)^configmaps.v1 +- .* the server says: Forbidden$`, stdout.String())
 	assert.Regexp(t, `(?m)^all .*\d$`, stdout.String())
 	assert.NotContains(t, stdout.String(), testkit.Secret)

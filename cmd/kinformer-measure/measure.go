@@ -63,6 +63,7 @@ func (m *row) describe(r resource, s *sample, body []byte) {
 
 // figures fills in what was measured.
 func (s *sample) figures(ctx context.Context, m *row) error {
+	defer s.tapped.Begin()() // as an informer that runs, it keeps the table of texts
 	if err := s.tryTap(ctx, m); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ type clusterOf struct {
 }
 
 func newCluster(t *testing.T) *clusterOf {
-	c := &clusterOf{pods: 40, nodes: nodes(), widgets: widgets(30, `"size":3`)}
+	c := &clusterOf{pods: 200, nodes: nodes(), widgets: widgets(30, `"size":3`)}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
 	return c
