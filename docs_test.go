@@ -59,8 +59,8 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 // ourFolders are those whose paths the Markdown files write from the root on.
 const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"
 
-// TestReasonsInDocuments: the reasons for not decoding directly that docs/direct.md explains are those
-// that the Status tells.
+// TestReasonsInDocuments: the reasons for not decoding directly that docs/direct.md explains are
+// those that the Status tells.
 func TestReasonsInDocuments(t *testing.T) {
 	text, err := os.ReadFile("docs/direct.md")
 	require.NoError(t, err)

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api/latest"
 )
 
-// clusterConfig returns the configuration of clients for a context of a kubeconfig: of that file, or
-// else where such a file is as a rule, or else of the cluster that this runs in. It does what package
-// clientcmd does, which would bring a module of flags along, but for merging several files, asking for
-// passwords, and helpers of clouds that are no exec plugins.
+// clusterConfig returns the configuration of clients for a context of a kubeconfig: of that file,
+// or else where such a file is as a rule, or else of the cluster that this runs in. It does what
+// package clientcmd does, which would bring a module of flags along, but for merging several files,
+// asking for passwords, and helpers of clouds that are no exec plugins.
 func clusterConfig(file, name string) (*rest.Config, error) {
 	if file == "" {
 		file = usualFile()

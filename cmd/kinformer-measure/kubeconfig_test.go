@@ -131,7 +131,8 @@ func TestBadKubeconfigs(t *testing.T) {
 	assert.NotContains(t, err.Error(), testkit.Secret)
 }
 
-// TestUsualKubeconfigs: $KUBECONFIG goes before the one at home, and a file that is not there before none.
+// TestUsualKubeconfigs: $KUBECONFIG goes before the one at home, and a file that is not there
+// before none.
 func TestUsualKubeconfigs(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -1,16 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kinformer-measure reads a cluster once, and prints for each resource what its informers cost
-// in decoding, with client-go's decoder and with that of package direct, and what would be saved.
+// Command kinformer-measure reads a cluster once, and prints for each resource what its informers
+// cost in decoding, with client-go's decoder and with that of package direct, and what would be
+// saved.
 //
 //	go run github.com/kinformer/cache/cmd/kinformer-measure -kubeconfig FILE
 //
-// It asks for discovery and for one list of each resource, of at most so many objects as -limit says,
-// and reads at most as much as -max-bytes says. It writes nothing to the cluster, and prints neither
-// names nor contents of objects. What it decodes it decodes again and again, to tell how long that takes,
-// from memory: the figures are of this machine's processor, without a network. Secrets are left out
-// unless -resources names them.
+// It asks for discovery and for one list of each resource, of at most so many objects as -limit
+// says, and reads at most as much as -max-bytes says. It writes nothing to the cluster, and prints
+// neither names nor contents of objects. What it decodes it decodes again and again, to tell how
+// long that takes, from memory: the figures are of this machine's processor, without a network.
+// Secrets are left out unless -resources names them.
 package main
 
 import (

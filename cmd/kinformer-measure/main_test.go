@@ -37,8 +37,8 @@ func measured(t *testing.T, c *clusterOf, args ...string) (map[string]row, repor
 	return rows, all
 }
 
-// TestMeasuresEachResource: those that have a Go type in protobuf, others unstructured; what cannot be
-// read is a row, too.
+// TestMeasuresEachResource: those that have a Go type in protobuf, others unstructured; what cannot
+// be read is a row, too.
 func TestMeasuresEachResource(t *testing.T) {
 	c := newCluster(t)
 	rows, all := measured(t, c)
@@ -113,8 +113,8 @@ func TestSaysThatNothingIsDecodedDirectly(t *testing.T) {
 	assert.Zero(t, pods.Saves)
 }
 
-// TestReadsNoMoreThanItMay: a list that is too large is asked for with fewer objects, until all that may
-// be read is read.
+// TestReadsNoMoreThanItMay: a list that is too large is asked for with fewer objects, until all
+// that may be read is read.
 func TestReadsNoMoreThanItMay(t *testing.T) {
 	c := newCluster(t)
 	c.pods = 500

@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// measure reads the list of a resource and measures what decoding it takes. What keeps it from that is
-// in the row.
+// measure reads the list of a resource and measures what decoding it takes. What keeps it from that
+// is in the row.
 func (c *cluster) measure(ctx context.Context, r resource) row {
 	measured := row{Resource: r.String()}
 	body, err := c.list(ctx, r)
@@ -186,8 +186,8 @@ var effort = struct {
 // rounds are how often both sides take turns; the median counts.
 const rounds = 3
 
-// compared returns the CPU time for an object, of client-go's and of ours, in microseconds. Without ours
-// that is client-go's, too.
+// compared returns the CPU time for an object, of client-go's and of ours, in microseconds. Without
+// ours that is client-go's, too.
 func compared(ctx context.Context, sides [2]work) (pair, error) {
 	var all [2][]float64
 	for round := range rounds {

@@ -53,9 +53,9 @@ func quietly(config *rest.Config) *rest.Config {
 	return config
 }
 
-// list returns the list of a resource as it was sent, in the encoding that generated clients ask for:
-// protobuf if there is a Go type that knows it. A list that is too large is asked for again, with fewer
-// objects.
+// list returns the list of a resource as it was sent, in the encoding that generated clients ask
+// for: protobuf if there is a Go type that knows it. A list that is too large is asked for again,
+// with fewer objects.
 func (c *cluster) list(ctx context.Context, r resource) ([]byte, error) {
 	client, err := restClient(quietly(c.config), r)
 	if err != nil {
@@ -124,8 +124,8 @@ func mediaTypeOf(body []byte) string {
 	return runtime.ContentTypeJSON
 }
 
-// explained returns an error that says what happened without the names that a server, or a decoder, puts
-// into its errors.
+// explained returns an error that says what happened without the names that a server, or a decoder,
+// puts into its errors.
 func explained(err error) error {
 	var failed *url.Error
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {

@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/direct"
 )
 
-// replay is a server in memory: each list is the one that was read, and each watch has so many events
-// about its objects, and ends.
+// replay is a server in memory: each list is the one that was read, and each watch has so many
+// events about its objects, and ends.
 type replay struct {
 	media  string
 	list   []byte
@@ -91,8 +91,8 @@ func framesOf(r resource, objects []runtime.Object, media string) ([][]byte, err
 	return frames, nil
 }
 
-// listerWatcher returns what informers of the resource have, on a client of client-go's for the server
-// in memory, and an object of the type that they hold.
+// listerWatcher returns what informers of the resource have, on a client of client-go's for the
+// server in memory, and an object of the type that they hold.
 func (r *replay) listerWatcher(of resource) (clientgo.ListerWatcherWithContext, runtime.Object, error) {
 	config := &rest.Config{Host: "http://replay.invalid", Transport: r, QPS: -1}
 	config.Wrap(direct.Transport)

@@ -39,14 +39,14 @@ func (r resource) calls(name string) bool {
 	return name == r.Resource || name == r.GroupResource().String() || name == r.String()
 }
 
-// leftOut reports whether the resource has to be named to be read: secrets are nobody's business, and
-// events are served twice.
+// leftOut reports whether the resource has to be named to be read: secrets are nobody's business,
+// and events are served twice.
 func (r resource) leftOut() bool {
 	return r.Resource == "secrets" && r.Group == "" || r.Group == "events.k8s.io"
 }
 
-// discover returns the resources of the cluster, in their preferred versions: those that are named, or
-// all that are not left out. Groups that do not answer come as rows of the report.
+// discover returns the resources of the cluster, in their preferred versions: those that are named,
+// or all that are not left out. Groups that do not answer come as rows of the report.
 func discover(ctx context.Context, config *rest.Config, names []string) ([]resource, []row, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(quietly(config))
 	if err != nil {

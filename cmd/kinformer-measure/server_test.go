@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testkit.RunTests(m)
 }
 
-// clusterOf is a server of a few resources, all of whose objects are named and filled by what nobody
-// may print.
+// clusterOf is a server of a few resources, all of whose objects are named and filled by what
+// nobody may print.
 type clusterOf struct {
 	*httptest.Server
 	pods    int

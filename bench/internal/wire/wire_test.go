@@ -77,8 +77,8 @@ func TestPagesNameTheNextOne(t *testing.T) {
 	assert.Len(t, names, 5)
 }
 
-// TestObjectsWithoutGoType: their lists have the names of members in alphabetical order, as those of
-// custom resources do.
+// TestObjectsWithoutGoType: their lists have the names of members in alphabetical order, as those
+// of custom resources do.
 func TestObjectsWithoutGoType(t *testing.T) {
 	objects := Certificates.Objects(workload.Config{N: 3, Seed: 1})
 	answers, err := Encode(Certificates, objects, JSON, 0)
