@@ -25,8 +25,8 @@ func (w weighed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestBytes: the bytes of lists and watches are those that come from the server. What is left to the
-// client is not known.
+// TestBytes: the bytes of lists and watches are those that come from the server. What is left to
+// the client is not known.
 func TestBytes(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		var n atomic.Int64

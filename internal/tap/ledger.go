@@ -51,8 +51,8 @@ func (l *Ledger) State() State {
 	}
 }
 
-// Bytes returns how much was read of the bodies that were taken: of lists that came to their end, and
-// of watches so far.
+// Bytes returns how much was read of the bodies that were taken: of lists that came to their end,
+// and of watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
 
 // counting counts what is read of a body, once for each Read.
