@@ -60,7 +60,8 @@ func TestCountsOnly(t *testing.T) {
 		failing := follow(t, serving(other), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
 			require.NoError(t, informer.SetTransform(func(any) (any, error) { return nil, errors.New(hidden) }))
 		})
-		for _, informer := range []cache.Controller{informer, failing} {
+		strange := follow(t, serving(testkit.PodIn("elsewhere", "c", "3")), &corev1.Pod{}, nil, cache.WithExpectedNamespace(hidden))
+		for _, informer := range []cache.Controller{informer, failing, strange} {
 			for _, query := range everywhere(t, informer) {
 				answer := get(Handler(Options{}), query)
 				assert.NotContains(t, answer.Body.String(), hidden, query)

@@ -252,10 +252,14 @@ func (h *handler) view(i *cache.Inspection) informerView {
 // ownWords is the text of an error of a request. Without leave it ends before what a function of
 // the program says, which may be about an object.
 func (h *handler) ownWords(text string) string {
-	const before = "unable to sync "
-	if at := strings.Index(text, before); at >= 0 && !h.options.Objects {
-		kind, _, _ := strings.Cut(text[at:], ": ")
-		return text[:at] + kind
+	if h.options.Objects {
+		return text
+	}
+	for _, own := range []string{"unable to sync ", " of the expected objects"} {
+		if at := strings.Index(text, own); at >= 0 {
+			rest, _, _ := strings.Cut(text[at:], ": ")
+			text = text[:at] + rest
+		}
 	}
 	return text
 }
