@@ -43,13 +43,14 @@ type HandlerStatistics struct {
 	SyncError error
 
 	// Pending is how many calls are outstanding, the running one included, and Oldest how long ago
-	// the change was distributed that the running one is about. Up to 31 calls that have just
-	// returned, and resyncs that are not for the handler, may be included. With Delivery.Parallel
-	// the goroutine counts that is behind most.
+	// the change was distributed that the running one is about. Quick calls that have just
+	// returned, up to 31 or, of a list or a resync, 255, and resyncs that are not for the handler,
+	// may be included. With Delivery.Parallel the goroutine counts that is behind most.
 	Pending int
 	Oldest  time.Duration
 
-	// Delivered is how many calls have returned.
+	// Delivered is how many calls have returned. Quick ones that follow each other, up to 32 or, of
+	// a list or a resync, 256, are counted together, when the last of them has returned.
 	Delivered uint64
 
 	// Coalesced is how many changes will not be delivered because others say what they said: with
@@ -57,8 +58,8 @@ type HandlerStatistics struct {
 	Coalesced uint64
 
 	// Busy is how long all calls that have returned took together, and Longest the longest of them.
-	// Quick calls are timed in groups of up to 32 that follow each other, and Longest is then the
-	// time of the longest group.
+	// Those that are counted together are timed together, and Longest is then the time of all of
+	// them.
 	Busy, Longest time.Duration
 
 	// Histogram counts the calls that have returned by the time they took: element i those of up to
