@@ -27,7 +27,8 @@ import (
 
 type counts = map[string]int64
 
-// failsFirst makes a list function that fails with the errors in turn and then answers with an empty list.
+// failsFirst makes a list function that fails with the errors in turn and then answers with an
+// empty list.
 func failsFirst(errs ...error) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 	return listsThen(testkit.PodList("5"), errs...)
 }

@@ -99,7 +99,10 @@ func TestRootStaysSmall(t *testing.T) {
 
 // TestSizes: files and functions, tests included, stay short enough to be read at once. Generated
 // files are exempt.
-func TestSizes(t *testing.T) {
+func TestSizes(t *testing.T) { everySource(t, checkSize) }
+
+// everySource calls check for each file of Go of all modules.
+func everySource(t *testing.T, check func(*testing.T, string)) {
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -107,7 +110,7 @@ func TestSizes(t *testing.T) {
 		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "bin"):
 			return filepath.SkipDir
 		case filepath.Ext(path) == ".go":
-			checkSize(t, path)
+			check(t, path)
 		}
 		return nil
 	}))
@@ -131,23 +134,21 @@ func checkSize(t *testing.T, path string) {
 	}
 }
 
-// TestCommentWidths: comments of the root are as wide as those of the packages behind it.
-func TestCommentWidths(t *testing.T) {
-	files, err := filepath.Glob("*.go")
+// TestCommentWidths: comments are 100 columns wide at most, everywhere. What is printed or written
+// as code within them is exempt.
+func TestCommentWidths(t *testing.T) { everySource(t, checkWidths) }
+
+func checkWidths(t *testing.T, path string) {
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		number := 0
-		for line := range strings.Lines(string(text)) {
-			number++
-			if line = strings.TrimRight(line, "\n"); strings.HasPrefix(strings.TrimLeft(line, "\t"), "//") {
-				columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
-				assert.LessOrEqual(t, columns, mostColumns, "%s:%d", path, number)
-			}
+	number, output := 0, false
+	for line := range strings.Lines(string(text)) {
+		number++
+		comment, found := strings.CutPrefix(strings.TrimLeft(line, "\t"), "//")
+		output = found && (output || strings.HasPrefix(comment, " Output:"))
+		if found && !output && !strings.HasPrefix(comment, "\t") && !strings.HasPrefix(comment, "   ") {
+			columns := utf8.RuneCountInString(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))
+			assert.LessOrEqual(t, columns, mostColumns, "%s:%d", path, number)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func TestReadyCheckOfAll(t *testing.T) {
 	})
 }
 
-// TestReadyCheckOfWhat: what is not one of our informers is asked whether it has synced, and what is wrong is told.
+// TestReadyCheckOfWhat: what is not one of our informers is asked whether it has synced, and what
+// is wrong is told.
 func TestReadyCheckOfWhat(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestReadyCheckNamesFew(t *testing.T) {
 	assert.Equal(t, "and 992 more", lines[9])
 }
 
-// TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and never silence.
+// TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and
+// never silence.
 func TestReadyCheckMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +183,8 @@ func TestReadyCheckMaxOutage(t *testing.T) {
 	})
 }
 
-// TestTraces: an execution trace has a task for each list and watch-list, and a region for each batch.
+// TestTraces: an execution trace has a task for each list and watch-list, and a region for each
+// batch.
 func TestTraces(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("a trace is being taken")

@@ -22,8 +22,8 @@ import (
 const (
 	stuckObjects = 1000
 	stuckRate    = 5000 // events per second
-	// stuckEvents are what comes in 60 s at that rate. They are sent as quickly as they are taken: what is kept depends
-	// on their number only.
+	// stuckEvents are what comes in 60 s at that rate. They are sent as quickly as they are taken:
+	// what is kept depends on their number only.
 	stuckEvents = 60 * stuckRate
 	stuckOthers = 3
 )

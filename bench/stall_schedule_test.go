@@ -17,8 +17,8 @@ import (
 func TestLatenciesCountFromTheSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done atomic.Bool
-		// Time stands still while a goroutine runs, so the first read is the one that lets it pass: four reads are late
-		// when it returns, and they take no time.
+		// Time stands still while a goroutine runs, so the first read is the one that lets it pass:
+		// four reads are late when it returns, and they take no time.
 		latencies, err := onSchedule(time.Millisecond, func(i int) error {
 			if i == 0 {
 				<-time.After(4 * time.Millisecond)

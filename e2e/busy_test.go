@@ -20,7 +20,8 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 )
 
-// userResource makes the resource of that kind, read as the user who is subject to request limits, through throttle.
+// userResource makes the resource of that kind, read as the user who is subject to request limits,
+// through throttle.
 func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *follow.Throttle) *follow.Resource {
 	t.Helper()
 	writer, err := dynamic.NewForConfig(srv.Config())
@@ -33,8 +34,9 @@ func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *fo
 	return r
 }
 
-// TestInformerSurvivesABusyServer: a server serves one request at a time and somebody else's is always in flight. That it
-// refuses a LIST gets to the informer when the client has repeated it ten times; the informer goes on, and ends equal.
+// TestInformerSurvivesABusyServer: a server serves one request at a time and somebody else's is
+// always in flight. That it refuses a LIST gets to the informer when the client has repeated it ten
+// times; the informer goes on, and ends equal.
 func TestInformerSurvivesABusyServer(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
@@ -107,8 +109,9 @@ func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
 	assert.GreaterOrEqual(t, came[1].Sub(came[0]), time.Duration(s.after)*time.Second, kind)
 }
 
-// TestInformersHonourRetryAfter: whichever request is refused with 429, the next one comes after the time that the server
-// asks for, which is more than the first backoff, and the informer ends equal.
+// TestInformersHonourRetryAfter: whichever request is refused with 429, the next one comes after
+// the time that the server asks for, which is more than the first backoff, and the informer ends
+// equal.
 func TestInformersHonourRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after = 2

@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// patience bounds every wait: far longer than any takes, on a machine that is busy with something else, too.
+	// patience bounds every wait: far longer than any takes, on a machine that is busy with
+	// something else, too.
 	patience = 5 * time.Minute
 	// someWrites is enough for every name to be created, changed and deleted a few times.
 	someWrites = 400
@@ -90,7 +91,8 @@ func (f *followed) start(t *testing.T, ctx context.Context) cache.ResourceEventH
 	return registration
 }
 
-// check waits until the informer has caught up with a fresh LIST, and fails for anything that was told wrong.
+// check waits until the informer has caught up with a fresh LIST, and fails for anything that was
+// told wrong.
 func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) {
 	t.Helper()
 	want := listed(t, ctx, r)
@@ -110,8 +112,8 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
 }
 
-// listed is a fresh LIST. The first attempt after a restart may go out on a connection of which the client does not know yet
-// that it is dead.
+// listed is a fresh LIST. The first attempt after a restart may go out on a connection of which the
+// client does not know yet that it is dead.
 func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents follow.Contents) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {
@@ -211,9 +213,10 @@ func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
 	})
 }
 
-// TestInformerWithPagesSurvivesARestart: the watch cache of a server that was restarted knows nothing of the version that the
-// informer is at, so that the watch expires, and etcd gives a list in pages at exactly that version: list and watch could go
-// on like that until etcd forgets the version, minutes later.
+// TestInformerWithPagesSurvivesARestart: the watch cache of a server that was restarted knows
+// nothing of the version that the informer is at, so that the watch expires, and etcd gives a list
+// in pages at exactly that version: list and watch could go on like that until etcd forgets the
+// version, minutes later.
 func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)

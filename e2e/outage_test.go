@@ -45,8 +45,8 @@ func (b *logBook) about(what string) (found []string) {
 	return found
 }
 
-// TestInformerTellsOfAnOutage of a server that is killed and comes back after some seconds: by its status while it lasts and
-// afterwards, and in the log.
+// TestInformerTellsOfAnOutage of a server that is killed and comes back after some seconds: by its
+// status while it lasts and afterwards, and in the log.
 func TestInformerTellsOfAnOutage(t *testing.T) {
 	t.Parallel()
 	ctx, book := patientContext(t), &logBook{}

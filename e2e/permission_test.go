@@ -29,7 +29,8 @@ func stopOnAnything(context.Context, error, int) cache.ErrorDecision {
 	return cache.ErrorDecision{Stop: true}
 }
 
-// podInformers makes an informer of pods by each factory, with those options and a backoff of an instant, and runs them.
+// podInformers makes an informer of pods by each factory, with those options and a backoff of an
+// instant, and runs them.
 func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options ...cache.Option) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
@@ -58,8 +59,8 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 	return all
 }
 
-// TestPermissionsLapse: the informers of factories live through a time without permissions, whatever their policy, and have
-// then what was written meanwhile.
+// TestPermissionsLapse: the informers of factories live through a time without permissions,
+// whatever their policy, and have then what was written meanwhile.
 func TestPermissionsLapse(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
@@ -103,8 +104,8 @@ func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
 	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
 }
 
-// TestPermissionsMissing: without permissions from the start, StopOnForbidden ends the informers of factories at once, and who
-// waits, and the program, are told why.
+// TestPermissionsMissing: without permissions from the start, StopOnForbidden ends the informers of
+// factories at once, and who waits, and the program, are told why.
 func TestPermissionsMissing(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)

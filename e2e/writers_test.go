@@ -21,8 +21,8 @@ const (
 	writePause     = 2 * time.Millisecond
 )
 
-// writers create, update and delete objects at random until stopped, each its own names. What fails is left: while the
-// server is down everything does.
+// writers create, update and delete objects at random until stopped, each its own names. What fails
+// is left: while the server is down everything does.
 type writers struct {
 	stop  chan struct{}
 	group sync.WaitGroup
@@ -55,7 +55,8 @@ func (w *writers) write(ctx context.Context, r *follow.Resource, writer int, ran
 	}
 }
 
-// oneWrite creates, updates or deletes, by dice: more updates than deletions, so that names come and go.
+// oneWrite creates, updates or deletes, by dice: more updates than deletions, so that names come
+// and go.
 func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice int) error {
 	if dice < 3 {
 		_, err := r.Create(ctx, name, strconv.Itoa(value))
@@ -73,8 +74,8 @@ func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice 
 	}
 }
 
-// finish stops the writers and returns when nothing of theirs is under way any more: every write has its answer, since one
-// that is cancelled may still take effect, after a LIST that comes later.
+// finish stops the writers and returns when nothing of theirs is under way any more: every write
+// has its answer, since one that is cancelled may still take effect, after a LIST that comes later.
 func (w *writers) finish() {
 	close(w.stop)
 	w.group.Wait()

@@ -181,8 +181,8 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// coalescing changes a pod again and again, and returns how many changes the handler, which takes that long for each, was not
-// told. It was told the others.
+// coalescing changes a pod again and again, and returns how many changes the handler, which takes
+// that long for each, was not told. It was told the others.
 func coalescing(t *testing.T, work time.Duration) (coalesced int) {
 	const changes = 60
 	client := newClient(t)
@@ -252,7 +252,8 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and the README leads to it.
+// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and the README
+// leads to it.
 func TestExamplesAreSmallAndListed(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

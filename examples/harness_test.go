@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples tests the example programs as a user runs them: built, and started with the kubeconfig of one embedded API
-// server that they share.
+// Package examples tests the example programs as a user runs them: built, and started with the
+// kubeconfig of one embedded API server that they share.
 package examples
 
 import (
@@ -24,7 +24,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait: far longer than any takes, on a machine that is busy with something else, too.
+// patience bounds every wait: far longer than any takes, on a machine that is busy with something
+// else, too.
 const patience = 5 * time.Minute
 
 // programs are the examples that connect to a server, by their folders.
@@ -67,7 +68,8 @@ func setUpAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// build builds the programs, without the race detector: most of what they import was built so for the server.
+// build builds the programs, without the race detector: most of what they import was built so for
+// the server.
 func build(ctx context.Context) error {
 	args := []string{"build", "-o", stage.binaries + string(filepath.Separator), "-ldflags=-s -w"}
 	for _, program := range programs {

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-// TestInformersOfFactoriesAreInspected: they are found, with their handlers, without a line of the program's, and inspected
-// as what the factory hands out.
+// TestInformersOfFactoriesAreInspected: they are found, with their handlers, without a line of the
+// program's, and inspected as what the factory hands out.
 func TestInformersOfFactoriesAreInspected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		start startOf

@@ -121,7 +121,8 @@ func TestRemovalOfAnInformer(t *testing.T) {
 	assert.Len(t, pods.Items, 2)
 }
 
-// TestWhatTheCacheHandsOut: status, queue, a snapshot, handlers and readiness are to be had of it as it is.
+// TestWhatTheCacheHandsOut: status, queue, a snapshot, handlers and readiness are to be had of it
+// as it is.
 func TestWhatTheCacheHandsOut(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)

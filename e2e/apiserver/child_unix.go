@@ -22,8 +22,8 @@ func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// Pause returns when no thread of the child runs any more, where the system shows that: on a busy machine a signal takes a
-// while to get to all of them.
+// Pause returns when no thread of the child runs any more, where the system shows that: on a busy
+// machine a signal takes a while to get to all of them.
 func (c *child) Pause() error {
 	c.paused.Store(true)
 	err := c.signal(syscall.SIGSTOP)
@@ -38,7 +38,8 @@ func (c *child) Resume() error {
 	return c.signal(syscall.SIGCONT)
 }
 
-// running reports whether a thread of the child is neither stopped nor at its end, as far as the system tells.
+// running reports whether a thread of the child is neither stopped nor at its end, as far as the
+// system tells.
 func (c *child) running() bool {
 	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.PID()))
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait of these tests: far longer than any takes, on a machine that is busy with something else, too.
+// patience bounds every wait of these tests: far longer than any takes, on a machine that is busy
+// with something else, too.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -63,8 +64,8 @@ func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Se
 	return ctx, srv
 }
 
-// again repeats what fails until ctx ends: the first request after a restart may go out on a connection of which the client
-// does not know yet that it is dead.
+// again repeats what fails until ctx ends: the first request after a restart may go out on a
+// connection of which the client does not know yet that it is dead.
 func again(t *testing.T, ctx context.Context, request func() error) {
 	t.Helper()
 	var last error

@@ -23,12 +23,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Throttle is below the REST client of an informer, which itself repeats what was answered with 429 and a Retry-After header, up
-// to ten times, so that one such answer in eleven gets to the informer. It counts the answers, and gives some in place of the
-// server: without the header, and with the delay in the status, which is how the last of the eleven looks from above.
+// Throttle is below the REST client of an informer, which itself repeats what was answered with 429
+// and a Retry-After header, up to ten times, so that one such answer in eleven gets to the
+// informer. It counts the answers, and gives some in place of the server: without the header, and
+// with the delay in the status, which is how the last of the eleven looks from above.
 //
-// Refuse, if not nil, is asked before each request, concurrently, and set before the first: 0 sends it to the server, and
-// more than that is the delay in seconds.
+// Refuse, if not nil, is asked before each request, concurrently, and set before the first: 0 sends
+// it to the server, and more than that is the delay in seconds.
 type Throttle struct {
 	Refuse func(*http.Request) (seconds int)
 
@@ -77,15 +78,16 @@ func refusal(r *http.Request, why *apierrors.StatusError) (*http.Response, error
 	}, nil
 }
 
-// CloseIdle returns what releases the connections of an HTTP client of the rest package. The client's own method does not see them: they
-// are below the round trippers that authenticate.
+// CloseIdle returns what releases the connections of an HTTP client of the rest package. The
+// client's own method does not see them: they are below the round trippers that authenticate.
 func CloseIdle(c *http.Client) func() {
 	return func() { utilnet.CloseIdleConnectionsFor(c.Transport) }
 }
 
-// Occupy keeps one request of the user of config in flight, nearly all the time, until stop is called, which waits for the
-// end. A server with Options.MaxRequestsInFlight of 1 then answers all others with 429, but for watches and administrators,
-// which it exempts. Each request lists at a version that is far away, for which the watch cache waits 3 s; several take turns.
+// Occupy keeps one request of the user of config in flight, nearly all the time, until stop is
+// called, which waits for the end. A server with Options.MaxRequestsInFlight of 1 then answers all
+// others with 429, but for watches and administrators, which it exempts. Each request lists at a
+// version that is far away, for which the watch cache waits 3 s; several take turns.
 func Occupy(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	const (
 		requests = 4

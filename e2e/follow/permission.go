@@ -15,9 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Permission is below the REST clients of a test, and is what the server has to say about their user: it may list and watch
-// pods, or each such request is answered with 403, as while somebody writes the rules anew. Its methods may be called
-// concurrently.
+// Permission is below the REST clients of a test, and is what the server has to say about their
+// user: it may list and watch pods, or each such request is answered with 403, as while somebody
+// writes the rules anew. Its methods may be called concurrently.
 type Permission struct {
 	Denied atomic.Int64 // requests that were answered with 403
 
@@ -31,7 +31,8 @@ type Permission struct {
 // Wrap fits rest.Config.Wrap.
 func (p *Permission) Wrap(next http.RoundTripper) http.RoundTripper { return permitted{p, next} }
 
-// Withdraw takes the permission away, and ends the watches that are open, as servers do from time to time.
+// Withdraw takes the permission away, and ends the watches that are open, as servers do from time
+// to time.
 func (p *Permission) Withdraw() {
 	p.mu.Lock()
 	watches := p.mu.watches

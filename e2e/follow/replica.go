@@ -12,7 +12,8 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// Replica is a handler that keeps its own copy from what it is told, and reports everything that no handler must be told:
+// Replica is a handler that keeps its own copy from what it is told, and reports everything that no
+// handler must be told:
 //
 //   - an Add of what it has, an Update or Delete of what it has not
 //   - a state that is older than the last one of that object
@@ -23,7 +24,8 @@ import (
 //
 // Its methods may be called concurrently.
 type Replica struct {
-	// Unordered says that notifications about different objects may come in any order. It is set before the first.
+	// Unordered says that notifications about different objects may come in any order. It is set
+	// before the first.
 	Unordered bool
 
 	report  func(fault string)
@@ -40,7 +42,8 @@ type Replica struct {
 	}
 }
 
-// NewReplica returns a replica that knows nothing. report is called with each fault, with the replica's lock held.
+// NewReplica returns a replica that knows nothing. report is called with each fault, with the
+// replica's lock held.
 func NewReplica(report func(fault string)) *Replica {
 	r := &Replica{report: report, changed: make(chan struct{}, 1)}
 	r.mu.objects, r.mu.graves = Contents{}, map[string]uint64{}
@@ -137,14 +140,16 @@ func (r *Replica) Contents() Contents {
 	return maps.Clone(r.mu.objects)
 }
 
-// Told returns how many notifications there were, and how many of them were deletions with an unknown last state.
+// Told returns how many notifications there were, and how many of them were deletions with an
+// unknown last state.
 func (r *Replica) Told() (all, tombstones int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.told, r.mu.tombstones
 }
 
-// AwaitEqual returns nil as soon as the replica holds want, or what is different when ctx ends. One call at a time.
+// AwaitEqual returns nil as soon as the replica holds want, or what is different when ctx ends. One
+// call at a time.
 func (r *Replica) AwaitEqual(ctx context.Context, want Contents) error {
 	for {
 		have := r.Contents()

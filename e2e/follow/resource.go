@@ -27,7 +27,8 @@ import (
 // Namespace is where all objects of resources live.
 const Namespace = "default"
 
-// Marker is in the content of every object and in no name, label or key. Where it shows, contents do.
+// Marker is in the content of every object and in no name, label or key. Where it shows, contents
+// do.
 const Marker = "kinformer-secret-content"
 
 // Widget is the custom resource of Widgets.
@@ -35,16 +36,16 @@ var Widget = apiserver.CustomResource{Group: "e2e.kinformer.io", Version: "v1", 
 
 // Clients are how a Resource reaches its server.
 type Clients struct {
-	// Read is for the ListWatch: credentials and route, of which each resource makes a client and a connection of its own.
-	// Its content type does not matter.
+	// Read is for the ListWatch: credentials and route, of which each resource makes a client and a
+	// connection of its own. Its content type does not matter.
 	Read *rest.Config
 	// Write is for everything else.
 	Write dynamic.Interface
 }
 
-// Resource is one kind of object in one namespace: what an informer needs to follow it, and how to change it. Changes of what
-// exists name the state they are based on and fail with a conflict on any other, so that a change of which no answer came
-// cannot take effect behind a later one.
+// Resource is one kind of object in one namespace: what an informer needs to follow it, and how to
+// change it. Changes of what exists name the state they are based on and fail with a conflict on
+// any other, so that a change of which no answer came cannot take effect behind a later one.
 type Resource struct {
 	Name string
 	// Example is what the ListWatch yields.
@@ -100,7 +101,8 @@ func Pods(c Clients) (*Resource, error) {
 	}, nil
 }
 
-// Widgets are custom resources, read by the dynamic client over JSON. Their definition must be installed.
+// Widgets are custom resources, read by the dynamic client over JSON. Their definition must be
+// installed.
 func Widgets(c Clients) (*Resource, error) {
 	httpClient, err := rest.HTTPClientFor(c.Read)
 	if err != nil {

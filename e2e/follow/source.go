@@ -31,8 +31,9 @@ const (
 	WatchListMode Mode = "watch-list"
 )
 
-// Source is the ListerWatcher of a resource, held to a mode. It counts what was asked of it, and what its watches bring, which
-// it hands on as its client made them. The exported functions are set before its use.
+// Source is the ListerWatcher of a resource, held to a mode. It counts what was asked of it, and
+// what its watches bring, which it hands on as its client made them. The exported functions are set
+// before its use.
 type Source struct {
 	*cache.ListWatch
 	Mode Mode
@@ -42,8 +43,9 @@ type Source struct {
 	WatchSeconds func() int64
 	// PageSize, if not 0, is the size of pages where the informer asks for pages.
 	PageSize int64
-	// Position and Skipped, if not nil, follow what lists leave out: before a list, or a stream of the initial state,
-	// Position is asked where the informer is, and after it Skipped is told that place and the resourceVersion of the list.
+	// Position and Skipped, if not nil, follow what lists leave out: before a list, or a stream of
+	// the initial state, Position is asked where the informer is, and after it Skipped is told that
+	// place and the resourceVersion of the list.
 	Position func() string
 	Skipped  func(from, to string)
 

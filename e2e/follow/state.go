@@ -30,8 +30,8 @@ func (s State) String() string { return fmt.Sprintf("%d %q (%.8s)", s.RV, s.Valu
 // Contents maps keys to the state of the objects.
 type Contents map[string]State
 
-// StateOf returns the key and the state of an object. What no API server sends, such as nil, has a key that says so, and a
-// state that no object has.
+// StateOf returns the key and the state of an object. What no API server sends, such as nil, has a
+// key that says so, and a state that no object has.
 func StateOf(obj any) (string, State) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

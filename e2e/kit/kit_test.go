@@ -56,7 +56,8 @@ var past = []func(*side) error{
 	create("c", "x"), update("a", "y", ""), update("a", "x", ""), create("d", "x"),
 }
 
-// future is what happens while the watches are open, v9 and on. It ends with a write that each watch hears of.
+// future is what happens while the watches are open, v9 and on. It ends with a write that each
+// watch hears of.
 var future = []func(*side) error{
 	create("e", "x"), update("e", "y", ""), update("e", "y", ""), remove("e"), update("a", "x", "last"), update("c", "y", "last"),
 }
@@ -265,7 +266,8 @@ func (b *both) pages(t *testing.T, ctx context.Context) {
 	}
 }
 
-// watches are opened in all combinations. What is returned has things happen, and compares what the watches tell.
+// watches are opened in all combinations. What is returned has things happen, and compares what the
+// watches tell.
 func (b *both) watches(t *testing.T, ctx context.Context) (compare func()) {
 	checks := slices.Concat(watchGrid(), selections(metav1.ListOptions{}), selections(metav1.ListOptions{ResourceVersion: "v0"}),
 		selections(metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}))

@@ -28,8 +28,8 @@ import (
 // namespace has all objects of the checks and nothing else.
 const namespace = "kit"
 
-// side is a server of pods: the real one, or a Source. Versions are written by the step of the history that made them, so that
-// what the two say can be compared.
+// side is a server of pods: the real one, or a Source. Versions are written by the step of the
+// history that made them, so that what the two say can be compared.
 type side struct {
 	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -37,7 +37,8 @@ type side struct {
 	update func(*corev1.Pod) (*corev1.Pod, error)
 	remove func(name string) error
 
-	// steps are the versions at which the steps of the history left the server, that of the beginning first.
+	// steps are the versions at which the steps of the history left the server, that of the
+	// beginning first.
 	steps []uint64
 }
 
@@ -126,8 +127,8 @@ func (s *side) note(t *testing.T) {
 	s.steps = append(s.steps, rv)
 }
 
-// version returns the version of a step as this side says it; "v" and the number of a step is one, "future" is one that is far
-// ahead, and anything else is itself.
+// version returns the version of a step as this side says it; "v" and the number of a step is one,
+// "future" is one that is far ahead, and anything else is itself.
 func (s *side) version(symbol string) string {
 	if symbol == "future" {
 		return strconv.FormatUint(s.steps[len(s.steps)-1]+100000, 10)
@@ -245,8 +246,8 @@ func (s *side) opened(ctx context.Context, options metav1.ListOptions) *stream {
 	return &stream{Interface: w}
 }
 
-// read writes the events until that of the last step that is about the object called last, or the end. Bookmarks that only
-// tell the time are left out.
+// read writes the events until that of the last step that is about the object called last, or the
+// end. Bookmarks that only tell the time are left out.
 func (s *side) read(ctx context.Context, w *stream, last string) []string {
 	if w.Interface == nil {
 		return []string{"refused: " + w.refused}
@@ -272,8 +273,8 @@ func (s *side) read(ctx context.Context, w *stream, last string) []string {
 	}
 }
 
-// heard writes what a watch has delivered by now and nobody has read, which is to be nothing: it is asked when the others have
-// delivered everything.
+// heard writes what a watch has delivered by now and nobody has read, which is to be nothing: it is
+// asked when the others have delivered everything.
 func (s *side) heard(w *stream) (lines []string) {
 	if w.Interface == nil {
 		return []string{"refused: " + w.refused}
@@ -294,8 +295,8 @@ func (s *side) heard(w *stream) (lines []string) {
 	}
 }
 
-// isLast reports whether an event about m is that of the last step about the object of that name, or without a name the end
-// of the initial events.
+// isLast reports whether an event about m is that of the last step about the object of that name,
+// or without a name the end of the initial events.
 func (s *side) isLast(m metav1.Object, name string) bool {
 	if name == "" {
 		return m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics_test is a program that gets its informer metrics by importing k8s.io/component-base, as Kubernetes'
-// own components do, and calls no SetInformerMetricsProvider.
+// Package metrics_test is a program that gets its informer metrics by importing
+// k8s.io/component-base, as Kubernetes' own components do, and calls no SetInformerMetricsProvider.
 package metrics_test
 
 import (
@@ -58,7 +58,8 @@ func runSynced(t *testing.T, c cache.Controller) {
 	require.True(t, synced)
 }
 
-// scrape returns the samples that the process exposes for an informer's name, as "metric value" lines.
+// scrape returns the samples that the process exposes for an informer's name, as "metric value"
+// lines.
 func scrape(t *testing.T, name string) map[string]string {
 	t.Helper()
 	response := httptest.NewRecorder()

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls, delays, half-closes,
-// throttles, and ends a connection in the middle of what is being sent. What it carries is TLS, so every cut is in the middle
-// of some frame.
+// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls,
+// delays, half-closes, throttles, and ends a connection in the middle of what is being sent. What
+// it carries is TLS, so every cut is in the middle of some frame.
 package proxy
 
 import (
@@ -34,7 +34,8 @@ type Weather struct {
 	Delay time.Duration
 	// BytesPerSecond bounds the rate of each connection and direction; 0 is without a bound.
 	BytesPerSecond int
-	// CutAfter, if positive, ends each connection once that many bytes more have gone to the client.
+	// CutAfter, if positive, ends each connection once that many bytes more have gone to the
+	// client.
 	CutAfter int64
 	// Refuse ends new connections at once.
 	Refuse bool
@@ -65,7 +66,8 @@ type conn struct {
 	allowance      atomic.Int64 // bytes to the client until the cut, if the weather has CutAfter
 }
 
-// Listen starts a proxy on a free port. target is asked for the server's address at each connection.
+// Listen starts a proxy on a free port. target is asked for the server's address at each
+// connection.
 func Listen(target func() string) (*Proxy, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -3,8 +3,9 @@
 
 //go:build !race
 
-// Package resources_test, which is not for -race, runs informers in processes of their own, of which the resident memory is watched: by the parent, who
-// ends a child that takes more than it may, and by the child, who says what it has taken.
+// Package resources_test, which is not for -race, runs informers in processes of their own, of
+// which the resident memory is watched: by the parent, who ends a child that takes more than it
+// may, and by the child, who says what it has taken.
 package resources_test
 
 import (
@@ -33,13 +34,15 @@ type task struct {
 	Library string // of newInformer
 	// Overflow is how the stuck handler is served, if the task is about one.
 	Overflow cache.Overflow
-	// Objects is how many there are, Updates how many times one of them changes, then Relists how often all come again.
+	// Objects is how many there are, Updates how many times one of them changes, then Relists how
+	// often all come again.
 	Objects, Updates, Relists int
 	// Stream has the initial state come as a watch-list instead of a list.
 	Stream bool
 	// Every informer has a handler, and an index by namespace.
 	//
-	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a multiple of what is resident then.
+	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a
+	// multiple of what is resident then.
 	MemoryLimit float64
 }
 
@@ -104,7 +107,8 @@ func child(description string) error {
 	return output.Encode(result{Steady: steady, Peak: peak})
 }
 
-// settledMemory gives back what is free, has the kernel forget the peak, and returns what is resident.
+// settledMemory gives back what is free, has the kernel forget the peak, and returns what is
+// resident.
 func settledMemory() (int64, error) {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -132,8 +136,8 @@ func parseStatus(content, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in the status of the process", name)
 }
 
-// source serves a task: the initial state, then updates, then the initial state again after the version has expired. The
-// same object always has the same content at the same version.
+// source serves a task: the initial state, then updates, then the initial state again after the
+// version has expired. The same object always has the same content at the same version.
 type source struct {
 	task task
 	next chan struct{} // closed when the updates may come

@@ -27,7 +27,8 @@ import (
 const (
 	childTimeout = 10 * time.Minute // far longer than it takes
 	watchEvery   = 5 * time.Millisecond
-	// stuckLimit is far above what the objects and the process take, and far below what all updates would.
+	// stuckLimit is far above what the objects and the process take, and far below what all updates
+	// would.
 	stuckLimit = 200 << 20
 )
 
@@ -44,15 +45,15 @@ func TestMain(m *testing.M) {
 
 var errTooMuch = errors.New("more memory than it may have")
 
-// limits are what a child may have resident before it is ended: bytes, and a multiple of what it has with the initial state.
-// 0 means no limit.
+// limits are what a child may have resident before it is ended: bytes, and a multiple of what it
+// has with the initial state. 0 means no limit.
 type limits struct {
 	bytes    int64
 	multiple float64
 }
 
-// run does the task in a child. errTooMuch is returned when it had more than it may, for which its parent kills it if it sees
-// that in time.
+// run does the task in a child. errTooMuch is returned when it had more than it may, for which its
+// parent kills it if it sees that in time.
 func run(t *testing.T, what task, may limits) (result, error) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
@@ -129,8 +130,9 @@ func resident(pid int) int64 {
 
 func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// TestAStuckHandlerDoesNotTakeTheProcessDown: with OverflowCoalesce and OverflowDisconnect, memory does not grow with the updates that a handler
-// does not take. With what client-go does, and is the default here, it does, which also shows that the limit is one.
+// TestAStuckHandlerDoesNotTakeTheProcessDown: with OverflowCoalesce and OverflowDisconnect, memory
+// does not grow with the updates that a handler does not take. With what client-go does, and is the
+// default here, it does, which also shows that the limit is one.
 func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -156,9 +158,9 @@ func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 var relistLimit = flag.Float64("relist-limit", 1.5,
 	"what a watch-list relist may take, as a multiple of what is resident before; 0: it is reported only")
 
-// TestMemoryOfARelist reports what a relist of unchanged objects takes, in each library and mode, of a process whose
-// memory limit is 1.4 times what it has. A watch-list relist of ours has to do with 1.5 times that, or what -relist-limit says: the
-// child is ended if it takes more.
+// TestMemoryOfARelist reports what a relist of unchanged objects takes, in each library and mode,
+// of a process whose memory limit is 1.4 times what it has. A watch-list relist of ours has to do
+// with 1.5 times that, or what -relist-limit says: the child is ended if it takes more.
 func TestMemoryOfARelist(t *testing.T) {
 	const limitOfRuntime = 1.4
 	for _, stream := range []bool{true, false} {

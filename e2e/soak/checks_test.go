@@ -94,7 +94,8 @@ func TestReaderNoticesMixedStates(t *testing.T) {
 	assert.Contains(t, violations(r.report), "mixed", "another shard's objects")
 }
 
-// TestVersionsAreHeldAgainstTheHistory replaces a store's content by something that is not the state at its resourceVersion.
+// TestVersionsAreHeldAgainstTheHistory replaces a store's content by something that is not the
+// state at its resourceVersion.
 func TestVersionsAreHeldAgainstTheHistory(t *testing.T) {
 	first, second := chainName(0), chainName(1)
 	for name, c := range map[string]struct {

@@ -25,12 +25,14 @@ import (
 
 const (
 	startPatience = 5 * time.Minute
-	// writeTimeout bounds each write. It is longer than any fault and any answer takes: a write that is given up may still take
-	// effect, after the state was taken that everything is compared with.
+	// writeTimeout bounds each write. It is longer than any fault and any answer takes: a write
+	// that is given up may still take effect, after the state was taken that everything is compared
+	// with.
 	writeTimeout = 30 * time.Second
 )
 
-// cluster is the server with its proxy, and the clients of the writers. It is used by one fault at a time.
+// cluster is the server with its proxy, and the clients of the writers. It is used by one fault at
+// a time.
 type cluster struct {
 	server *apiserver.Server
 	proxy  *proxy.Proxy
@@ -120,7 +122,8 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration, ch
 	return c.start(ctx)
 }
 
-// throughProxy is how informers reach the server: as a user with request limits, by way of the proxy.
+// throughProxy is how informers reach the server: as a user with request limits, by way of the
+// proxy.
 func (c *cluster) throughProxy() *rest.Config {
 	config := c.server.UserConfig()
 	config.Dial = c.proxy.Dial

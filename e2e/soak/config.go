@@ -45,12 +45,13 @@ type Config struct {
 	Pause time.Duration
 	// CheckEvery is after how many rounds of faults everything is compared.
 	CheckEvery int
-	// Patience is how long that may take to be equal. The backoff of reflectors grows to 30 s and more while faults go on.
+	// Patience is how long that may take to be equal. The backoff of reflectors grows to 30 s and
+	// more while faults go on.
 	Patience time.Duration
 	// Faults selects faults by name, as a regular expression.
 	Faults string
-	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in percent; the seed decides
-	// which. Less than 0 is none.
+	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in
+	// percent; the seed decides which. Less than 0 is none.
 	Tapped int
 	// Binary is the API server's; see apiserver.Options.
 	Binary string

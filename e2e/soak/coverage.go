@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// coverage matches what the server acknowledged with what a handler heard. What is in one only must have a reason: a list has
-// skipped it, or the acknowledgement was lost on its way to the writer. Its methods may be called concurrently.
+// coverage matches what the server acknowledged with what a handler heard. What is in one only must
+// have a reason: a list has skipped it, or the acknowledgement was lost on its way to the writer.
+// Its methods may be called concurrently.
 type coverage struct {
 	mu struct {
 		sync.Mutex
@@ -50,7 +51,8 @@ func match(rv uint64, from, to map[uint64]struct{}) {
 	}
 }
 
-// skipped notes that an informer that was at from has now the list at to. An empty or unreadable from is the beginning.
+// skipped notes that an informer that was at from has now the list at to. An empty or unreadable
+// from is the beginning.
 func (c *coverage) skipped(from, to string) {
 	// An error leaves 0, the beginning.
 	start, _ := strconv.ParseUint(from, 10, 64)
@@ -60,8 +62,8 @@ func (c *coverage) skipped(from, to string) {
 	c.mu.gaps = append(c.mu.gaps, gap{start, end})
 }
 
-// settle returns the acknowledged resourceVersions that were not heard though nothing skipped them, and starts anew. It is
-// called while nobody writes and the handler has caught up.
+// settle returns the acknowledged resourceVersions that were not heard though nothing skipped them,
+// and starts anew. It is called while nobody writes and the handler has caught up.
 func (c *coverage) settle() (unheard []uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

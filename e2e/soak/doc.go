@@ -1,15 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package soak runs informers against a real API server while everything around them breaks, and checks all the time that
-// nothing is lost and nothing is invented.
+// Package soak runs informers against a real API server while everything around them breaks, and
+// checks all the time that nothing is lost and nothing is invented.
 //
 //	summary, err := soak.Run(ctx, soak.Config{Seed: 1, Duration: time.Hour, Library: soak.Kinformer, Out: os.Stdout})
 //
-// Writers change objects of several kinds, and a ledger keeps what the server acknowledged. Informers in both modes follow
-// them through a proxy. Two lanes of faults run side by side, one of the server and the network, one of handlers and informers;
-// seed and number of a round decide which faults it has and how long they take, so that a seed replays the plan of a run (the
-// scheduler's part is not replayed). Every few rounds the writers pause, and everything is compared with a quorum LIST.
+// Writers change objects of several kinds, and a ledger keeps what the server acknowledged.
+// Informers in both modes follow them through a proxy. Two lanes of faults run side by side, one of
+// the server and the network, one of handlers and informers; seed and number of a round decide
+// which faults it has and how long they take, so that a seed replays the plan of a run (the
+// scheduler's part is not replayed). Every few rounds the writers pause, and everything is compared
+// with a quorum LIST.
 //
 // # What is checked
 //
@@ -27,11 +29,14 @@
 //	leak      goroutines, sockets or memory are left at the end
 //	logs      what is inside of objects shows in logs at verbosity 4
 //
-// Half of our informers decode directly what the server sends, by package direct. All rules hold for them as for others.
+// Half of our informers decode directly what the server sends, by package direct. All rules hold
+// for them as for others.
 //
-// Of reads that show one moment: one writer of each kind changes the objects of a chain one after the other, each write after
-// the one before was acknowledged. So in every state that the server ever had, no object of the chain is ahead of the one
-// before it, and the last is at most one behind the first. And a state that says of which resourceVersion it is can be held
-// against the ledger. Of our informers that is also done by an index function, which is called in the middle of every batch and
-// list on its way into the store, and without a pause while a list becomes the content of the store.
+// Of reads that show one moment: one writer of each kind changes the objects of a chain one after
+// the other, each write after the one before was acknowledged. So in every state that the server
+// ever had, no object of the chain is ahead of the one before it, and the last is at most one
+// behind the first. And a state that says of which resourceVersion it is can be held against the
+// ledger. Of our informers that is also done by an index function, which is called in the middle of
+// every batch and list on its way into the store, and without a pause while a list becomes the
+// content of the store.
 package soak

@@ -83,7 +83,8 @@ func removeHandler(ctx context.Context, r *run, random *rand.Rand) error {
 	return nil
 }
 
-// disconnectHandler adds a handler that does not come back from its first call, until it is told that it is removed.
+// disconnectHandler adds a handler that does not come back from its first call, until it is told
+// that it is removed.
 func disconnectHandler(ctx context.Context, r *run, random *rand.Rand) error {
 	disconnected, over := make(chan struct{}), make(chan struct{})
 	kind := handlerKind{name: "disconnect", wrap: func(h cache.ResourceEventHandler) cache.ResourceEventHandler {

@@ -43,8 +43,8 @@ var serverFaults = []fault{
 	{"server: refuses with 429", refuse},
 }
 
-// withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also while an informer lists page
-// by page.
+// withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also
+// while an informer lists page by page.
 func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	err := r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = true })
 	if err != nil {
@@ -61,7 +61,8 @@ func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	return r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = false })
 }
 
-// compactWithinList starts an informer that gets its pages slowly, and compacts between two of them.
+// compactWithinList starts an informer that gets its pages slowly, and compacts between two of
+// them.
 func compactWithinList(ctx context.Context, r *run, random *rand.Rand) error {
 	const patience = 3 * time.Second // on a server that is new there may be one page, or none
 	r.cluster.proxy.SetWeather(proxy.Weather{Delay: 30 * time.Millisecond})
@@ -79,7 +80,8 @@ func compactWithinList(ctx context.Context, r *run, random *rand.Rand) error {
 	return err
 }
 
-// expire keeps the informers away until the server has forgotten the resourceVersion that they are at.
+// expire keeps the informers away until the server has forgotten the resourceVersion that they are
+// at.
 func expire(ctx context.Context, r *run, change func(*apiserver.Options)) error {
 	r.cluster.proxy.SetWeather(proxy.Weather{Refuse: true})
 	defer r.cluster.proxy.SetWeather(proxy.Weather{})
@@ -91,8 +93,8 @@ func expire(ctx context.Context, r *run, change func(*apiserver.Options)) error 
 	return r.cluster.restart(ctx, true, 0, change)
 }
 
-// tooManyRequests has all informers list anew while the one request that the server takes at a time is somebody else's. An
-// informer hears of it after ten attempts of its client, a second each.
+// tooManyRequests has all informers list anew while the one request that the server takes at a time
+// is somebody else's. An informer hears of it after ten attempts of its client, a second each.
 func tooManyRequests(ctx context.Context, r *run, random *rand.Rand) error {
 	err := expire(ctx, r, func(o *apiserver.Options) { o.MaxRequestsInFlight = 1 })
 	if err != nil {

@@ -26,7 +26,8 @@ const (
 	shards     = 4
 	// pageSize makes pages of what a server without a watch cache lists.
 	pageSize = 25
-	// stopPatience is how long an informer may take to stop, on a machine that is busy with something else, too.
+	// stopPatience is how long an informer may take to stop, on a machine that is busy with
+	// something else, too.
 	stopPatience = 2 * time.Minute
 )
 
@@ -205,7 +206,8 @@ func (f *follower) countRequests() {
 	}
 }
 
-// compare waits until handlers, store and indices equal want, which the server does not change meanwhile.
+// compare waits until handlers, store and indices equal want, which the server does not change
+// meanwhile.
 func (f *follower) compare(ctx context.Context, want follow.Contents) {
 	if !cache.WaitFor(ctx, f.name, f.informer.HasSyncedChecker()) {
 		f.report.violation("differs", f.name, "not synced in time: %v", context.Cause(ctx))

@@ -108,8 +108,8 @@ func (h *handler) call(obj any, initial bool, note func()) {
 	}
 }
 
-// awaitSynced waits until the registration counts as synced. If a call of its initial list has panicked it never may, and what
-// a registration of ours says of itself gives the reason.
+// awaitSynced waits until the registration counts as synced. If a call of its initial list has
+// panicked it never may, and what a registration of ours says of itself gives the reason.
 func (h *handler) awaitSynced(ctx context.Context) {
 	checker := h.registration.HasSyncedChecker()
 	select {

@@ -10,9 +10,10 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 )
 
-// history keeps what the server has acknowledged of each object, so that a state can be held against the resourceVersion that it
-// claims to be of: what was acknowledged up to there must be in it, or something newer, or the object may have been deleted.
-// Its methods may be called concurrently.
+// history keeps what the server has acknowledged of each object, so that a state can be held
+// against the resourceVersion that it claims to be of: what was acknowledged up to there must be in
+// it, or something newer, or the object may have been deleted. Its methods may be called
+// concurrently.
 type history struct {
 	mu struct {
 		sync.RWMutex
@@ -62,7 +63,8 @@ func (h *history) ending(key string) {
 	}
 }
 
-// settle forgets all but the last of each object. It weakens checks of states that are older than now.
+// settle forgets all but the last of each object. It weakens checks of states that are older than
+// now.
 func (h *history) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +88,8 @@ func (h *history) keys(yield func(key string) bool) {
 	}
 }
 
-// contradicts says what is wrong with an object of a state; nothing if it may be right. The state is that at a resourceVersion, or,
-// if it may be later, has at least all changes up to there.
+// contradicts says what is wrong with an object of a state; nothing if it may be right. The state
+// is that at a resourceVersion, or, if it may be later, has at least all changes up to there.
 func (h *history) contradicts(key string, at uint64, later bool, state follow.State, exists bool) string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

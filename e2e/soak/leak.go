@@ -13,8 +13,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// heapSlack is by how much the heap may have grown when everything has stopped: schemes and codecs, the summary, and that
-// client-go's cache of transports, which knows no end, keeps one for each informer, with its buffers.
+// heapSlack is by how much the heap may have grown when everything has stopped: schemes and codecs,
+// the summary, and that client-go's cache of transports, which knows no end, keeps one for each
+// informer, with its buffers.
 const heapSlack = 32 << 20
 
 // leakPatience is how long goroutines and connections may take to end after everything was stopped.

@@ -35,7 +35,8 @@ func step(name, value string) (n int, err error) {
 
 // ledger keeps what the server has acknowledged for one kind.
 //
-// An entry changes under the gate's read lock, by its writer; under its write lock nobody writes and all may be read.
+// An entry changes under the gate's read lock, by its writer; under its write lock nobody writes
+// and all may be read.
 type ledger struct {
 	gate    sync.RWMutex
 	history *history
@@ -85,7 +86,8 @@ func (l *ledger) listen(c *coverage, on bool) {
 	}
 }
 
-// compare reports where a quorum LIST contradicts the ledger, and settles what was uncertain. The gate is locked.
+// compare reports where a quorum LIST contradicts the ledger, and settles what was uncertain. The
+// gate is locked.
 func (l *ledger) compare(listed follow.Contents, report func(format string, args ...any)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

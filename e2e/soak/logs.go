@@ -28,8 +28,8 @@ func (s logScanner) Write(entry []byte) (int, error) {
 	return len(entry), nil
 }
 
-// captureProcess sends all logs of the process to a scanner, and has panics of handlers counted instead of ending the
-// process. The returned function puts everything back.
+// captureProcess sends all logs of the process to a scanner, and has panics of handlers counted
+// instead of ending the process. The returned function puts everything back.
 func captureProcess(r *report) (restore func()) {
 	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(
 		textlogger.Output(logScanner{r}), textlogger.Verbosity(logVerbosity))))

@@ -15,8 +15,8 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 )
 
-// reader calls every read method of an informer and checks that no answer is older than an earlier one, and that each is of
-// one moment.
+// reader calls every read method of an informer and checks that no answer is older than an earlier
+// one, and that each is of one moment.
 type reader struct {
 	name     string
 	informer cache.SharedIndexInformer
@@ -135,7 +135,8 @@ func values(objects iter.Seq2[string, any]) (all []any) {
 	return all
 }
 
-// readCounts has nothing to hold the numbers against but each other, and those of two calls are of two moments.
+// readCounts has nothing to hold the numbers against but each other, and those of two calls are of
+// two moments.
 func (r *reader) readCounts() {
 	_, err := cache.Count(r.indexer, shardIndex, strconv.Itoa(r.random.IntN(shards)))
 	r.failed("Count", err)
@@ -218,7 +219,8 @@ func (r *reader) whole(objects []any) {
 	}
 }
 
-// brokenChain tells whether objects are no state that the server ever had, as far as its chain shows that.
+// brokenChain tells whether objects are no state that the server ever had, as far as its chain
+// shows that.
 func brokenChain(objects follow.Contents) string {
 	first, last, missing := 0, 0, false
 	for i := range chainLength {

@@ -31,8 +31,9 @@ type run struct {
 	selected  *regexp.Regexp
 }
 
-// Run runs the harness and returns what it found; an error means that it could not go on. It changes global settings of the
-// process, which it puts back: klog's logger and runtime.ReallyCrash. One run at a time.
+// Run runs the harness and returns what it found; an error means that it could not go on. It
+// changes global settings of the process, which it puts back: klog's logger and
+// runtime.ReallyCrash. One run at a time.
 func Run(ctx context.Context, config Config) (*Summary, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {

@@ -38,8 +38,8 @@ type foreign struct {
 	cache.ResourceEventHandlerRegistration
 }
 
-// TestRegistrationSyncsUnlessItsInitialListPanicked: one that lost a call of its initial list must not have synced and must say
-// why, any other must have.
+// TestRegistrationSyncsUnlessItsInitialListPanicked: one that lost a call of its initial list must
+// not have synced and must say why, any other must have.
 func TestRegistrationSyncsUnlessItsInitialListPanicked(t *testing.T) {
 	done, why := make(chan struct{}), errors.New("it panicked")
 	close(done)

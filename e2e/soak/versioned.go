@@ -20,7 +20,8 @@ type versioned struct {
 	report  *report
 }
 
-// atLeast checks that a list has all that was acknowledged up to the resourceVersion that the store had before.
+// atLeast checks that a list has all that was acknowledged up to the resourceVersion that the store
+// had before.
 func (v versioned) atLeast() {
 	at, ok := v.parse(v.indexer.LastStoreSyncResourceVersion())
 	if !ok {
@@ -35,8 +36,8 @@ func (v versioned) atLeast() {
 	}
 }
 
-// exactly checks that a snapshot is the state at its resourceVersion: nothing older, nothing newer. It does nothing if the
-// store has no snapshots.
+// exactly checks that a snapshot is the state at its resourceVersion: nothing older, nothing newer.
+// It does nothing if the store has no snapshots.
 func (v versioned) exactly() {
 	v.snapshot(func(s cache.Snapshot, at uint64) {
 		n := 0
@@ -53,7 +54,8 @@ func (v versioned) exactly() {
 	})
 }
 
-// glance is exactly for the objects of the chain and those that were acknowledged last. It takes a few microseconds.
+// glance is exactly for the objects of the chain and those that were acknowledged last. It takes a
+// few microseconds.
 func (v versioned) glance() {
 	v.snapshot(func(s cache.Snapshot, at uint64) {
 		for i := range chainLength {
@@ -107,9 +109,9 @@ func (v versioned) parse(text string) (rv uint64, ok bool) {
 	return rv, err == nil
 }
 
-// hunt glances without a pause for a while after each signal, until ctx ends: a state that shows for microseconds only,
-// when a list becomes the content of the store, is not met by who reads now and then. It returns at once if the store has no
-// snapshots.
+// hunt glances without a pause for a while after each signal, until ctx ends: a state that shows
+// for microseconds only, when a list becomes the content of the store, is not met by who reads now
+// and then. It returns at once if the store has no snapshots.
 func (v versioned) hunt(ctx context.Context, signals <-chan struct{}) {
 	const (
 		length = 20 * time.Millisecond

@@ -55,7 +55,8 @@ func (w *writer) writeChain(ctx context.Context) {
 	}
 }
 
-// step makes one write, or finds out what became of the last one. It returns the value that the object is known to have.
+// step makes one write, or finds out what became of the last one. It returns the value that the
+// object is known to have.
 func (w *writer) step(ctx context.Context, name string, dice int, value func(*entry) string) string {
 	w.ledger.gate.RLock()
 	defer w.ledger.gate.RUnlock()
@@ -94,8 +95,9 @@ func (w *writer) change(ctx context.Context, name, value string, e *entry, dice 
 	}
 }
 
-// settle reads the object after a write without an answer, and returns its value. A write that takes effect after this read
-// cannot contradict the ledger for long: the next one will be refused, and settled again.
+// settle reads the object after a write without an answer, and returns its value. A write that
+// takes effect after this read cannot contradict the ledger for long: the next one will be refused,
+// and settled again.
 func (w *writer) settle(ctx context.Context, name string, e *entry) string {
 	state, err := w.resource.Get(ctx, name)
 	switch {
@@ -110,8 +112,8 @@ func (w *writer) settle(ctx context.Context, name string, e *entry) string {
 	return state.Value
 }
 
-// saysNotFound tells whether err says that the object does not exist. While a server starts, it answers 404 as well to a
-// request for a custom resource of which it does not know yet.
+// saysNotFound tells whether err says that the object does not exist. While a server starts, it
+// answers 404 as well to a request for a custom resource of which it does not know yet.
 func saysNotFound(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -28,7 +28,8 @@ func allocates(t *testing.T, kind wireKind, w *wire, what string) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit), "%s: %s", kind.name, what)
 }
 
-// TestALengthPrefixAllocatesNothing: a frame that claims gigabytes costs no more than one that is as long as it says.
+// TestALengthPrefixAllocatesNothing: a frame that claims gigabytes costs no more than one that is
+// as long as it says.
 func TestALengthPrefixAllocatesNothing(t *testing.T) {
 	for _, kind := range wireKinds {
 		if kind.mime != runtimeapi.ContentTypeProtobuf {
@@ -41,8 +42,8 @@ func TestALengthPrefixAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestALengthWithinAMessageAllocatesNothing: neither does an item of a list, or a string, that claims to be longer than the
-// message that it is in.
+// TestALengthWithinAMessageAllocatesNothing: neither does an item of a list, or a string, that
+// claims to be longer than the message that it is in.
 func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
 	const (
 		magic = "k8s\x00"
@@ -85,7 +86,8 @@ func secretPod(inMeta, beside string) string {
 	return `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","resourceVersion":"901"` + inMeta + `}` + beside + `}`
 }
 
-// secretBodies are objects with secrets, right ones, and such as decoders stumble over where the secret is, or near it.
+// secretBodies are objects with secrets, right ones, and such as decoders stumble over where the
+// secret is, or near it.
 func secretBodies() map[string]string {
 	bodies := map[string]string{
 		"right":      secretPod("", `,"data":{"password":"SECRET"}`),
@@ -130,7 +132,8 @@ func secretBodies() map[string]string {
 	return bodies
 }
 
-// followQuietly fails if what is logged up to verbosity 4, or what the status says in the end, has a secret.
+// followQuietly fails if what is logged up to verbosity 4, or what the status says in the end, has
+// a secret.
 func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
 	t.Helper()
 	var logs bytes.Buffer
@@ -144,8 +147,8 @@ func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
 	}
 }
 
-// TestContentsStayOutOfLogs: whatever is wrong with what a server sends, its contents are not logged, and the status does
-// not quote them.
+// TestContentsStayOutOfLogs: whatever is wrong with what a server sends, its contents are not
+// logged, and the status does not quote them.
 func TestContentsStayOutOfLogs(t *testing.T) {
 	for name, body := range secretBodies() {
 		for _, kind := range wireKinds {

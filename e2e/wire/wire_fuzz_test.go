@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire_test fuzzes informers from the bytes of the wire on: HTTP bodies go through the real clients and decoders.
+// Package wire_test fuzzes informers from the bytes of the wire on: HTTP bodies go through the real
+// clients and decoders.
 package wire_test
 
 import (
@@ -70,8 +71,8 @@ func expired() watch.Event {
 	return watch.Event{Type: watch.Error, Object: &status}
 }
 
-// wire answers HTTP requests: the first list and the first watch, or stream, with the given bytes, if any, then with what is
-// right: the pods "a" and "z", and silence.
+// wire answers HTTP requests: the first list and the first watch, or stream, with the given bytes,
+// if any, then with what is right: the pods "a" and "z", and silence.
 type wire struct {
 	kind         wireKind
 	list, frames []byte
@@ -159,8 +160,9 @@ type silentBody struct{ ctx context.Context }
 func (b silentBody) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, b.ctx.Err() }
 func (b silentBody) Close() error             { return nil }
 
-// presence is a handler that fails for what no handler may be told, however odd the server: an Add of what is there, an
-// Update of what is not, and an object of another type or namespace. A Delete of what is not there is passed on if the server sends one, as client-go does.
+// presence is a handler that fails for what no handler may be told, however odd the server: an Add
+// of what is there, an Update of what is not, and an object of another type or namespace. A Delete
+// of what is not there is passed on if the server sends one, as client-go does.
 type presence struct {
 	t     *testing.T
 	typ   reflect.Type
@@ -204,7 +206,8 @@ func (p presence) key(obj any) string {
 	return key
 }
 
-// followWire runs an informer against w and fails unless it ends in the right state, with nothing left behind.
+// followWire runs an informer against w and fails unless it ends in the right state, with nothing
+// left behind.
 func followWire(t *testing.T, kind wireKind, w *wire) {
 	synctest.Test(t, func(t *testing.T) {
 		w.kind, w.settled = kind, make(chan struct{})

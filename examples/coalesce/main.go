@@ -1,9 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered with cache.OverflowCoalesce it hears of
-// each pod's last state, what waits for it grows with the pods that changed and not with their changes, and nobody else is held up.
-// Every second it says how the handler is doing. It writes nothing.
+// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered
+// with cache.OverflowCoalesce it hears of each pod's last state, what waits for it grows with the
+// pods that changed and not with their changes, and nobody else is held up. Every second it says
+// how the handler is doing. It writes nothing.
 package main
 
 import (
@@ -63,7 +64,8 @@ func handle(ctx context.Context, what string, pod *corev1.Pod) {
 	}
 }
 
-// report says each second how the handler is doing. What coalesced counts, the handler need not hear any more.
+// report says each second how the handler is doing. What coalesced counts, the handler need not
+// hear any more.
 func report(ctx context.Context, registration cache.MeasuredRegistration) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -18,15 +18,17 @@ import (
 )
 
 const (
-	// checkTimeout is how long the cache may take to catch up, on a machine that is busy with something else, too.
+	// checkTimeout is how long the cache may take to catch up, on a machine that is busy with
+	// something else, too.
 	checkTimeout = 5 * time.Minute
 	checkPause   = 250 * time.Millisecond
 )
 
 var errDiffers = errors.New("the cache differs from a fresh LIST")
 
-// selfCheck compares the cache with a fresh LIST, object by object, until they are equal or time is up. On a cluster where
-// others write it may take a few rounds to find a moment without a write between the two.
+// selfCheck compares the cache with a fresh LIST, object by object, until they are equal or time is
+// up. On a cluster where others write it may take a few rounds to find a moment without a write
+// between the two.
 func selfCheck(ctx context.Context, w *world, f *follower, screen *screen) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -46,7 +48,8 @@ func selfCheck(ctx context.Context, w *world, f *follower, screen *screen) error
 	}
 }
 
-// freshList returns the resourceVersions of all objects, by key, read from the storage and not from a cache.
+// freshList returns the resourceVersions of all objects, by key, read from the storage and not from
+// a cache.
 func freshList(ctx context.Context, w *world) (map[string]string, error) {
 	versions := map[string]string{}
 	all := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return w.client.List(ctx, o) })

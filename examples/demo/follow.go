@@ -54,7 +54,8 @@ func follow(ctx context.Context, w *world) *follower {
 	return f
 }
 
-// handler hears of changes. After an outage it may be given objects that are as they were before: those are none.
+// handler hears of changes. After an outage it may be given objects that are as they were before:
+// those are none.
 func (f *follower) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -105,7 +106,8 @@ func (f *follower) heard(obj any) {
 	f.lag, f.lagged = max(f.lag, lag), true
 }
 
-// takeLag returns the greatest lag since the last call; ok is false if nothing with a time of writing came.
+// takeLag returns the greatest lag since the last call; ok is false if nothing with a time of
+// writing came.
 func (f *follower) takeLag() (lag time.Duration, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

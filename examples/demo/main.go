@@ -1,13 +1,16 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo follows the objects of an API server with an informer and shows in the terminal what it does.
+// Demo follows the objects of an API server with an informer and shows in the terminal what it
+// does.
 //
-// By default it starts the embedded API server, creates a few thousand pods, keeps changing some, kills the server once and
-// starts it again, and checks in the end that the informer's cache equals a fresh LIST. It ends by itself. With -kubeconfig
-// it watches another cluster instead, and writes nothing there.
+// By default it starts the embedded API server, creates a few thousand pods, keeps changing some,
+// kills the server once and starts it again, and checks in the end that the informer's cache equals
+// a fresh LIST. It ends by itself. With -kubeconfig it watches another cluster instead, and writes
+// nothing there.
 //
-// It exits with 0 when the check is passed, 1 when it is not or something else fails, and 2 for bad flags.
+// It exits with 0 when the check is passed, 1 when it is not or something else fails, and 2 for bad
+// flags.
 package main
 
 import (
@@ -137,8 +140,8 @@ func endOfPlay(ctx context.Context, err error) error {
 	return err
 }
 
-// quiet keeps what the library and client-go would log off the screen: lost connections are part of the show, and the
-// screen counts them.
+// quiet keeps what the library and client-go would log off the screen: lost connections are part of
+// the show, and the screen counts them.
 func quiet() {
 	klog.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil

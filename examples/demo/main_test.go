@@ -60,7 +60,8 @@ contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {ser
 	assert.ErrorContains(t, err, address)
 }
 
-// refusing returns an address that refuses connections until the test ends: one that a client has, and not a server.
+// refusing returns an address that refuses connections until the test ends: one that a client has,
+// and not a server.
 func refusing(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -90,7 +91,8 @@ func TestDemoOnTheEmbeddedServer(t *testing.T) {
 		`caught up, from version \d+ to \d+: watching, outage \S+, mode watch-list, lists \d+, watches \d+.*self-check passed`, out.String())
 }
 
-// TestUnchangedObjectsAreNoChanges: what an outage has the handler hear again is neither counted nor late.
+// TestUnchangedObjectsAreNoChanges: what an outage has the handler hear again is neither counted
+// nor late.
 func TestUnchangedObjectsAreNoChanges(t *testing.T) {
 	at := func(version string) *corev1.ConfigMap {
 		written := strconv.FormatInt(time.Now().Add(-time.Hour).UnixNano(), 10)

@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// writtenAt is the annotation with the time of a write, in nanoseconds since 1970: handlers tell their lag from it.
+	// writtenAt is the annotation with the time of a write, in nanoseconds since 1970: handlers
+	// tell their lag from it.
 	writtenAt = "demo.kinformer.io/written-at"
 
 	createWorkers = 8
@@ -90,8 +91,8 @@ func (w *world) remove(ctx context.Context, i int) error {
 	return w.in(i).Delete(ctx, objectName(i), metav1.DeleteOptions{})
 }
 
-// disturb has workers change objects until ctx ends, and an outage half way through, and returns when all that is over. On a
-// cluster that is not ours it does nothing until ctx ends.
+// disturb has workers change objects until ctx ends, and an outage half way through, and returns
+// when all that is over. On a cluster that is not ours it does nothing until ctx ends.
 func (w *world) disturb(ctx context.Context, f *follower, n int, screen *screen) error {
 	if w.server == nil {
 		<-ctx.Done()
@@ -108,7 +109,8 @@ func (w *world) disturb(ctx context.Context, f *follower, n int, screen *screen)
 		if !sleep(ctx, time.Until(deadline)/2) {
 			return nil
 		}
-		// An outage that has begun is seen to its end even if ctx ends meanwhile: the check needs the server.
+		// An outage that has begun is seen to its end even if ctx ends meanwhile: the check needs
+		// the server.
 		if err := w.outage(context.WithoutCancel(ctx), f, screen); err != nil {
 			return err
 		}
@@ -118,8 +120,9 @@ func (w *world) disturb(ctx context.Context, f *follower, n int, screen *screen)
 	return group.Wait()
 }
 
-// outage kills the server, starts it again on the same data, and tells how the informer came through. The outage is the time
-// from the end of the server until the cache had all that had happened when it was back.
+// outage kills the server, starts it again on the same data, and tells how the informer came
+// through. The outage is the time from the end of the server until the cache had all that had
+// happened when it was back.
 func (w *world) outage(ctx context.Context, f *follower, screen *screen) error {
 	screen.line("killing the server and starting it again on the same data")
 	before, killed := f.status(), time.Now()
@@ -162,8 +165,8 @@ func (w *world) version(ctx context.Context) (version string, err error) {
 
 func shortly(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// change patches objects at random, and now and then deletes one or creates it again. What fails is left: while the server
-// is down everything does.
+// change patches objects at random, and now and then deletes one or creates it again. What fails is
+// left: while the server is down everything does.
 func (w *world) change(ctx context.Context, n int) {
 	for {
 		i := rand.IntN(n)

@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Dynamic follows the objects of any resource, such as that of a CustomResourceDefinition, without Go types for them. It says
-// which fields of the spec change, waits if the resource is not installed yet, and writes nothing.
+// Dynamic follows the objects of any resource, such as that of a CustomResourceDefinition, without
+// Go types for them. It says which fields of the spec change, waits if the resource is not
+// installed yet, and writes nothing.
 package main
 
 import (

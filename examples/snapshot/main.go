@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Snapshot counts pods in three ways, by several queries, while they come and go. In a snapshot all queries answer from one
-// state, so the sums are the same; read from the store one after the other they may not be. It writes nothing, and fails if
-// a snapshot's sums differ.
+// Snapshot counts pods in three ways, by several queries, while they come and go. In a snapshot all
+// queries answer from one state, so the sums are the same; read from the store one after the other
+// they may not be. It writes nothing, and fails if a snapshot's sums differ.
 package main
 
 import (

@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Typed follows pods with an informer whose handlers, index functions and reads have the type *corev1.Pod: nothing is asserted,
-// and tombstones need no case of their own. It says how many pods a node has whenever that changes, and writes nothing.
+// Typed follows pods with an informer whose handlers, index functions and reads have the type
+// *corev1.Pod: nothing is asserted, and tombstones need no case of their own. It says how many pods
+// a node has whenever that changes, and writes nothing.
 package main
 
 import (

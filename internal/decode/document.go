@@ -38,8 +38,8 @@ func (d *reader) whole() (map[string]any, bool) {
 	return m, ok && d.end()
 }
 
-// identified reports whether an object says what it is. An apiVersion with two slashes is refused by
-// the reference.
+// identified reports whether an object says what it is. An apiVersion with two slashes is refused
+// by the reference.
 func (d *reader) identified(m map[string]any) bool {
 	kind, _ := m["kind"].(string)
 	version, _ := m["apiVersion"].(string)

@@ -132,7 +132,8 @@ func corpus(t testing.TB, extension string) []corpusFile {
 	return files
 }
 
-// corpusFiles returns the files of an encoding in all versions. The module cache need not have them.
+// corpusFiles returns the files of an encoding in all versions. The module cache need not have
+// them.
 func corpusFiles(t testing.TB, extension string) []corpusFile {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()

@@ -234,7 +234,8 @@ func TestTrapsOfMapsAndLists(t *testing.T) {
 	assert.True(t, sameProtobuf(t, reflect.TypeFor[runtime.Unknown](), []byte("\x12\x00"), Options{}), "empty bytes")
 }
 
-// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they are deep.
+// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they
+// are deep.
 func TestTrapsOfDeepMessages(t *testing.T) {
 	for depth, decoded := range map[int]bool{1: true, deepest: true, deepest + 1: false} {
 		var data []byte

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnsafeIsInOneFile: what the race detector and checkptr have to be trusted with is read at once.
+// TestUnsafeIsInOneFile: what the race detector and checkptr have to be trusted with is read at
+// once.
 func TestUnsafeIsInOneFile(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

@@ -47,7 +47,8 @@ func TestSample(t *testing.T) {
 	assert.Equal(t, later, s.Of(&b, later.Add(sampleAge), taking(nil, &asked)).At, "of nothing there is none that is newer")
 }
 
-// TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has grown.
+// TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has
+// grown.
 func TestBudget(t *testing.T) {
 	var b Budget
 	now, asked := time.Now(), 0

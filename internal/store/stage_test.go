@@ -92,8 +92,8 @@ func TestReuseLetsGo(t *testing.T) {
 	assert.Equal(t, n, r.contents.Table.Len())
 }
 
-// TestDistrust: of a state that is to put right what was read wrongly, an object that is not identical to
-// the cached one is news, although it has its version; one that is identical is none.
+// TestDistrust: of a state that is to put right what was read wrongly, an object that is not
+// identical to the cached one is news, although it has its version; one that is identical is none.
 func TestDistrust(t *testing.T) {
 	for _, distrusts := range []bool{false, true} {
 		r := newStoreRig(nil, table.Options{})

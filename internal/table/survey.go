@@ -16,8 +16,8 @@ type Survey struct {
 	Indexes []IndexSurvey
 }
 
-// IndexSurvey is how large an index is. Beyond surveyedGroups groups of its hash table, that is some
-// 300 values, it is an estimate.
+// IndexSurvey is how large an index is. Beyond surveyedGroups groups of its hash table, that is
+// some 300 values, it is an estimate.
 type IndexSurvey struct {
 	Name     string
 	Values   int    // with members
@@ -96,7 +96,8 @@ func (p *posting) size() int64 {
 }
 
 // Sample returns up to so many objects from all over the table, and the bytes of their keys: all if
-// there are no more. Of a large table, whose size makes no difference to it, it may return some less.
+// there are no more. Of a large table, whose size makes no difference to it, it may return some
+// less.
 func (t *Table) Sample(most int) (objects []any, keys int) {
 	v, p := t.pin()
 	defer t.leave(p)

@@ -125,7 +125,8 @@ func TestSampleOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestSurveyBesideAWriter: what is looked at is one state as far as it is exact, and never what was half written.
+// TestSurveyBesideAWriter: what is looked at is one state as far as it is exact, and never what was
+// half written.
 func TestSurveyBesideAWriter(t *testing.T) {
 	table := surveyed(200, 7)
 	var group sync.WaitGroup

@@ -18,8 +18,8 @@ const (
 
 var errClosed = errors.New("the body was closed")
 
-// ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so that
-// a server is not held up by the decoding of what it sends. One goroutine reads from it.
+// ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so
+// that a server is not held up by the decoding of what it sends. One goroutine reads from it.
 type ahead struct {
 	body  io.Reader
 	limit int64

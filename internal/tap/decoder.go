@@ -21,10 +21,12 @@ const (
 )
 
 // Decoder makes objects of one Go type of their bytes, deeply equal to those that the decoder of a
-// client of client-go's makes. It may give up, by an error that tells nothing of the data; it may not
-// guess. What it returns does not refer to what it was given. Any number of goroutines may use it.
+// client of client-go's makes. It may give up, by an error that tells nothing of the data; it may
+// not guess. What it returns does not refer to what it was given. Any number of goroutines may use
+// it.
 type Decoder interface {
-	// Event decodes a frame of a watch. The object has the apiVersion and kind that are on the wire.
+	// Event decodes a frame of a watch. The object has the apiVersion and kind that are on the
+	// wire.
 	Event(frame []byte) (watch.Event, error)
 	// List begins to read a list from its first byte.
 	List(body io.Reader) List
@@ -32,9 +34,9 @@ type Decoder interface {
 
 // List is a list that is read item by item, by one goroutine.
 type List interface {
-	// Next returns the next item. The error is io.EOF behind the last one, when the list was read to
-	// its end and nothing follows it; what body failed with; or one that says that this is no list,
-	// or none that can be taken apart.
+	// Next returns the next item. The error is io.EOF behind the last one, when the list was read
+	// to its end and nothing follows it; what body failed with; or one that says that this is no
+	// list, or none that can be taken apart.
 	Next() (Item, error)
 	// With returns the list as it was, but with these items only, in their places. It may be called
 	// once, after Next has returned io.EOF.
@@ -48,8 +50,8 @@ type Item struct {
 	Why    error          // it gave up
 }
 
-// Maker returns a decoder for objects of a type, which is a pointer, in an encoding; nil if there is
-// none.
+// Maker returns a decoder for objects of a type, which is a pointer, in an encoding; nil if there
+// is none.
 type Maker func(reflect.Type, Encoding) Decoder
 
 // sure is a decoder that gives up where another one panics.

@@ -69,8 +69,8 @@ func mapPath(a, b reflect.Value, depth int) string {
 	return ""
 }
 
-// equal is reflect.DeepEqual for what a walk has come to. Unexported fields that cannot be compared pass
-// for equal: then the path is shorter.
+// equal is reflect.DeepEqual for what a walk has come to. Unexported fields that cannot be compared
+// pass for equal: then the path is shorter.
 func equal(a, b reflect.Value) bool {
 	switch {
 	case a.CanInterface() && b.CanInterface():

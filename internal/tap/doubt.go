@@ -9,7 +9,8 @@ import (
 )
 
 // Doubt tells that what was decoded directly cannot be trusted. The tap is off from then on; the
-// whole state has to be taken over again. It is an error, and the object of the last event of a watch.
+// whole state has to be taken over again. It is an error, and the object of the last event of a
+// watch.
 type Doubt struct{ Why string }
 
 func (d *Doubt) Error() string { return "decoding directly is off: " + d.Why }

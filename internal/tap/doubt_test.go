@@ -106,8 +106,8 @@ func difference(k kind) string {
 	return fmt.Sprintf("a %T, differs at object.ObjectMeta.Labels", k.example)
 }
 
-// TestDifferentEvent: a watch in which an object was decoded wrongly ends with a Doubt, which names the
-// place and no value; what follows is client-go's.
+// TestDifferentEvent: a watch in which an object was decoded wrongly ends with a Doubt, which names
+// the place and no value; what follows is client-go's.
 func TestDifferentEvent(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		for name, before := range map[string]int{"p0": 0, "p7": 7, "p9": 9} {
@@ -150,8 +150,8 @@ func TestDifferentItem(t *testing.T) {
 	})
 }
 
-// TestUnnoticedDifference: between two samples nothing is compared, so the tests above do not pass by
-// comparing all.
+// TestUnnoticedDifference: between two samples nothing is compared, so the tests above do not pass
+// by comparing all.
 func TestUnnoticedDifference(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
@@ -161,7 +161,8 @@ func TestUnnoticedDifference(t *testing.T) {
 	assert.Equal(t, "secret", got.Items[10].(metav1.Object).GetLabels()["app"])
 }
 
-// TestPagesAgree: each page is a list of its own, with a first item that goes both ways, and its token.
+// TestPagesAgree: each page is a list of its own, with a first item that goes both ways, and its
+// token.
 func TestPagesAgree(t *testing.T) {
 	remaining := int64(15)
 	lists := []answer{

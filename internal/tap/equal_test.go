@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// everyKind runs a test with clients of each kind, by HTTP/1.1 and by HTTP/2, with decoders that are
-// right and those that are the library's.
+// everyKind runs a test with clients of each kind, by HTTP/1.1 and by HTTP/2, with decoders that
+// are right and those that are the library's.
 func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
 	for _, k := range kinds {
 		for _, http2 := range []bool{false, true} {
@@ -89,7 +89,8 @@ func TestEmptyListsEqual(t *testing.T) {
 	})
 }
 
-// TestErrorsEqual: the errors of a server are those that they are without us, as are those in streams.
+// TestErrorsEqual: the errors of a server are those that they are without us, as are those in
+// streams.
 func TestErrorsEqual(t *testing.T) {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	for name, answers := range map[string][]answer{

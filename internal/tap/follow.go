@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// eventsAhead is how many events are decoded before they are asked for: so many are one batch of a
-	// busy watch, and no more objects than client-go's buffers hold of long frames.
+	// eventsAhead is how many events are decoded before they are asked for: so many are one batch
+	// of a busy watch, and no more objects than client-go's buffers hold of long frames.
 	eventsAhead = 16
 	// manyGivenUp frames of a watch, more than were decoded, show that the type is none for our
 	// decoder: each of them costs twice.
@@ -104,7 +104,8 @@ func (f *following) handle(frame []byte) bool {
 	return f.emit(ours)
 }
 
-// passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both ways.
+// passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both
+// ways.
 func (f *following) passOn(frame []byte, why error) bool {
 	if !f.frames.whole(frame) {
 		f.frames.unread(frame)
@@ -221,8 +222,9 @@ func kindOf(obj runtime.Object) schema.GroupVersionKind {
 	return obj.GetObjectKind().GroupVersionKind()
 }
 
-// ask hands a frame to the client, to be taken back, and waits for its answer. It returns false when the watch has ended
-// for us: also because the client, or what is between us and it, reads on without an answer.
+// ask hands a frame to the client, to be taken back, and waits for its answer. It returns false
+// when the watch has ended for us: also because the client, or what is between us and it, reads on
+// without an answer.
 func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	f.body.hand(frame)
 	select {
@@ -235,8 +237,8 @@ func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	return theirs, answered
 }
 
-// goesOn reports whether the client reads on behind an error: one that the server has sent, and not one
-// that the client ends with.
+// goesOn reports whether the client reads on behind an error: one that the server has sent, and not
+// one that the client ends with.
 func (f *following) goesOn() bool {
 	select {
 	case <-f.client.ResultChan():

@@ -16,8 +16,8 @@ const (
 	firstBuffer = 8 << 10
 	// keptBuffer is the most that is kept while no frame needs more.
 	keptBuffer = 256 << 10
-	// maxFrame is what is read as one frame. Objects of etcd have 1.5 MiB; client-go takes 16 MiB of
-	// JSON, and has its own way to refuse more.
+	// maxFrame is what is read as one frame. Objects of etcd have 1.5 MiB; client-go takes 16 MiB
+	// of JSON, and has its own way to refuse more.
 	maxFrame = 8 << 20
 	// header is the length before a frame of protobuf.
 	header = 4
@@ -160,7 +160,8 @@ type nesting struct {
 	inText, escaping bool
 }
 
-// end goes on with more of the value, and returns how much of that belongs to it if it ends there, or
+// end goes on with more of the value, and returns how much of that belongs to it if it ends there,
+// or
 // 0. Only an object or an array has an end that can be seen.
 func (n *nesting) end(more []byte) int {
 	for i, c := range more {

@@ -121,8 +121,8 @@ func TestNoLineEnd(t *testing.T) {
 	assert.EqualValues(t, 12, source.ledger.State().Decoded)
 }
 
-// TestStarvedClient: a transport outside of ours that waits for more than a frame gets it, and nobody
-// waits for an answer that cannot come.
+// TestStarvedClient: a transport outside of ours that waits for more than a frame gets it, and
+// nobody waits for an answer that cannot come.
 func TestStarvedClient(t *testing.T) {
 	hoards := func(rt http.RoundTripper) http.RoundTripper {
 		ours := transport(rt)
@@ -190,7 +190,8 @@ func TestOddLists(t *testing.T) {
 	}
 }
 
-// TestBrokenList: a list whose connection breaks fails with that error, and the tap is as good as it was.
+// TestBrokenList: a list whose connection breaks fails with that error, and the tap is as good as
+// it was.
 func TestBrokenList(t *testing.T) {
 	broken := func(w http.ResponseWriter, r *http.Request) {
 		body := taptest.Encoded(podList("5"), mediaOf(r))

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listBody is the body of a list that client-go reads instead of the real one: the same, without the
-// items that we decode. The first Read does the work, so that errors of the real body surface where
-// they always do.
+// listBody is the body of a list that client-go reads instead of the real one: the same, without
+// the items that we decode. The first Read does the work, so that errors of the real body surface
+// where they always do.
 type listBody struct {
 	tap     *Tap
 	real    io.ReadCloser
@@ -161,9 +161,9 @@ type Page struct {
 	Items                []runtime.Object
 }
 
-// page completes what was decoded by what the client has made of the substitute. It returns why that
-// is not as it should be; then differs, if an object is not what we have made of it, be it by a fault
-// of our decoder or because somebody has changed it.
+// page completes what was decoded by what the client has made of the substitute. It returns why
+// that is not as it should be; then differs, if an object is not what we have made of it, be it by
+// a fault of our decoder or because somebody has changed it.
 func (b *listBody) page(list runtime.Object, expected reflect.Type) (p *Page, why string, differs bool) {
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {

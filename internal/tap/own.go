@@ -196,7 +196,8 @@ func (l *protobufList) Next() (Item, error) {
 
 func (l *protobufList) With(items [][]byte) []byte { return l.reader.With(items) }
 
-// reason shortens an error of a decoder, which names a place, to one of few. Others are as they were.
+// reason shortens an error of a decoder, which names a place, to one of few. Others are as they
+// were.
 func reason(err error) error {
 	var unsure interface{ Reason() string }
 	if errors.As(err, &unsure) {

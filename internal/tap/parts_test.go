@@ -45,8 +45,8 @@ func cut(t *rapid.T, data []byte) *pieces {
 	return p
 }
 
-// TestFramesCutAnywhere: frames are the same however the bytes arrive, none is lost, and none changes
-// while it is in use.
+// TestFramesCutAnywhere: frames are the same however the bytes arrive, none is lost, and none
+// changes while it is in use.
 func TestFramesCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var sent [][]byte
@@ -213,8 +213,8 @@ func TestHeldWaits(t *testing.T) {
 	})
 }
 
-// TestHeldPatience: a body that is read while nobody claims it is given back after a while, and cannot
-// be claimed any more; one that is not read waits.
+// TestHeldPatience: a body that is read while nobody claims it is given back after a while, and
+// cannot be claimed any more; one that is not read waits.
 func TestHeldPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, unread := newHeld(io.NopCloser(strings.NewReader("real"))), newHeld(http.NoBody)

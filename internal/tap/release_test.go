@@ -57,8 +57,8 @@ func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.List
 // podClients are clients of pods in both encodings.
 var podClients = kinds[:2]
 
-// TestFilteredWatch: a watch that does not come as client-go makes it gets its body back: nothing is
-// lost, no second request is made, and none is tapped again.
+// TestFilteredWatch: a watch that does not come as client-go makes it gets its body back: nothing
+// is lost, no second request is made, and none is tapped again.
 func TestFilteredWatch(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestFilteredWatch(t *testing.T) {
 	}
 }
 
-// TestFilteredWatchAfterList: who filters watches may filter lists, unnoticed: the state is taken over
-// again.
+// TestFilteredWatchAfterList: who filters watches may filter lists, unnoticed: the state is taken
+// over again.
 func TestFilteredWatchAfterList(t *testing.T) {
 	for _, k := range podClients {
 		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
@@ -143,7 +143,8 @@ var changes = map[string]listChange{
 	},
 }
 
-// TestLateRequest: a request that is made with the context of a call that has returned is not touched.
+// TestLateRequest: a request that is made with the context of a call that has returned is not
+// touched.
 func TestLateRequest(t *testing.T) {
 	for _, k := range podClients {
 		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
@@ -208,8 +209,8 @@ func TestAlteredLists(t *testing.T) {
 	}
 }
 
-// TestAnotherRequestBefore: a request that is not the one that was asked for is not touched, and that
-// one is taken all the same.
+// TestAnotherRequestBefore: a request that is not the one that was asked for is not touched, and
+// that one is taken all the same.
 func TestAnotherRequestBefore(t *testing.T) {
 	for _, k := range podClients {
 		before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {

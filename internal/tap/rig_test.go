@@ -177,8 +177,8 @@ var (
 	firstWatch = metav1.ListOptions{ResourceVersion: "5"}
 )
 
-// plainAndTapped runs the same against two servers with the same script: by client-go alone, and with
-// a tap.
+// plainAndTapped runs the same against two servers with the same script: by client-go alone, and
+// with a tap.
 func plainAndTapped(t *testing.T, k kind, http2 bool, lists, watches []answer, do func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard) (plain, direct heard, state tap.State) {
 	t.Helper()
 	plain = do(t, k.make(t, newServer(t, http2, lists, watches).config()))

@@ -47,8 +47,8 @@ func pods(n int, version string) []v1.Pod {
 // answer writes what a server says to a request.
 type answer func(w http.ResponseWriter, r *http.Request)
 
-// server answers requests from a script: the n-th request for a list or a watch gets the n-th answer,
-// and those behind the last one get that.
+// server answers requests from a script: the n-th request for a list or a watch gets the n-th
+// answer, and those behind the last one get that.
 type server struct {
 	*httptest.Server
 	t testing.TB

@@ -25,12 +25,13 @@ const (
 
 	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
 	defaultAhead = 32 << 20
-	// verifiedFirst objects of an informer go both ways, and then one in defaultVerify: 8 tell a type
-	// that is decoded wrongly, one in 4096 costs nothing that can be measured.
+	// verifiedFirst objects of an informer go both ways, and then one in defaultVerify: 8 tell a
+	// type that is decoded wrongly, one in 4096 costs nothing that can be measured.
 	verifiedFirst = 8
 	defaultVerify = 4096
 
-	// logsBodies is the level of klog at which client-go writes bodies, which then have to be whole.
+	// logsBodies is the level of klog at which client-go writes bodies, which then have to be
+	// whole.
 	logsBodies = 8
 )
 
@@ -45,9 +46,9 @@ type Options struct {
 	Ledger *Ledger
 }
 
-// Source is a ListerWatcher with a tap in each of its requests. What it returns is what the ListerWatcher
-// returns, but for *Page, for watches that are followed by us, and for a *Doubt as the error, or as the
-// object of the last event of a watch.
+// Source is a ListerWatcher with a tap in each of its requests. What it returns is what the
+// ListerWatcher returns, but for *Page, for watches that are followed by us, and for a *Doubt as
+// the error, or as the object of the last event of a watch.
 type Source struct {
 	lists   clientgo.ListerWatcherWithContext
 	example reflect.Type // of the objects; nil: not known

@@ -51,8 +51,8 @@ func watchPieces(media string) (pieces [][]byte) {
 	return pieces
 }
 
-// TestStoppedAnywhere: a watch that is stopped after any number of events, or whose context ends then,
-// leaves no body open and no goroutine.
+// TestStoppedAnywhere: a watch that is stopped after any number of events, or whose context ends
+// then, leaves no body open and no goroutine.
 func TestStoppedAnywhere(t *testing.T) {
 	for _, media := range []string{"application/json", protobufType} {
 		for after := range len(manyEvents()) + 1 {
@@ -155,8 +155,8 @@ func TestPanickingCall(t *testing.T) {
 	})
 }
 
-// TestServerNotHeldUp: a list that fits the read-ahead is read to its end while its first item is still
-// being decoded; of a longer one no more is read than that.
+// TestServerNotHeldUp: a list that fits the read-ahead is read to its end while its first item is
+// still being decoded; of a longer one no more is read than that.
 func TestServerNotHeldUp(t *testing.T) {
 	whole := taptest.Encoded(podList("5"), "application/json")
 	pieces := bytes.SplitAfter(whole, []byte("}"))

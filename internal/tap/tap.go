@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Tap is what one call of a ListerWatcher has in its context. The transport offers it the answers to
-// the requests of the call, of which it takes the one that was asked for.
+// Tap is what one call of a ListerWatcher has in its context. The transport offers it the answers
+// to the requests of the call, of which it takes the one that was asked for.
 type Tap struct {
 	options metav1.ListOptions
 	watches bool
@@ -34,8 +34,8 @@ type Tap struct {
 	}
 }
 
-// Offer takes the body of a response, and puts a substitute into its place, if it is what the tap is
-// for. The request is the one that was sent.
+// Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
+// is for. The request is the one that was sent.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +72,8 @@ func (t *Tap) takeListLocked(encoding Encoding, resp *http.Response) {
 	}
 }
 
-// asksFor reports whether the request is the one that was asked for, and not another one that the same
-// call makes, or one whose options somebody has changed.
+// asksFor reports whether the request is the one that was asked for, and not another one that the
+// same call makes, or one whose options somebody has changed.
 func (t *Tap) asksFor(req *http.Request) bool {
 	if req.Method != http.MethodGet || req.URL == nil {
 		return false

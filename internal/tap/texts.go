@@ -26,9 +26,9 @@ var texts struct {
 	table weak.Pointer[decode.Intern]
 }
 
-// textsUse is the use of the table by an informer. As it is nothing but a pointer, none is left when
-// the informer is not, however it ends. The zero value is that of an informer that does not run. The
-// lock of texts guards it.
+// textsUse is the use of the table by an informer. As it is nothing but a pointer, none is left
+// when the informer is not, however it ends. The zero value is that of an informer that does not
+// run. The lock of texts guards it.
 type textsUse struct {
 	runs  bool
 	table *decode.Intern // nil: it has no decoder that needs it
@@ -47,8 +47,8 @@ func (u *textsUse) end() {
 	*u = textsUse{}
 }
 
-// get returns the table of the process. Who asks for it before the begin or after the end has it for
-// himself, and no longer than he keeps it.
+// get returns the table of the process. Who asks for it before the begin or after the end has it
+// for himself, and no longer than he keeps it.
 func (u *textsUse) get() *decode.Intern {
 	texts.Lock()
 	defer texts.Unlock()

@@ -187,8 +187,9 @@ func secret(i int) *v1.Secret {
 	}
 }
 
-// TestTextsOfSecrets: nothing of the data of secrets comes into the table, by whatever client and in
-// whatever encoding they are listed and watched; where they are known to be secrets, nothing at all.
+// TestTextsOfSecrets: nothing of the data of secrets comes into the table, by whatever client and
+// in whatever encoding they are listed and watched; where they are known to be secrets, nothing at
+// all.
 func TestTextsOfSecrets(t *testing.T) {
 	all := &v1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
 	var script []event

@@ -83,7 +83,8 @@ func run(ctx context.Context, root, names string, patience time.Duration, only b
 	return survived, nil
 }
 
-// passes runs on a package as it is the schedules, if it has them, and the tests that its mutants name.
+// passes runs on a package as it is the schedules, if it has them, and the tests that its mutants
+// name.
 func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) error {
 	var tests []string
 	for _, m := range mutants {

@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package example is what the example programs have in common, and not what they are about: flags, a cluster, an end.
+// Package example is what the example programs have in common, and not what they are about: flags,
+// a cluster, an end.
 package example
 
 import (
@@ -33,9 +34,9 @@ type options struct {
 	duration   time.Duration
 }
 
-// Main is an example's main: it connects to the cluster of -kubeconfig, or starts the embedded API server with a few objects
-// that keep changing, and calls run, whose context ends with an interrupt or after -for. It exits with 1 if run fails, and with
-// 2 for bad flags.
+// Main is an example's main: it connects to the cluster of -kubeconfig, or starts the embedded API
+// server with a few objects that keep changing, and calls run, whose context ends with an interrupt
+// or after -for. It exits with 1 if run fails, and with 2 for bad flags.
 func Main(run func(ctx context.Context, config *rest.Config) error) {
 	var o options
 	if flag.Lookup(kubeconfig) == nil { // controller-runtime has that flag

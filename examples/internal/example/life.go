@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// count is how many objects of each kind the embedded server has, over two namespaces; pods are on three nodes.
+	// count is how many objects of each kind the embedded server has, over two namespaces; pods are
+	// on three nodes.
 	count = 12
 	// changeEvery is how often one object of each kind is changed.
 	changeEvery = 100 * time.Millisecond
@@ -29,7 +30,8 @@ const (
 // Widget is the custom resource of the embedded server.
 var Widget = apiserver.CustomResource{Group: "example.kinformer.io", Version: "v1", Kind: "Widget"}
 
-// startLife fills the server, has something change all the time, and returns what ends that. The examples follow it.
+// startLife fills the server, has something change all the time, and returns what ends that. The
+// examples follow it.
 func startLife(ctx context.Context, server *apiserver.Server) (stop func() error, err error) {
 	if err := server.InstallCRD(ctx, Widget); err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tablegen writes the table of the types that client-go has generated informers for, read from client-go's source in
-// the module cache.
+// Command tablegen writes the table of the types that client-go has generated informers for, read
+// from client-go's source in the module cache.
 package main
 
 import (
@@ -98,7 +98,8 @@ func readKinds(informers string) ([]kind, error) {
 	return kinds, nil
 }
 
-// readResources returns the names of the resources by the calls that give their clients, without arguments.
+// readResources returns the names of the resources by the calls that give their clients, without
+// arguments.
 func readResources(generic string) (map[string]string, error) {
 	src, err := os.ReadFile(generic)
 	if err != nil {

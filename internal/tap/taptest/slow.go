@@ -33,8 +33,8 @@ type slow struct {
 
 var errRefused = errors.New("refused")
 
-// SlowDecoders makes decoders over those that client-go uses: slow, but right. What refuse says they give
-// up, and damage makes them wrong.
+// SlowDecoders makes decoders over those that client-go uses: slow, but right. What refuse says
+// they give up, and damage makes them wrong.
 func SlowDecoders(refuse func(runtime.Object) bool, damage func(runtime.Object)) tap.Maker {
 	return func(t reflect.Type, e tap.Encoding) tap.Decoder {
 		return slow{t, e, refuse, damage}
