@@ -130,7 +130,8 @@ func TestTextsTogether(t *testing.T) {
 // noJSON is a type whose documents cannot be read by a plan.
 type noJSON struct {
 	metav1.TypeMeta `json:",inline"`
-	Odd             string `json:"od\"d"`
+	//lint:ignore SA5008 the tag is odd on purpose
+	Odd string `json:"od\"d"`
 }
 
 func (n *noJSON) DeepCopyObject() apiruntime.Object { c := *n; return &c }
