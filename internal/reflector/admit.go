@@ -173,3 +173,26 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
 }
+
+// foreignItems are items that are none of the expected objects.
+type foreignItems struct {
+	n     int64
+	first error            // why the first is none
+	kinds map[string]int64 // how many there are of each kind of reason
+}
+
+func (f *foreignItems) note(reason error) {
+	if f.n++; f.first == nil {
+		f.first = reason
+	}
+	count(&f.kinds, dropKind(reason), 1)
+}
+
+func (f *foreignItems) add(more foreignItems) {
+	if f.n += more.n; f.first == nil {
+		f.first = more.first
+	}
+	for kind, n := range more.kinds {
+		count(&f.kinds, kind, n)
+	}
+}

@@ -274,35 +274,12 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 	return true
 }
 
-// foreignItems are items that are none of the expected objects.
-type foreignItems struct {
-	n     int64
-	first error            // why the first is none
-	kinds map[string]int64 // how many there are of each kind of reason
-}
-
-func (f *foreignItems) note(reason error) {
-	if f.n++; f.first == nil {
-		f.first = reason
-	}
-	count(&f.kinds, dropKind(reason), 1)
-}
-
-func (f *foreignItems) add(more foreignItems) {
-	if f.n += more.n; f.first == nil {
-		f.first = more.first
-	}
-	for kind, n := range more.kinds {
-		count(&f.kinds, kind, n)
-	}
-}
-
 // reportForeign reports items that were left out, all of a page at once.
 func (r *round) reportForeign(ctx context.Context, f foreignItems) {
 	if f.n == 0 {
 		return
 	}
-	r.Report.dropped(f)
+	r.Report.dropped(f.n, f.first, f.kinds)
 	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
 }
 

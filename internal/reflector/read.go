@@ -187,7 +187,7 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	if err != nil {
 		var left foreignItems
 		left.note(err)
-		r.Report.dropped(left)
+		r.Report.dropped(left.n, left.first, left.kinds)
 		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped",
 			"reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
 		return false, nil

@@ -4,6 +4,9 @@
 package reflector
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,6 +101,32 @@ func (p *Report) Status() Status {
 	return s
 }
 
+// History returns what is to be told now.
+func (p *Report) History() History {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.mu.history
+	h.Events = p.events.Load()
+	h.ListBytes, h.WatchBytes = p.decoding.Bytes()
+	h.Relists, h.WatchEnds, h.Drops = maps.Clone(h.Relists), maps.Clone(h.WatchEnds), maps.Clone(h.Drops)
+	h.Errors, h.Outages = slices.Clone(h.Errors), slices.Clone(h.Outages)
+	if length, on := p.outageLocked(); on && len(h.Outages) > 0 {
+		h.Outages[len(h.Outages)-1].Length = length
+	}
+	return h
+}
+
+// FailingFor returns for how long requests have failed, 0 if they do not.
+func (p *Report) FailingFor() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := p.mu.history.FailingSince
+	if since.IsZero() {
+		return 0
+	}
+	return p.mu.clock.Now().Sub(since)
+}
+
 // outageLocked returns how long the last outage was, or is so far, and whether it is still on.
 func (p *Report) outageLocked() (length time.Duration, on bool) {
 	switch began := p.mu.known.OutageAt; {
@@ -189,14 +218,39 @@ func (p *Report) takesOver(again string) {
 	}
 }
 
-// dropped notes list items or watch events that were left out.
-func (p *Report) dropped(f foreignItems) {
+// tookOver notes that the whole state was asked for, in that mode. One that was given up because
+// the reflector stops does not count.
+func (p *Report) tookOver(mode Mode, took time.Duration, objects int, err error) {
+	if errors.Is(err, errStopped) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.known.Left += f.n
-	p.mu.known.LeftNow += f.n
-	p.mu.known.LeftWhy = f.first.Error()
-	for kind, n := range f.kinds {
+	requests := &p.mu.history.Lists
+	if mode == ByWatchList {
+		requests = &p.mu.history.Streams
+	}
+	requests.ended(took, objects, err != nil)
+}
+
+// watchEnded notes that a watch is over that was followed, and why.
+func (p *Report) watchEnded(took time.Duration, events int, reason string, failed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := &p.mu.history
+	known.Watches.ended(took, events, failed)
+	count(&known.WatchEnds, reason, 1)
+}
+
+// dropped notes n list items or watch events that were left out, for that reason among others, and
+// how many of what kind.
+func (p *Report) dropped(n int64, why error, kinds map[string]int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.known.Left += n
+	p.mu.known.LeftNow += n
+	p.mu.known.LeftWhy = why.Error()
+	for kind, n := range kinds {
 		count(&p.mu.history.Drops, kind, n)
 	}
 }

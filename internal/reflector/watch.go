@@ -127,7 +127,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 
 func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	took := r.Clock.Since(s.since)
-	r.Report.watchEnded(took, s.received, err)
+	r.Report.watchEnded(took, s.received, endReason(err), !isOrdinary(err))
 	r.again = againAfter(err)
 	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
 		"duration", took, "reason", err)
