@@ -33,7 +33,11 @@ func runController(t *testing.T, c cache.Controller) {
 
 func sourceInBubble(t *testing.T) *framework.FakeControllerSource {
 	source := framework.NewFakeControllerSource()
-	t.Cleanup(func() { source.Shutdown(); synctest.Wait() })
+	t.Cleanup(func() {
+		synctest.Wait() // a source that is shut down holds up whoever asks it for ever
+		source.Shutdown()
+		synctest.Wait()
+	})
 	return source
 }
 

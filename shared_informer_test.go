@@ -50,6 +50,7 @@ func inBubble(t *testing.T, options cache.SharedIndexInformerOptions, test func(
 		b.informer = cache.NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(ownInformer)
 		test(b)
 		b.stop()
+		synctest.Wait() // a source that is shut down holds up whoever asks it for ever
 		source.Shutdown()
 		synctest.Wait()
 	})

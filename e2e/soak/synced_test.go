@@ -105,6 +105,7 @@ func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 					assert.NoError(t, ctx.Err(), "it is of no use to wait")
 					cancel()
 					running.Wait()
+					synctest.Wait() // for a watch that was about to be opened
 					source.Shutdown()
 					assert.EqualValues(t, 1, h.panics.Load())
 					assert.Empty(t, violations(report))
