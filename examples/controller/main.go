@@ -1,10 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Controller is the classic controller: leader election, a factory, here with kinformer's
-// informers, and client-go's rate-limited workqueue. It writes a checksum of each ConfigMap with
-// the label example.kinformer.io/checksum=wanted into an annotation, and on a cluster of yours
-// nothing else but its Lease in the namespace default.
+// Controller is the classic controller: leader election, a factory with kinformer's informers, and
+// client-go's workqueue. It writes a checksum of each ConfigMap labeled
+// example.kinformer.io/checksum=wanted into an annotation, and else only its Lease in default.
 package main
 
 import (
@@ -37,8 +36,7 @@ const checksum = "example.kinformer.io/checksum" // the label that asks for it, 
 
 func main() { example.Main(run) }
 
-// run waits for the lease and leads until ctx ends or the lease is lost. The lease is given up
-// after all work has ended.
+// run waits for the lease and leads until ctx ends or it is lost. It is given up behind all work.
 func run(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

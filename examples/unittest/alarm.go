@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unittest is a small controller with a unit test that needs no server: its source is a
-// fake ListerWatcher, which the test scripts with package cachetest, and its time is that of
-// testing/synctest.
+// Package unittest is a small controller with a unit test that needs no server: the test scripts a
+// ListerWatcher of package cachetest, and time is that of testing/synctest.
 package unittest
 
 import (
