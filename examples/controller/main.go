@@ -36,7 +36,7 @@ const checksum = "example.kinformer.io/checksum" // the label that asks for it, 
 
 func main() { example.Main(run) }
 
-// run waits for the lease and leads until ctx ends or it is lost. It is given up behind all work.
+// run leads while it has the lease, until ctx ends. It gives the lease up when all work has ended.
 func run(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
