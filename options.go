@@ -343,7 +343,7 @@ type Decoding struct {
 	// Off leaves all decoding to the client.
 	Off bool
 	// ReadAhead is how many bytes of a list may wait to be decoded, so that the server is not
-	// held up. 0 stands for 32 MiB.
+	// held up: what comes without a pause is read first. 0 stands for 32 MiB.
 	ReadAhead int64
 	// Verify has one object in so many decoded by the client as well, beside the first 8. If
 	// both are not the same the informer leaves all decoding to the client, for good, and

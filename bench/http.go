@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -60,9 +61,9 @@ var (
 
 // The number of objects of a full run.
 const (
-	httpObjectsJSON     = 1200
+	httpObjectsJSON     = 3000
 	httpObjectsProtobuf = 5000
-	httpObjectsUntyped  = 800
+	httpObjectsUntyped  = 1500
 	httpObjectsSmall    = 6000
 )
 
@@ -152,11 +153,16 @@ func httpKinds() []httpRow {
 			httpRow{encoding: encoding, kind: httpWatch, resource: wire.Pods, tls: true, objects: objects},
 			httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpOpen, objects: httpObjectsOpen})
 	}
-	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see setUpPeak
-		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: httpObjectsUntyped})
+	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see httpTrial
+		objects := map[string]int{"unstructured": httpObjectsPeak / 4}[encoding]
+		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
 	}
 	return all
 }
 
-// httpObjectsOpen are as many as fit into what an informer reads ahead.
-const httpObjectsOpen = 3000
+const (
+	// httpObjectsOpen are as many as fit into what an informer reads ahead.
+	httpObjectsOpen = 3000
+	// httpObjectsPeak are more: peaks matter where lists are long.
+	httpObjectsPeak = 8000
+)

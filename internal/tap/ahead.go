@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // Chunks of memory grow from the first, which holds a short list, to the last: more gains nothing,
@@ -14,16 +15,24 @@ import (
 const (
 	firstChunk = 4 << 10
 	lastChunk  = 128 << 10
+
+	// longPause is how long a body may have nothing before what it had is decoded meanwhile. A
+	// request that comes from memory, over a fast network, pauses for less.
+	longPause = time.Millisecond
 )
 
 var errClosed = errors.New("the body was closed")
 
 // ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so
-// that a server is not held up by the decoding of what it sends. One goroutine reads from it.
+// that a server is not held up by the decoding of what it sends. One goroutine reads from it. That
+// waits while more arrives, until the limit was reached once: otherwise it would take turns with
+// the goroutine that reads the body, and with a server on the same machine, where processors are
+// few.
 type ahead struct {
 	body  io.Reader
 	limit int64
-	size  int // of the next chunk; the goroutine's own
+	size  int         // of the next chunk; the goroutine's own
+	pause *time.Timer // of the body
 
 	mu struct {
 		sync.Mutex
@@ -31,6 +40,8 @@ type ahead struct {
 		waiting int64    // bytes in them
 		total   int64    // bytes that were read
 		err     error    // behind them
+		paused  bool     // the body has nothing for longer than longPause
+		full    bool     // the limit was reached
 		closed  bool
 	}
 	changed sync.Cond
@@ -41,13 +52,16 @@ type ahead struct {
 func readAhead(body io.Reader, limit int64) *ahead {
 	a := &ahead{body: body, limit: limit, size: firstChunk}
 	a.changed.L = &a.mu
+	a.pause = time.AfterFunc(longPause, a.paused)
 	go a.run()
 	return a
 }
 
 func (a *ahead) run() {
+	defer a.pause.Stop()
 	for a.makeRoom() {
 		buf := a.empty()
+		a.pause.Reset(longPause)
 		n, err := a.body.Read(buf)
 		a.add(buf[:n], err)
 		if err != nil {
@@ -61,9 +75,19 @@ func (a *ahead) makeRoom() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.mu.waiting >= a.limit && !a.mu.closed {
+		a.mu.full = true
+		a.changed.Broadcast()
 		a.changed.Wait()
 	}
 	return !a.mu.closed
+}
+
+// paused lets what has arrived be decoded.
+func (a *ahead) paused() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.paused = true
+	a.changed.Broadcast()
 }
 
 // empty returns memory to read into: what is left of the last chunk, or a new one.
@@ -90,7 +114,10 @@ func (a *ahead) add(read []byte, err error) {
 	a.mu.waiting += int64(len(read))
 	a.mu.total += int64(len(read))
 	a.mu.err = err
-	a.changed.Broadcast()
+	a.mu.paused = false
+	if err != nil || a.mu.full {
+		a.changed.Broadcast()
+	}
 }
 
 func (a *ahead) appendLocked(read []byte) {
@@ -108,7 +135,7 @@ func (a *ahead) appendLocked(read []byte) {
 func (a *ahead) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.mu.chunks) == 0 && a.mu.err == nil && !a.mu.closed {
+	for !a.readyLocked() {
 		a.changed.Wait()
 	}
 	if a.mu.closed {
@@ -123,8 +150,19 @@ func (a *ahead) Read(p []byte) (int, error) {
 	if a.mu.waiting -= int64(n); n == len(first) {
 		a.dropFirstLocked()
 	}
-	a.changed.Broadcast()
+	if a.mu.full {
+		a.changed.Broadcast()
+	}
 	return n, nil
+}
+
+// readyLocked reports whether there is something to read, be it that nothing comes, and nothing
+// more should be read before.
+func (a *ahead) readyLocked() bool {
+	if a.mu.err != nil || a.mu.closed {
+		return true
+	}
+	return len(a.mu.chunks) > 0 && (a.mu.paused || a.mu.full)
 }
 
 // dropFirstLocked drops a chunk that was read to its end.

@@ -6,12 +6,10 @@ package tap
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -140,43 +138,6 @@ func TestTooLong(t *testing.T) {
 	left, _ := f.rest()
 	require.Equal(t, []byte{0, 0x80, 0, 1, 0}, left)
 }
-
-// TestAheadReadsAll: what is read ahead is what the body has, with its error.
-func TestAheadReadsAll(t *testing.T) {
-	broken := errors.New("broken")
-	rapid.Check(t, func(t *rapid.T) {
-		data := bytes.Repeat([]byte("0123456789abcdef"), rapid.IntRange(0, 40000).Draw(t, "size"))
-		body := io.MultiReader(cut(t, data), iotest.ErrReader(broken))
-		a := readAhead(body, rapid.Int64Range(1, 300000).Draw(t, "limit"))
-		defer a.close()
-		got, err := io.ReadAll(a)
-		assert.Equal(t, broken, err)
-		assert.Equal(t, broken, a.failed())
-		assert.True(t, bytes.Equal(data, got))
-	})
-}
-
-// TestAheadIsBounded: no more waits than the limit, and one read.
-func TestAheadIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		taken := 0
-		a := readAhead(reads(func(p []byte) (int, error) { taken += len(p); return len(p), nil }), 1<<20)
-		synctest.Wait()
-		assert.Greater(t, taken, 1<<20-1)
-		assert.LessOrEqual(t, taken, 1<<20+lastChunk)
-		_, _ = io.CopyN(io.Discard, a, 1<<20)
-		synctest.Wait()
-		assert.Greater(t, taken, 2<<20-1)
-		assert.LessOrEqual(t, taken, 2<<20+lastChunk)
-		a.close()
-		_, err := a.Read(make([]byte, 1))
-		assert.Equal(t, errClosed, err)
-	})
-}
-
-type reads func([]byte) (int, error)
-
-func (f reads) Read(p []byte) (int, error) { return f(p) }
 
 // TestHeldWaits: a held body is silent, brings what it is handed, and after its release everything.
 func TestHeldWaits(t *testing.T) {
