@@ -130,7 +130,7 @@ func TestMethods(t *testing.T) {
 	assert.Empty(t, head.Body.String())
 }
 
-// TestPolicy: the page has its own style and nothing else: no script, and nothing from elsewhere.
+// TestPolicy: the page has its own style and script and nothing else: nothing from elsewhere.
 func TestPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
@@ -144,6 +144,8 @@ func TestPolicy(t *testing.T) {
 			policy := header.Get("Content-Security-Policy")
 			assert.Contains(t, policy, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';")
 			assert.NotContains(t, policy, "unsafe")
+			assert.Equal(t, 1, strings.Count(body, ownScript))
+			body = strings.ReplaceAll(body, ownScript, "")
 			for _, none := range []string{"<script", "javascript:", "http:", "https:", "style=", " on", "src=", "<form", "<iframe", "<link"} {
 				assert.NotRegexp(t, `<[^>]*`+none, body)
 			}
@@ -155,9 +157,25 @@ func TestPolicy(t *testing.T) {
 				assert.True(t, strings.HasPrefix(link[1], "?"), link[1])
 			}
 		}
-		assert.Contains(t, get(h, "").Body.String(), `http-equiv="refresh"`)
-		assert.NotContains(t, get(h, "refresh=off").Body.String(), `http-equiv="refresh"`)
+		still := get(h, "refresh=off").Body.String()
+		for _, what := range []string{`<noscript><meta http-equiv="refresh"`, "<script", "data-every"} {
+			assert.Contains(t, get(h, "").Body.String(), what)
+			assert.NotContains(t, still, what)
+		}
 	})
+}
+
+// ownScript is the element of the script.
+var ownScript = `<script src="?script" integrity="` + strings.ReplaceAll(scriptHash, "+", "&#43;") + `" defer></script>`
+
+// TestScript: the script is what the page and the policy say that it is.
+func TestScript(t *testing.T) {
+	answer := get(Handler(Options{}), "script")
+	assert.Equal(t, "text/javascript; charset=utf-8", answer.Header().Get("Content-Type"))
+	sum := sha256.Sum256(answer.Body.Bytes())
+	hash := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	assert.Equal(t, hash, scriptHash)
+	assert.Contains(t, answer.Header().Get("Content-Security-Policy"), "; script-src '"+hash+"'; connect-src 'self'; ")
 }
 
 const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)>"
@@ -182,7 +200,7 @@ func TestHostileTexts(t *testing.T) {
 		for _, h := range []http.Handler{Handler(Options{}), Handler(Options{Objects: true})} {
 			for _, query := range []string{"", idOf(t, failing), idOf(t, fine), idOf(t, fine) + "&keys", idOf(t, fine) + "&key=" + key,
 				idOf(t, fine) + "&index=" + url.QueryEscape(long) + "&value=" + url.QueryEscape(hostile), "from=" + url.QueryEscape(hostile)} {
-				page := get(h, query).Body.String()
+				page := strings.ReplaceAll(get(h, query).Body.String(), ownScript, "")
 				for _, bad := range []string{"<script", "<img", "<b>", "\x00", "\u202e", "alert(1)\"", "\xff"} {
 					assert.NotContains(t, page, bad, query)
 				}

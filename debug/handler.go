@@ -32,6 +32,7 @@ func Handler(options Options) http.Handler {
 type handler struct {
 	options Options
 	rates   rates
+	samples recorder
 }
 
 // answer is what a request gets, in three forms.
@@ -54,23 +55,37 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	query := req.URL.Query()
+	if query.Has("script") {
+		send(w, req, http.StatusOK, "text/javascript; charset=utf-8", script)
+		return
+	}
 	a := h.answer(query)
 	body, contentType, err := a.as(query.Get("format"), query)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	w.WriteHeader(a.code)
+	send(w, req, a.code, contentType, body.Bytes())
+}
+
+// send writes an answer.
+func send(w http.ResponseWriter, req *http.Request, code int, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
 	if req.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes())
+		_, _ = w.Write(body)
 	}
 }
 
+// policy allows the style and the script of this package, and that this script asks the server
+// again. No script may make elements of texts.
+var policy = "default-src 'none'; style-src '" + styleHash + "'; script-src '" + scriptHash + "'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
 // securityHeaders keep what is shown from being executed, embedded, sent on or kept.
 var securityHeaders = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; style-src " + styleHash + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"Content-Security-Policy": policy,
 	"X-Content-Type-Options":  "nosniff",
 	"X-Frame-Options":         "DENY",
 	"Referrer-Policy":         "no-referrer",
@@ -89,7 +104,7 @@ func (h *handler) answer(query url.Values) answer {
 	switch {
 	case informer == nil:
 		return problem(http.StatusNotFound, "No informer with this number runs: it has stopped, or never was.")
-	case !query.Has("key") && !query.Has("keys") && !query.Has("index"):
+	case asksForOne(query):
 		return h.one(inspection)
 	case !h.options.Objects:
 		return problem(http.StatusForbidden, "Keys and objects are not shown: debug.Options.Objects is not set.")
@@ -100,19 +115,23 @@ func (h *handler) answer(query url.Values) answer {
 	}
 }
 
+// asksForOne reports whether an informer is asked for, and nothing in it.
+func asksForOne(query url.Values) bool {
+	return query.Has("id") && !query.Has("key") && !query.Has("keys") && !query.Has("index")
+}
+
 // find returns the informer with that number, nil if it does not run. Numbers grow along the
 // informers, so that few of them have to be looked at.
 func find(id uint64) (informer cache.Controller, inspection cache.Inspection) {
 	all := slices.Collect(cache.Informers())
 	at := sort.Search(len(all), func(i int) bool {
 		one, err := cache.Inspect(all[i])
+		if err == nil && one.ID == id {
+			inspection = one
+		}
 		return err == nil && one.ID >= id
 	})
-	if at == len(all) {
-		return nil, cache.Inspection{}
-	}
-	inspection, err := cache.Inspect(all[at])
-	if err != nil || inspection.ID != id {
+	if id == 0 || inspection.ID != id {
 		return nil, cache.Inspection{}
 	}
 	return all[at], inspection
@@ -137,6 +156,7 @@ func (h *handler) table(from string) answer {
 // one is the answer about one informer.
 func (h *handler) one(inspection cache.Inspection) answer {
 	view := h.view(&inspection)
+	view.Samples = h.samples.add(inspection.ID, sampleOf(&inspection, view.Lag))
 	return answer{http.StatusOK, view, "informer", view.text}
 }
 

@@ -66,11 +66,15 @@ func keys(informer cache.Controller, of *cache.Inspection, query url.Values) ans
 	}}
 }
 
-// firstKeys returns some keys, and whether there are more.
+// firstKeys returns some keys, those cut that no name of an object can be, and whether there are
+// more.
 func firstKeys(found iter.Seq2[string, any]) (first []string, more bool) {
 	for key := range found {
 		if len(first) == mostKeys {
 			return first, true
+		}
+		if len(key) > longestLinked {
+			key = clean(key)
 		}
 		first = append(first, key)
 	}

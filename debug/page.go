@@ -9,30 +9,36 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/url"
-	"strconv"
 )
 
 //go:embed style.css
 var style string
 
+//go:embed live.js
+var script []byte
+
 //go:embed pages.html
 var pagesText string
 
-// styleHash is how the content security policy names the style.
-var styleHash = func() string {
-	sum := sha256.Sum256([]byte(style))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}()
+// styleHash and scriptHash are what the content security policy allows.
+var styleHash, scriptHash = hashOf([]byte(style)), hashOf(script)
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // pages are the templates of all pages. They escape whatever they are given.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"style":   func() template.CSS { return template.CSS(style) },
-	"clean":   clean,
-	"seconds": seconds,
-	"size":    size,
-	"counted": counted,
-	"parts":   partsOf,
-	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+	"style":     func() template.CSS { return template.CSS(style) },
+	"integrity": func() string { return scriptHash },
+	"clean":     clean,
+	"seconds":   seconds,
+	"size":      size,
+	"counted":   counted,
+	"parts":     partsOf,
+	"rate":      rateText,
+	"charts":    chartsOf,
 }).Parse(pagesText))
 
 // page is what a template is given.
@@ -44,6 +50,7 @@ type page struct {
 // links are where a page leads, by query only, so that it does not matter where the handler is.
 type links struct {
 	Refresh    bool
+	Every      int // seconds between refreshes, by the script
 	JSON, Text template.URL
 	Toggle     template.URL // with or without refreshing
 }
@@ -64,9 +71,12 @@ func linkTo(query url.Values) links {
 		return template.URL("?" + changed.Encode())
 	}
 	refreshes := query.Get("refresh") != "off"
-	l := links{Refresh: refreshes, JSON: with("format", "json"), Text: with("format", "text"), Toggle: with("refresh", "on")}
+	l := links{Refresh: refreshes, Every: 10, JSON: with("format", "json"), Text: with("format", "text"), Toggle: with("refresh", "on")}
 	if refreshes {
 		l.Toggle = with("refresh", "off")
+	}
+	if asksForOne(query) {
+		l.Every = 2 // for its charts
 	}
 	return l
 }

@@ -6,6 +6,7 @@ package debug
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ const (
 	mostRows     = 500 // informers in the table
 	mostHandlers = 100 // of one informer, those first that are stuck or behind
 	mostIndices  = 100
+	mostReasons  = 100 // why one is degraded
+	mostInRow    = 3   // of these, in the table
 	mostKeys     = 200
 	mostText     = 300 // characters of a text
 	mostObject   = 256 << 10
@@ -83,6 +86,7 @@ type informerView struct {
 	Decoded         int64            `json:"decoded"`
 	Errors          []errorView      `json:"errors"`
 	Outages         []outageView     `json:"outages"`
+	Samples         []sample         `json:"-"` // for charts
 }
 
 // handlerView is what is shown of a handler. Durations are in seconds.
@@ -161,7 +165,7 @@ func (h *handler) row(i *cache.Inspection) row {
 	r := row{
 		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
 		State: stateOf(i), Phase: string(s.Phase), PhaseSeconds: s.PhaseAge.Seconds(), Synced: s.Synced,
-		Degraded: h.degraded(s.Degraded), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
+		Degraded: h.degraded(s.Degraded, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: s.LastEventAge.Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
 		Memory:   m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers,
 		Decoding: decodingOf(s),
@@ -208,14 +212,17 @@ func decodingOf(s *cache.Status) string {
 	return "by the client"
 }
 
-// degraded returns what is not as it should be. Without leave it leaves out what is behind a colon,
-// which may be about an object.
-func (h *handler) degraded(reasons []string) (shown []string) {
-	for _, reason := range reasons[:min(len(reasons), mostIndices)] {
+// degraded returns what is not as it should be, and how much more there is. Without leave it leaves
+// out what is behind a colon, which may be about an object.
+func (h *handler) degraded(reasons []string, most int) (shown []string) {
+	for _, reason := range reasons[:min(len(reasons), most)] {
 		if !h.options.Objects {
 			reason, _, _ = strings.Cut(reason, ": ")
 		}
 		shown = append(shown, clean(reason))
+	}
+	if omitted := len(reasons) - len(shown); omitted > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", omitted))
 	}
 	return shown
 }
@@ -229,6 +236,7 @@ func (h *handler) view(i *cache.Inspection) informerView {
 		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
 	}
+	v.Degraded = h.degraded(i.Status.Degraded, mostReasons)
 	v.Status = v.Phase + " for " + shortly(i.Status.PhaseAge)
 	v.GivenUp = map[string]int64{}
 	for why, n := range i.Status.Decoding.GivenUp {
