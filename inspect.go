@@ -101,6 +101,12 @@ type Inspection struct {
 	Resource     schema.GroupVersionResource
 
 	Status Status
+	// Causes has a word for each element of Status.Degraded: "unfit" (it cannot run), "stopped" (by
+	// its error policy), "outage", "errors", "refused" (the server does not know the last
+	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
+	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
+	// (it refused objects).
+	Causes []string
 	// Queue is zero before the start, and for a controller with a queue of the user's.
 	Queue QueueStats
 	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
@@ -227,8 +233,8 @@ func (i *subject) inspect() Inspection {
 	all := Inspection{
 		ID: i.observed.number.Load(), Name: i.resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", i.example),
 		InformerName: i.identity.Name(), Resource: i.identity.GroupVersionResource(),
-		Status: i.status(),
 	}
+	all.Status, all.Causes = i.statusWithCauses()
 	all.Queue, _ = QueueStatsOf(i.Controller)
 	all.Handlers, all.Disconnected = i.handlers()
 	all.addHistory(i.report.History())

@@ -39,6 +39,7 @@ func inspected(t *testing.T, informer cache.Controller) cache.Inspection {
 	synctest.Wait()
 	all, err := cache.Inspect(informer)
 	require.NoError(t, err)
+	require.Len(t, all.Causes, len(all.Status.Degraded))
 	return all
 }
 
@@ -182,6 +183,7 @@ func checkFailed(t *testing.T, failed cache.Inspection, began time.Time) {
 	assert.Contains(t, failed.Errors[0].Text, "forbidden")
 	assert.Equal(t, began.Add(time.Second), failed.Errors[0].First)
 	assert.Empty(t, failed.Relists)
+	assert.Equal(t, []string{"errors"}, failed.Causes)
 }
 
 // checkFollowed checks what is said of two objects that were listed and one that was watched.
@@ -193,6 +195,7 @@ func checkFollowed(t *testing.T, all cache.Inspection) {
 	assert.Zero(t, all.Watches, "it is not over")
 	assert.Equal(t, int64(2), all.Events)
 	assert.Zero(t, all.FailingSince)
+	assert.Equal(t, []string{"index"}, all.Causes)
 	require.Len(t, all.Handlers, 1)
 	assert.Equal(t, "first", all.Handlers[0].Name)
 	require.Len(t, all.Indices, 2)

@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/queue":       {"internal/event"},
 	"internal/store":       {"internal/event", "internal/table", "internal/identical"},
 	"internal/fanout":      {"internal/event", "internal/eventlog"},
+	"internal/metrics":     {""},
 	"internal/testkit":     {"cachetest"},
 	"cachetest":            {},
 	"direct":               {"internal/tap"},

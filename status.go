@@ -6,7 +6,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,18 +143,42 @@ type subject struct {
 }
 
 func (i *subject) status() Status {
-	status := statusFrom(i.report.Status())
+	status, _ := i.statusWithCauses()
+	return status
+}
+
+// statusWithCauses returns the status, and a word for each element of Degraded.
+func (i *subject) statusWithCauses() (status Status, causes []string) {
+	known := i.report.Status()
+	status = statusFrom(known)
 	status.ResourceVersion = i.LastSyncResourceVersion()
 	status.Synced = i.HasSynced()
 	if i.store != nil {
 		status.Objects = i.store.objects.table.Len()
-		status.Degraded = append(status.Degraded, i.store.objects.degradedIndexes()...)
+	}
+	faults := append(faultsOf(known), i.faultsOfContents()...)
+	for _, f := range faults {
+		status.Degraded = append(status.Degraded, f.text)
+		causes = append(causes, f.cause)
+	}
+	return status, causes
+}
+
+// fault is something that is not as it should be: a word of few, and what Degraded says.
+type fault struct{ cause, text string }
+
+// faultsOfContents says what is not as it should be with the objects and their indices.
+func (i *subject) faultsOfContents() (faults []fault) {
+	if i.store != nil {
+		for _, text := range i.store.objects.degradedIndexes() {
+			faults = append(faults, fault{"index", text})
+		}
 	}
 	if n := i.transform.Untransformed(); n > 0 {
-		status.Degraded = append(status.Degraded,
-			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n))
+		faults = append(faults, fault{"transform",
+			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n)})
 	}
-	return status
+	return faults
 }
 
 // subjectOf returns nil for what is not of this package.
@@ -209,7 +232,6 @@ func statusFrom(r reflector.Status) Status {
 		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
 		LastEvent: r.HeardAt, LastEventAge: r.HeardAge,
 		Lists: r.Lists, Watches: r.Watches, Dropped: r.Left,
-		Degraded: degradedBy(r),
 	}
 	d := &s.Decoding
 	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
@@ -218,33 +240,30 @@ func statusFrom(r reflector.Status) Status {
 	return s
 }
 
-// degradedBy says what is not as it should be with a reflector.
-func degradedBy(r reflector.Status) (reasons []string) {
-	if r.Unfit != nil {
-		reasons = append(reasons, "it cannot run")
+// faultsOf says what is not as it should be with a reflector.
+func faultsOf(r reflector.Status) (faults []fault) {
+	add := func(is bool, cause, text string) {
+		if is {
+			faults = append(faults, fault{cause, text})
+		}
 	}
-	if r.Stopped {
-		reasons = append(reasons, "stopped by its error policy")
-	}
+	add(r.Unfit != nil, "unfit", "it cannot run")
+	add(r.Stopped, "stopped", "stopped by its error policy")
 	if r.OutOfReach {
-		reasons = append(reasons, fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
+		add(true, "outage", fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
 	}
 	if r.Failures > 0 {
-		reasons = append(reasons, counted(int64(r.Failures), "error")+" since the last success")
+		add(true, "errors", counted(int64(r.Failures), "error")+" since the last success")
 	}
-	if r.Refused {
-		reasons = append(reasons, "the server does not know the last resourceVersion")
-	}
+	add(r.Refused, "refused", "the server does not know the last resourceVersion")
 	if r.LeftNow > 0 {
-		reasons = append(reasons, counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
+		add(true, "dropped", counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
 	}
 	if !r.ListUntil.IsZero() {
-		reasons = append(reasons, "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
+		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
 	}
-	if r.Silent {
-		reasons = append(reasons, "the watch was silent and was opened anew")
-	}
-	return slices.Clip(reasons)
+	add(r.Silent, "silent", "the watch was silent and was opened anew")
+	return faults
 }
 
 // String returns the status in one line for a log, without objects.

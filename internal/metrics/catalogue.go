@@ -1,0 +1,120 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+// Kind is what may be done with the values of a metric.
+type Kind int
+
+const (
+	// Gauge goes up and down.
+	Gauge Kind = iota
+	// Counter goes up, and begins anew with each informer.
+	Counter
+	// Histogram counts calls by the seconds that they took; its bounds are those of
+	// cache.CallTimeBounds.
+	Histogram
+	// Summary has a count and a sum of seconds, and no quantiles.
+	Summary
+)
+
+// Metric is a metric of each informer, or of the process if OfProcess.
+type Metric struct {
+	Name      string // as Prometheus wants it: with the unit, and _total
+	Help      string
+	Kind      Kind
+	Unit      string   // "s", "By", or what is counted in braces: a unit of UCUM
+	Labels    []string // besides InformerLabels
+	OfProcess bool
+	Sparse    bool // absent while the value is 0
+}
+
+// InformerLabels are those of all metrics of an informer.
+var InformerLabels = []string{"name", "group", "version", "resource", "ordinal"}
+
+// All are the metrics that there are.
+func All() []*Metric { return all }
+
+var all []*Metric
+
+func define(kind Kind, name, unit, help string, labels ...string) *Metric {
+	m := &Metric{Name: "kinformer_" + name, Kind: kind, Unit: unit, Help: help, Labels: labels}
+	all = append(all, m)
+	return m
+}
+
+func ofProcess(m *Metric) *Metric {
+	m.OfProcess = true
+	return m
+}
+
+func sparse(m *Metric) *Metric {
+	m.Sparse = true
+	return m
+}
+
+// Of the process.
+var (
+	informers      = ofProcess(define(Gauge, "informers", "{informer}", "Informers and controllers that run."))
+	sharedTexts    = sparse(ofProcess(define(Gauge, "shared_texts", "{text}", "Texts in the table that objects which are decoded directly share.")))
+	sharedBytes    = sparse(ofProcess(define(Gauge, "shared_texts_bytes", "By", "Bytes that these texts and the table take.")))
+	sharedMaxBytes = sparse(ofProcess(define(Gauge, "shared_texts_limit_bytes", "By", "Bytes that they take at most.")))
+)
+
+// Of an informer: is it synced, is it fresh.
+var (
+	objects   = define(Gauge, "objects", "{object}", "Objects in the store.")
+	synced    = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
+	phaseAge  = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: listing, streaming, watching, backing off, stopped.", "phase")
+	degraded  = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
+	eventAge  = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
+	failing   = define(Gauge, "failing_seconds", "s", "How long requests have failed, or watches. 0 while they do not.")
+	outage    = define(Gauge, "outage_seconds", "s", "How long the server has been out of reach. 0 while it is not.")
+	reconnect = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the server was in reach again after an outage."))
+)
+
+// Of an informer: its requests.
+var (
+	lists         = sparse(define(Counter, "lists_total", "{list}", "Times that the whole state was asked for, by list (with all pages) or watch_list.", "mode", "result"))
+	listTime      = define(Summary, "list_duration_seconds", "s", "How long that took, up to the last object.", "mode")
+	listedObjects = define(Counter, "listed_objects_total", "{object}", "Objects that lists, and watch-lists up to their end mark, have brought.", "mode")
+	watchTime     = define(Summary, "watch_duration_seconds", "s", "How long the watches lasted that have ended.")
+	watchEnds     = sparse(define(Counter, "watch_ends_total", "{watch}", "Watches that have ended, by the reason; each ends with closed in the ordinary way.", "reason"))
+	relists       = sparse(define(Counter, "relists_total", "{list}", "How often the whole state was asked for again, by the cause.", "cause"))
+	events        = define(Counter, "events_total", "{event}", "Events that watches and watch-lists have brought, bookmarks included.")
+	received      = sparse(define(Counter, "received_bytes_total", "By", "Bytes of lists and watches that were decoded directly.", "verb"))
+	errorsTotal   = sparse(define(Counter, "errors_total", "{error}", "Failed lists, watch-lists and watches, objects that the transform function refused, and failures of the process function.", "reason"))
+	dropped       = sparse(define(Counter, "dropped_total", "{object}", "List items and watch events that got no further, by the reason.", "reason"))
+	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by who decoded them: direct (see package direct), or, where an informer does so, client for those that it left to the client.", "way"))
+	verified      = sparse(define(Counter, "decode_verified_total", "{object}", "Objects that were decoded both ways."))
+	differences   = sparse(define(Counter, "decode_differences_total", "{object}", "Objects that were decoded both ways, with different results. Anything but 0 is a fault."))
+)
+
+// Of an informer: what waits for the store, and what it all takes.
+var (
+	queueDepth    = define(Gauge, "queue_depth", "{item}", "Items that wait between the watch and the store.")
+	queueLimit    = sparse(define(Gauge, "queue_limit", "{item}", "The most that may wait; 0 is no limit."))
+	queuePauses   = sparse(define(Counter, "queue_pauses_total", "{pause}", "How often the limit held up the reading of the watch."))
+	queuePaused   = sparse(define(Counter, "queue_paused_seconds_total", "s", "For how long it has."))
+	untransformed = sparse(define(Gauge, "untransformed_objects", "{object}", "Objects that are not as on the server, because the transform function refused them."))
+	memory        = sparse(define(Gauge, "memory_bytes", "By", "Estimate of the memory by part: objects, store, indices, snapshots, queue, handlers.", "part"))
+
+	indexValues   = define(Gauge, "index_values", "{value}", "Values of the index that have objects. An estimate for large ones.", "index")
+	indexMembers  = define(Gauge, "index_members", "{object}", "Objects of each value of the index, summed up. An estimate for large ones.", "index")
+	indexLacking  = sparse(define(Gauge, "index_lacking_objects", "{object}", "Objects that are not in the index because its function failed for them.", "index"))
+	indexFailures = sparse(define(Counter, "index_failures_total", "{failure}", "How often the index function failed.", "index"))
+	indexBytes    = define(Gauge, "index_bytes", "By", "Estimate of the memory of the index.", "index")
+)
+
+// Of the handlers of an informer.
+var (
+	handlers     = define(Gauge, "handlers", "{handler}", "Handlers of the informer.")
+	disconnected = sparse(define(Counter, "handlers_disconnected_total", "{handler}", "Handlers that were removed because they were too slow for their Delivery."))
+	pending      = define(Gauge, "handler_pending", "{call}", "Calls that are outstanding, the running one included.", "handler")
+	oldest       = define(Gauge, "handler_oldest_pending_seconds", "s", "How long ago the change was distributed that the handler is being told, or is to be told next. 0 if there is none.", "handler")
+	calling      = define(Gauge, "handler_running_call_seconds", "s", "How long the running call has lasted. 0 if there is none.", "handler")
+	state        = sparse(define(Gauge, "handler_state", "{handler}", "Handlers by what they do: idle, running, stuck (not returned from a call for a second), disconnected, removed.", "handler", "state"))
+	calls        = define(Counter, "handler_calls_total", "{call}", "Calls that have returned.", "handler")
+	callTime     = define(Histogram, "handler_call_duration_seconds", "s", "How long the calls took that have returned.", "handler")
+	coalesced    = sparse(define(Counter, "handler_coalesced_total", "{change}", "Changes that are not delivered because later ones say what they said.", "handler"))
+)

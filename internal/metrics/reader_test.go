@@ -1,0 +1,261 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// informerOf makes an informer of pods that are listed, and whose watch says nothing.
+func informerOf(indexers cache.Indexers, options ...cache.Option) cache.SharedIndexInformer {
+	server := &testkit.Server{
+		NoStream: true, OnWatch: testkit.Watches(),
+		OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "2"))),
+	}
+	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, indexers)
+}
+
+// run runs an informer until stop is called, and waits for all that can happen.
+func run(t *testing.T, informer cache.Controller) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	synctest.Wait()
+	return func() { cancel(); <-ended; synctest.Wait() }
+}
+
+// values are what a reader says, by the metric and its labels but those of the informer's identity.
+func values(t *testing.T, r *Reader) map[string]float64 {
+	t.Helper()
+	synctest.Wait()
+	got := map[string]float64{}
+	r.Read(func(s Sample) {
+		name := strings.TrimPrefix(s.Metric.Name, "kinformer_")
+		for _, l := range s.Series.Labels {
+			if l.Name != "name" && l.Name != "group" && l.Name != "version" && l.Name != "resource" {
+				name += " " + l.Value
+			}
+		}
+		if s.Times != nil {
+			s.Value = float64(s.Times.Count)
+		}
+		_, twice := got[name]
+		require.False(t, twice, name)
+		got[name] = s.Value
+	})
+	return got
+}
+
+// TestOrdinals: informers of one name keep theirs as long as they run, and others get it then.
+func TestOrdinals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReader(Options{})
+		var stops []func()
+		start := func(pods ...*v1.Pod) {
+			server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: testkit.ListOf(testkit.PodList("5", pods...))}
+			stops = append(stops, run(t, cache.InformerFunc()(server, &v1.Pod{}, 0, nil)))
+		}
+		start()
+		start(testkit.PodAt("a", "1"))
+		got := values(t, r)
+		assert.Equal(t, 2.0, got["informers"])
+		assert.Equal(t, 0.0, got["objects 0"])
+		assert.Equal(t, 1.0, got["objects 1"])
+		stops[0]()
+		got = values(t, r)
+		assert.NotContains(t, got, "objects 0", "nothing of what has stopped")
+		assert.Equal(t, 1.0, got["objects 1"], "it keeps its ordinal")
+		start()
+		start()
+		got = values(t, r)
+		assert.Equal(t, 0.0, got["objects 0"])
+		assert.Equal(t, 1.0, got["objects 1"])
+		assert.Equal(t, 0.0, got["objects 2"])
+		for _, stop := range stops[1:] {
+			stop()
+		}
+		assert.Equal(t, map[string]float64{"informers": 0}, values(t, r))
+		assert.Empty(t, r.mu.known)
+		assert.Empty(t, r.mu.ordinals)
+	})
+}
+
+// TestIdentity: the labels of informers with an identity, and without.
+func TestIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name, err := cache.NewInformerName("metrics-identity")
+		require.NoError(t, err)
+		defer name.Release()
+		for _, option := range []cache.Option{
+			cache.WithIdentifier(name.WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pods"}), nil),
+			cache.WithObjectDescription("the pods"), cache.WithPageSize(0),
+		} {
+			defer run(t, informerOf(nil, option))()
+		}
+		var got []string
+		NewReader(Options{}).Read(func(s Sample) {
+			if s.Metric == objects {
+				got = append(got, fmt.Sprint(s.Series.Labels))
+			}
+		})
+		assert.Equal(t, []string{
+			"[{group g} {name metrics-identity} {ordinal 0} {resource pods} {version v1}]",
+			"[{group } {name } {ordinal 0} {resource the pods} {version }]",
+			"[{group } {name } {ordinal 0} {resource *v1.Pod} {version }]",
+		}, got)
+	})
+}
+
+// TestHandlers: handlers of one name are summed, those beyond the bound as others, and what one had
+// counted that was removed stays.
+func TestHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer := informerOf(nil)
+		add := func(name string) cache.ResourceEventHandlerRegistration {
+			handle, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}, cache.Delivery{Name: name}))
+			require.NoError(t, err)
+			return handle
+		}
+		removed := []cache.ResourceEventHandlerRegistration{add("a"), add("b"), add("c")}
+		add("a")
+		add("d")
+		defer run(t, informer)()
+		time.Sleep(time.Second)
+		r := NewReader(Options{Handlers: 2})
+		got := values(t, r)
+		for name, want := range map[string]float64{"a": 4, "b": 2, "other": 4} {
+			assert.Equal(t, want, got["handler_calls_total "+name+" 0"], name)
+			assert.Equal(t, want, got["handler_call_duration_seconds "+name+" 0"], name)
+			assert.Equal(t, want/2, got["handler_state "+name+" 0 idle"], name)
+		}
+		assert.Equal(t, 5.0, got["handlers 0"])
+		for _, handle := range removed {
+			require.NoError(t, informer.RemoveEventHandler(handle))
+		}
+		got = values(t, r)
+		assert.Equal(t, 2.0, got["handlers 0"])
+		assert.Equal(t, 4.0, got["handler_calls_total a 0"], "it does not go down")
+		assert.Equal(t, 4.0, got["handler_call_duration_seconds a 0"])
+		assert.NotContains(t, got, "handler_calls_total b 0")
+		assert.Equal(t, 4.0, got["handler_calls_total other 0"])
+		add("b")
+		time.Sleep(time.Second)
+		assert.Equal(t, 4.0, values(t, r)["handler_calls_total b 0"], "it goes on")
+	})
+}
+
+// TestHandlersAreSlow: what is said while a call does not return.
+func TestHandlersAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer, release := informerOf(nil), make(chan struct{})
+		_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"}))
+		require.NoError(t, err)
+		stop := run(t, informer)
+		time.Sleep(10 * time.Second)
+		got := values(t, NewReader(Options{}))
+		assert.Equal(t, 2.0, got["handler_pending slow 0"])
+		assert.Equal(t, 10.0, got["handler_oldest_pending_seconds slow 0"])
+		assert.Equal(t, 10.0, got["handler_running_call_seconds slow 0"])
+		assert.Equal(t, 1.0, got["handler_state slow 0 stuck"])
+		assert.Equal(t, 0.0, got["handler_calls_total slow 0"])
+		close(release)
+		stop()
+	})
+}
+
+// TestIndices: with a bound, and with those that fail.
+func TestIndices(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		indexers := cache.Indexers{"a": func(any) ([]string, error) { return nil, errors.New("no") }}
+		for _, name := range []string{"b", "c", "d"} {
+			indexers[name] = func(any) ([]string, error) { return []string{name, "x"}, nil }
+		}
+		defer run(t, informerOf(indexers))()
+		got := values(t, NewReader(Options{Indices: 2}))
+		assert.Equal(t, 2.0, got["index_failures_total a 0"])
+		assert.Equal(t, 2.0, got["index_lacking_objects a 0"])
+		assert.Equal(t, 0.0, got["index_members a 0"])
+		assert.Equal(t, 4.0, got["index_members b 0"])
+		assert.Equal(t, 2.0, got["index_values b 0"])
+		assert.Equal(t, 8.0, got["index_members other 0"])
+		assert.Positive(t, got["index_bytes other 0"])
+		assert.NotContains(t, got, "index_members c 0")
+		assert.Equal(t, 1.0, got["degraded 0 index"])
+		none := values(t, NewReader(Options{Indices: -1}))
+		assert.Equal(t, 12.0, none["index_members other 0"])
+	})
+}
+
+func TestLabelText(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "short": "short", "\xff\xfe": "?", "a\xffb": "a?b",
+		strings.Repeat("x", MaxText):       strings.Repeat("x", MaxText),
+		strings.Repeat("x", MaxText+1):     strings.Repeat("x", MaxText-3) + "...",
+		strings.Repeat("ä", MaxText):       strings.Repeat("ä", (MaxText-3)/2) + "...",
+		strings.Repeat("\xff", 10*MaxText): "?",
+	} {
+		got := labelText(text)
+		assert.Equal(t, want, got)
+		assert.LessOrEqual(t, len(got), MaxText)
+		assert.True(t, utf8.ValidString(got))
+	}
+}
+
+// TestNothingIsKept: of an informer that has stopped, before the next Read and after.
+func TestNothingIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReader(Options{})
+		pods := func() (of []weak.Pointer[v1.Pod]) {
+			informer := informerOf(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+			stop := run(t, informer)
+			require.Equal(t, 2.0, values(t, r)["objects 0"])
+			for _, obj := range informer.GetStore().List() {
+				of = append(of, weak.Make(obj.(*v1.Pod)))
+			}
+			stop()
+			return of
+		}()
+		runtime.GC()
+		for _, pod := range pods {
+			assert.Nil(t, pod.Value())
+		}
+		assert.Equal(t, map[string]float64{"informers": 0}, values(t, r))
+		runtime.KeepAlive(r)
+	})
+}
+
+// TestCatalogue: what the names promise.
+func TestCatalogue(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range All() {
+		assert.False(t, names[m.Name], "%s twice", m.Name)
+		names[m.Name] = true
+		assert.Equal(t, m.Kind == Counter, strings.HasSuffix(m.Name, "_total"), m.Name)
+		base := strings.TrimSuffix(m.Name, "_total")
+		assert.Equal(t, m.Unit == "s", strings.HasSuffix(base, "_seconds"), m.Name)
+		assert.Equal(t, m.Unit == "By", strings.HasSuffix(base, "_bytes"), m.Name)
+		assert.True(t, strings.HasSuffix(m.Help, "."), m.Name)
+	}
+	assert.Greater(t, len(names), 40)
+}

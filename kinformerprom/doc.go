@@ -1,0 +1,37 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinformerprom hands what is known of the informers of a process to Prometheus:
+//
+//	registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
+//
+// shows all that run, whoever made them: those of factories, of the dynamic and the metadata
+// client, and of controller-runtime, whose registry is
+// sigs.k8s.io/controller-runtime/pkg/metrics.Registry. NewInformerMetrics has the metrics that
+// client-go itself has of informers. dashboard.json is a dashboard for Grafana, rules.yml are
+// alerts.
+//
+// # Labels
+//
+// Each metric of an informer has the labels name, group, version and resource: what
+// cache.WithIdentifier has told. Without that, name, group and version are empty, and resource is
+// what logs call the objects: a description (cache.WithObjectDescription), or their type. ordinal
+// is "0" for the first informer with these values, "1" for a second one that runs at the same time,
+// and so on; an informer keeps it as long as it runs, and then another may get it.
+//
+// handler and index have the names of handlers (cache.Delivery.Name, or what their code says) and
+// of indices. The first ones of an informer have a value of their own, up to a bound that Options
+// sets; all others are summed up under "other". Several handlers of one name are one sum; of times
+// that something lasts, it is the longest. No label has more than 128 bytes, and none has the name
+// of an object or a namespace, but what the program writes into names and descriptions.
+//
+// So an informer has at most about 60 values, and with default options 10 for each of 33 handlers
+// and 5 for each of 17 indices. Nothing is left of one that has stopped.
+//
+// # Values
+//
+// Names end with their unit: seconds and bytes are the only ones, and what is counted has none.
+// Those that end with _total are counters. They start at 0 with their informer, and go down at no
+// other time: what a removed handler had counted stays in the sum of its name. Some values are
+// absent as long as they are 0: docs/observability.md says which.
+package kinformerprom
