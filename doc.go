@@ -62,8 +62,9 @@
 //     and the number of notifications that wait.
 //   - The wait between two requests is too long, or none is worth making: an [ErrorPolicy] decides.
 //
-// The log warns of a server that is out of reach for some seconds, of a handler that falls behind,
-// and of a handler for which Run waits at its end.
+// The log warns of a server that is out of reach for some seconds, of a handler that is stuck or
+// falls behind, and of one for which Run waits at its end. At V(2) it has a line for each change of
+// an informer's state: docs/observability.md has a table.
 //
 // # Names beyond client-go's
 //

@@ -6,6 +6,8 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -153,5 +155,66 @@ func (r *registration) whyUnsynced() error {
 	default:
 		return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
 			name, known.State, known.Pending, known.Calling.Round(time.Millisecond))
+	}
+}
+
+// room is what the handlers have room for. While one of them holds up the watch, a vigil is kept.
+func (s *sharedIndexInformer) room(inFlight func() int) (events int, freed <-chan struct{}) {
+	events, freed = s.processor.Room(inFlight)
+	if held := freed != nil; held != s.vigil.held.Load() {
+		s.vigil.note(held)
+	}
+	return events, freed
+}
+
+// vigilStep is how often it is looked for stuck handlers while the watch is not read.
+const vigilStep = 5 * time.Second
+
+// vigil looks for stuck handlers while one of them holds up the watch: then nothing comes with
+// which the processor would.
+type vigil struct {
+	look  func()
+	held  atomic.Bool // written by the reader of the watch
+	armed atomic.Bool // the timer rings, and stops that when nothing is held up
+	mu    struct {
+		sync.Mutex
+		timer *time.Timer
+		over  bool
+	}
+}
+
+// note is called when the watch is held up, or no more.
+func (v *vigil) note(held bool) {
+	v.held.Store(held)
+	if !held || !v.armed.CompareAndSwap(false, true) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mu.timer = time.AfterFunc(vigilStep, v.ring)
+}
+
+func (v *vigil) ring() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.over {
+		return
+	}
+	if !v.held.Load() {
+		v.armed.Store(false)
+		if !v.held.Load() || !v.armed.CompareAndSwap(false, true) {
+			return
+		}
+	}
+	v.look()
+	v.mu.timer.Reset(vigilStep)
+}
+
+// end returns when the timer rings no more. It is called after the last note.
+func (v *vigil) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.over = true; v.mu.timer != nil {
+		v.mu.timer.Stop()
 	}
 }

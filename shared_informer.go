@@ -87,7 +87,8 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	}
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
-	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.processor.Room
+	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.room
+	s.vigil.look = s.processor.NameLagging
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
 		s.report.Refuse(s.unfit)
@@ -114,6 +115,7 @@ type sharedIndexInformer struct {
 	failures         *processFailures
 	report           *reflector.Report
 	observed         observed
+	vigil            vigil
 
 	// life is the informer's way from new over started to stopped, and what may only be set before
 	// the start.
@@ -173,6 +175,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		}
 	})
 	defer s.ended(controller)
+	defer s.vigil.end()
 	controller.run(ctx)
 }
 

@@ -41,6 +41,7 @@ type consumer struct {
 		pending   *coalescer     // what was read ahead; only with coalesce, and until closed
 		folding   bool           // a goroutine reads ahead
 		coalesced uint64         // what pending had merged, when closed
+		lags      bool           // it is counted in target.lags
 	}
 }
 
@@ -96,8 +97,8 @@ func (c *consumer) pause(now int64) (state consumerState, said *remark, more boo
 		c.run = run{} // the registration may be kept, what was not delivered need not
 	case !c.hasReadAllLocked():
 		more = true
-	case c.target.slow.Load():
-		c.target.slow.Store(false) // it has caught up: the next slow call is worth a line again
+	case c.catchesUpLocked():
+		said = said.with(remark{target: c.target, caughtUp: true})
 	}
 	return c.mu.state, said, more
 }
@@ -367,10 +368,17 @@ func (c *consumer) settle() {
 // settleLocked counts what was delivered since the last time, and returns what is worth a word;
 // nil: nothing.
 func (c *consumer) settleLocked(now int64) (said *remark) {
+	oldest := c.mu.current.at
 	call, lost := c.mu.count(&c.run, now)
 	c.passLocked()
-	if call > 0 || lost != nil {
-		said = &remark{target: c.target, call: call, lost: lost, backlog: c.backlogLocked()}
+	if lost != nil {
+		said = &remark{target: c.target, lost: lost}
+	}
+	if call > 0 {
+		l := lag{call, time.Duration(now - oldest), c.backlogLocked()}
+		if l.backlog > 0 && l.isFar(slowCall) && c.fallsBehindLocked(now) {
+			said = said.with(remark{target: c.target, lag: l})
+		}
 	}
 	c.checkSyncedLocked()
 	return said

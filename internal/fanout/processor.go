@@ -57,6 +57,7 @@ func (p *Processor) NewListener(handler clientgo.ResourceEventHandler, o Options
 // writes to the changes, and keeps a copy of them. One goroutine at a time calls it.
 func (p *Processor) Distribute(changes []event.Change) {
 	if len(changes) == 0 {
+		p.NameLagging()
 		return
 	}
 	p.feed.mu.Lock()
@@ -71,16 +72,24 @@ func (p *Processor) Distribute(changes []event.Change) {
 	if len(p.guarded.notLossless) > 0 {
 		p.guarded.checkOverflowLocked()
 	}
-	var stuck []remark
-	if now-p.guarded.looked >= int64(stuckCall) { // once in a while
-		stuck = p.guarded.findStuckLocked(now)
-	}
+	lagging := p.guarded.findLaggingLocked(now)
 	start := p.pool.addWorkerLocked()
 	p.feed.mu.Unlock()
 	if start {
 		go p.pool.workFunc()
 	}
-	for _, found := range stuck {
+	for _, found := range lagging {
+		found.say()
+	}
+}
+
+// NameLagging logs, as Distribute does once in a while, which handlers are stuck or lag, unless
+// that was said. Anybody may call it.
+func (p *Processor) NameLagging() {
+	p.feed.mu.Lock()
+	lagging := p.guarded.findLaggingLocked(p.feed.now())
+	p.feed.mu.Unlock()
+	for _, found := range lagging {
 		found.say()
 	}
 }

@@ -27,7 +27,7 @@ type registry struct {
 	blockers    atomic.Int64      // those that block; also read without the lock
 	round       event.ResyncRound // the last look at who is due for a resync
 	consumers   uint64            // how many there were so far
-	looked      int64             // when it was looked for stuck handlers last
+	looked      int64             // when it was looked for handlers that lag last
 
 	disconnected int // listeners that were removed for being too slow, so far
 }
@@ -152,13 +152,19 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	})
 }
 
-// findStuckLocked looks for handlers that are worth a line in the log although their call, as it
-// does not return, cannot write one.
-func (r *registry) findStuckLocked(now int64) (found []remark) {
+// findLaggingLocked looks, once in a while, for handlers that are worth a line in the log although
+// none of their calls, as these are quick or do not return, writes one.
+func (r *registry) findLaggingLocked(now int64) (found []remark) {
+	if now-r.looked < int64(stuckCall) {
+		return nil
+	}
 	r.looked = now
 	for c := range r.consumersLocked() {
-		if call, backlog := c.call(now); call >= stuckCall {
-			found = append(found, remark{target: c.target, call: call, backlog: backlog})
+		if l, worth := c.lag(now); worth {
+			found = append(found, remark{target: c.target, lag: l})
+		}
+		if len(found) == mostLags {
+			break
 		}
 	}
 	return found

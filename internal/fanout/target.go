@@ -58,8 +58,8 @@ type target struct {
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
 	finished chan struct{} // closed when the last call has returned, too
-	slow     atomic.Bool   // that it is slow was logged, and it has not caught up since
-	dropped  atomic.Bool   // it was removed because it was too slow
+	lags     laggards
+	dropped  atomic.Bool // it was removed because it was too slow
 }
 
 func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options) {
@@ -89,14 +89,8 @@ func (t *target) consumerEndedLocked() {
 	}
 }
 
-const (
-	// panicPause keeps a handler that panics all the time from filling the log, as in client-go.
-	panicPause = time.Second
-
-	// deepBacklog is how many calls must be outstanding for a slow one to be worth a line in the
-	// log.
-	deepBacklog = 1024
-)
+// panicPause keeps a handler that panics all the time from filling the log, as in client-go.
+const panicPause = time.Second
 
 func (t *target) pauseAfterPanic() {
 	timer := time.NewTimer(panicPause)
@@ -104,14 +98,6 @@ func (t *target) pauseAfterPanic() {
 	select {
 	case <-timer.C:
 	case <-t.closing:
-	}
-}
-
-// logSlowCall logs that the handler is slow, once until it has caught up.
-func (t *target) logSlowCall(took time.Duration, backlog int64) {
-	if backlog > deepBacklog && !t.slow.Swap(true) {
-		t.logger.Info("Warning: an event handler is slow and falls behind; this is said once until it has caught up",
-			"handler", t.name, "call", took, "pendingNotifications", backlog)
 	}
 }
 
@@ -158,18 +144,33 @@ func (t *target) NeverSyncs() <-chan struct{} {
 
 // remark is what there is to say of a listener once no lock is held.
 type remark struct {
-	target  *target
-	call    time.Duration // a slow call, which perhaps does not return; 0: there was none
-	backlog int64         // how far the listener is behind then
-	lost    *lostCall
+	target   *target
+	lost     *lostCall
+	lag      lag  // zero: it does not lag, or that was said
+	caughtUp bool // it lags no more
+}
+
+// with adds what else there is to say of the listener.
+func (r *remark) with(more remark) *remark {
+	if r == nil {
+		return &more
+	}
+	more.lost = r.lost
+	if r.lag != (lag{}) {
+		more.lag = r.lag
+	}
+	return &more
 }
 
 func (r remark) say() {
 	if r.lost != nil {
 		r.target.failSync(r.lost.error())
 	}
-	if r.call > 0 {
-		r.target.logSlowCall(r.call, r.backlog)
+	if r.lag != (lag{}) {
+		r.target.logLag(r.lag)
+	}
+	if r.caughtUp {
+		r.target.logCaughtUp()
 	}
 }
 

@@ -52,7 +52,7 @@ func (m *memory) delayAfter(err error, decision Decision) time.Duration {
 func (m *memory) giveUp(ctx context.Context, err error) {
 	m.Report.giveUp(err)
 	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, as its error policy wants: what is cached stays as it is",
-		"reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
+		"state", stateStopped, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
 	m.TellStopped(ctx, m.TypeDescription, err)
 }
 

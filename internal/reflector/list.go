@@ -31,7 +31,7 @@ func (r *round) list(ctx context.Context) outcome {
 	ctx, endTask := traced(ctx, "kinformer list", r.TypeDescription)
 	defer endTask()
 	started, before := r.Clock.Now(), r.position.version()
-	r.Report.takesOver(r.again)
+	r.asks(ctx, ByList, r.again)
 	got, err := r.fetch(ctx)
 	if err == nil {
 		r.outage.over(ctx)
@@ -61,11 +61,11 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	pages := r.pager(asked)
 	got, err := r.fetchAt(ctx, pages, asked)
 	if r.doubted(ctx, err) {
-		r.Report.takesOver(againDecoding)
+		r.asks(ctx, ByList, againDecoding)
 		got, err = r.fetchAt(ctx, pages, asked)
 	}
 	if isRefused(err) {
-		r.Report.takesOver(againRefused)
+		r.asks(ctx, ByList, againRefused)
 		r.refuse(true)
 		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}

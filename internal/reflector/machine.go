@@ -105,13 +105,14 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 }
 
 // panicked notes a panic in a step, of the ListerWatcher or another function of the user's.
-func (m *machine) panicked(_ context.Context, p any) {
+func (m *machine) panicked(ctx context.Context, p any) {
 	err, ok := p.(error)
 	if !ok {
 		err = fmt.Errorf("%v", p)
 	}
 	m.again = againPanic
 	m.Report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
+	m.trouble.note(ctx, againPanic)
 }
 
 // scheduleRound is the roundOver of run: the error is made known, and another round follows, unless

@@ -34,6 +34,8 @@ type memory struct {
 	synced bool
 	// waitsOut says that an expected error was logged and is not over.
 	waitsOut bool
+	// trouble is what the log was told, and not that it is over.
+	trouble trouble
 	// distrusts says that the sink may have wrong objects under the right versions.
 	distrusts bool
 }
@@ -46,6 +48,7 @@ func newMemory(o Options) *memory {
 		timeouts: watchTimeoutsFrom(o.MinWatchTimeout),
 		opening:  openingPhase(o),
 	}
+	m.trouble.Options = &m.Options
 	m.expects.namespace = o.Namespace
 	m.position.advance(o.Reached)
 	m.Report.attach(o.Clock)

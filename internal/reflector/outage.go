@@ -32,26 +32,31 @@ type outage struct {
 	err    error         // the last one
 	lasted time.Duration // the last one that is over
 	worth  bool          // it is not over and lasts for long enough
+	unsaid bool          // the log was not told that it is over
 
 	timer  *time.Timer      // nil: not armed
 	rings  <-chan time.Time // delivers when it is time to call ring; nil for most of the time
 	ticket uint64           // of a line that waits for its turn, else 0
 }
 
-// note takes notice of an error: the server is out of reach, or has answered.
-func (o *outage) note(ctx context.Context, err error) {
+// note takes notice of an error, and reports whether the server is out of reach: else it has
+// answered.
+func (o *outage) note(ctx context.Context, err error) (on bool) {
 	if !isOutOfReach(err) {
 		o.over(ctx)
-		return
+		return false
 	}
 	o.err = err
 	if o.since.IsZero() {
 		o.since = time.Now()
 		o.Report.outOfReach(o.since)
+		o.tellUnsaid(ctx)
+		o.tell(ctx, stateOutage, "The server is out of reach", "reason", troubleReason(err))
 		o.disarm()
 		o.ticket, o.worth = 0, false // the line about the end of the last one, if it waits, is counted by a later line
 		o.arm(outageWarning)
 	}
+	return true
 }
 
 // over takes notice of an answer.
@@ -62,10 +67,12 @@ func (o *outage) over(ctx context.Context) {
 	o.lasted = o.Report.inReach(time.Now(), true)
 	o.since, o.err = time.Time{}, nil
 	o.disarm()
-	o.ticket = 0
-	if o.worth {
-		o.ring(ctx)
+	o.ticket, o.unsaid = 0, true
+	if !o.worth {
+		o.tellUnsaid(ctx)
+		return
 	}
+	o.ring(ctx)
 }
 
 // end forgets the outage, because the reflector ends.
@@ -103,15 +110,28 @@ func (o *outage) ring(ctx context.Context) {
 		return
 	}
 	o.ticket = 0
-	if mine {
+	switch {
+	case mine:
 		o.say(ctx, others)
+	case !o.worth:
+		o.tellUnsaid(ctx) // a line of another reflector has counted it
+	}
+}
+
+// tellUnsaid tells those who want each change of state what other lines have not said: that the
+// last outage is over.
+func (o *outage) tellUnsaid(ctx context.Context) {
+	if o.unsaid {
+		o.unsaid = false
+		o.tell(ctx, stateReachable, "The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
 	}
 }
 
 func (o *outage) say(ctx context.Context, others uint64) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.Name, "type", o.TypeDescription, "linesOfOthers", others)
 	if o.since.IsZero() {
-		logger.Info("The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
+		o.unsaid = false
+		logger.Info("The server is in reach again", "state", stateReachable, "outage", o.lasted.Round(time.Millisecond))
 	} else {
 		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 	}

@@ -6,8 +6,6 @@ package reflector
 import (
 	"context"
 	"math/rand/v2"
-
-	"k8s.io/klog/v2"
 )
 
 // Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state
@@ -39,8 +37,7 @@ func New(o Options) *Reflector {
 // until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
 // to OnError.
 func (r *Reflector) Run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.V(3).Info("Starting reflector", "reflector", r.Name, "type", r.TypeDescription, "resyncPeriod", r.ResyncPeriod)
+	r.tell(ctx, stateStarted, "Reflector started", "resyncPeriod", r.ResyncPeriod)
 	m := newMachine(r.memory)
 	m.roundOver = m.scheduleRound
 	defer r.Report.enter(Stopped)
@@ -53,7 +50,9 @@ func (r *Reflector) Run(ctx context.Context) {
 	for m.phase != Stopped {
 		m.stepOrCrash(ctx)
 	}
-	logger.V(3).Info("Stopping reflector", "reflector", r.Name, "type", r.TypeDescription, "resyncPeriod", r.ResyncPeriod)
+	if ctx.Err() != nil { // else a decision has stopped it, and said so
+		r.tell(ctx, stateStopped, "Reflector stopped", "synced", r.synced)
+	}
 }
 
 // ListAndWatch runs one round: the whole state, then watches until one ends in a way that needs the

@@ -31,7 +31,24 @@ type round struct {
 // failed notes a request, or the following of a watch, that ended with err.
 func (r *round) failed(ctx context.Context, err error) {
 	r.Report.failed(err)
-	r.outage.note(ctx, err)
+	if r.outage.note(ctx, err) {
+		return
+	}
+	r.trouble.note(ctx, troubleReason(err))
+}
+
+// succeeded notes that a watch is open, on a published state.
+func (r *round) succeeded(ctx context.Context) {
+	r.trouble.over(ctx, r.Report.attempts())
+	r.memory.succeeded()
+}
+
+// asks notes that the whole state is asked for, again if there is a reason.
+func (r *round) asks(ctx context.Context, mode Mode, again string) {
+	r.Report.takesOver(again)
+	if again != againFailed { // no change: it did so before
+		r.tell(ctx, stateListing, "Asking for the whole state", "how", mode, "again", again)
+	}
 }
 
 // connected notes that a watch was opened, and reports whether a server did that.
@@ -82,7 +99,7 @@ func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream
 // beginWatching is the transition from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
 	r.synced = true
-	klog.FromContext(ctx).V(2).Info("Caches populated", "reflector", r.Name, "type", r.TypeDescription)
+	r.tell(ctx, stateSynced, "Caches populated")
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, isInternalError, r.Clock)
 	r.resync.arm()
 	return goOn(Watching)

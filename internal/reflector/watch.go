@@ -24,7 +24,7 @@ func (r *round) watch(ctx context.Context) outcome {
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		r.stream = s
 		if r.connected(ctx, s) {
-			r.succeeded()
+			r.succeeded(ctx)
 		}
 	}
 	quiet := r.idleWatchdog()
@@ -114,7 +114,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		r.expired()
 		logger.V(4).Info("Watch expired", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 	case apierrors.IsTooManyRequests(err):
-		logger.V(2).Info("Watch returned 429, backing off", "reflector", r.Name, "type", r.TypeDescription)
+		logger.V(4).Info("Watch returned 429, backing off", "reflector", r.Name, "type", r.TypeDescription)
 		return tryLater(Watching, err)
 	case isInternalError(err) && r.retryDeadline.ShouldRetry():
 		logger.V(2).Info("Watching again after an internal error", "reflector", r.Name, "type", r.TypeDescription, "err", err)

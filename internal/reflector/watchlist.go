@@ -29,7 +29,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	ctx, endTask := traced(ctx, "kinformer watch-list", r.TypeDescription)
 	defer endTask()
 	started, asked := r.Clock.Now(), r.streamVersion()
-	r.Report.takesOver(r.again)
+	r.asks(ctx, ByWatchList, r.again)
 	objects, err := r.takeStream(ctx, asked)
 	r.Report.tookOver(ByWatchList, r.Clock.Since(started), objects, err)
 	r.again = againFailed
@@ -39,7 +39,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	}
 	r.logSlow(ctx, "watch-list", started)
 	r.stream.handOver(r.Clock.Now())
-	r.succeeded()
+	r.succeeded(ctx)
 	return r.beginWatching(ctx)
 }
 

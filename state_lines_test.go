@@ -1,0 +1,187 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// verbose is a context whose logger writes up to that verbosity.
+func verbose(t *testing.T, verbosity int) (context.Context, *testkit.Logged) {
+	lines := &testkit.Logged{}
+	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{Verbosity: verbosity})), lines
+}
+
+var (
+	stateOfLine   = regexp.MustCompile(`"level"=(\d) .*"state"="([\w-]+)"`)
+	detailsOfLine = regexp.MustCompile(`"(reason|how|again|outage|degraded|failures)"="?([^" ]+)`)
+)
+
+// statesOf returns the states that lines tell of, each with its details, and with the verbosity if
+// that is not 2.
+func statesOf(lines []string) (states []string) {
+	for _, line := range lines {
+		state := stateOfLine.FindStringSubmatch(line)
+		if state == nil {
+			continue
+		}
+		told := state[2]
+		if state[1] != "2" {
+			told = "V" + state[1] + " " + told
+		}
+		for _, detail := range detailsOfLine.FindAllStringSubmatch(line, -1) {
+			told += " " + detail[1] + "=" + detail[2]
+		}
+		states = append(states, told)
+	}
+	return states
+}
+
+// TestStateLines: each change of state is one line at V(2), and what other lines say is not said
+// again.
+func TestStateLines(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		down := outages{
+			{from: 10 * time.Second, to: 12 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
+			{from: time.Minute, to: time.Minute + 10*time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
+			{from: 2 * time.Minute, to: 2*time.Minute + 12*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
+		}
+		ctx, lines := verbose(t, 2)
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+		defer cancel()
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}),
+			cache.WithObjectDescription("test pods"))
+		informer.RunWithContext(ctx)
+		said := lines.Take()
+		assert.Equal(t, []string{
+			"started", "listing how=list", "synced",
+			"outage reason=connection", "reachable outage=2s",
+			"degraded reason=forbidden", "listing how=list again=watch", "synced",
+			"recovered degraded=10s failures=10",
+			"outage reason=connection", "V0 reachable outage=12s",
+			"stopped",
+		}, statesOf(said))
+		for _, line := range testkit.About(`"state"=`, said) {
+			assert.Contains(t, line, `"type"="test pods"`)
+			assert.Contains(t, line, `"reflector"=`)
+		}
+	})
+}
+
+// TestStateLinesOfRelists: each time that the whole state is asked for says how and why.
+func TestStateLinesOfRelists(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server, opened := &testkit.Server{}, 0
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 2 {
+				return nil, testkit.ErrExpired
+			}
+			return testkit.PodList("5"), nil
+		}
+		server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, testkit.ErrForbidden
+			}
+			if opened++; opened == 1 {
+				return testkit.Sent(testkit.FailedWith(testkit.ErrExpired)).Open(), nil
+			}
+			return watch.NewFake(), nil
+		}
+		ctx, lines := verbose(t, 2)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informerOf(server).RunWithContext(ctx)
+		assert.Equal(t, []string{
+			"started", "listing how=watch-list", "degraded reason=forbidden", "listing how=list again=fallback", "synced",
+			"recovered degraded=0s failures=1", "degraded reason=expired",
+			"listing how=watch-list again=expired", "listing how=list again=fallback", "listing how=list again=refused", "synced",
+			"recovered degraded=1s failures=2", "stopped",
+		}, statesOf(lines.Take()))
+	})
+}
+
+// TestStateLineOfAPolicy: an informer that its policy stops says so once, whatever the verbosity.
+func TestStateLineOfAPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
+			ctx, lines := verbose(t, verbosity)
+			server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}
+			informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden)).RunWithContext(ctx)
+			assert.Equal(t, 1, lines.Count("has stopped for good"))
+			assert.Equal(t, 1, lines.Count(`"state"="stopped"`))
+			assert.Equal(t, want, statesOf(lines.Take()))
+		}
+	})
+}
+
+// TestStateLinesOfManyOutages: where a line at V(0) counts those of other informers, these say at
+// V(2) that their outage is over.
+func TestStateLinesOfManyOutages(t *testing.T) {
+	const informers = 20
+	synctest.Test(t, func(t *testing.T) {
+		testkit.Reports(t)
+		ctx, lines := verbose(t, 2)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		turns, ended := &reflector.OutageLines{}, make(chan struct{})
+		for range informers {
+			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
+			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
+			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
+		}
+		for range informers {
+			<-ended
+		}
+		assert.Equal(t, informers, lines.Count(`"state"="outage"`))
+		assert.Equal(t, informers, lines.Count(`"state"="reachable"`), "each once")
+		assert.Equal(t, 2, lines.Count(`"level"=0 "msg"="The server is in reach again"`))
+	})
+}
+
+// TestLogTable: docs/observability.md has each line that tells of a state or of a handler, and its
+// words.
+func TestLogTable(t *testing.T) {
+	document, err := os.ReadFile("docs/observability.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(document), "\n## Logs\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	sources, err := filepath.Glob("internal/reflector/*.go")
+	require.NoError(t, err)
+	count := 0
+	for _, file := range append(sources, "internal/fanout/lag.go") {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		words := found(source, `\.tell\(ctx, state\w+, "([^"]+)"`)
+		if base := filepath.Base(file); base == "states.go" || base == "lag.go" {
+			words = append(words, found(source, `(?m)(?:^\tstate\w+ += |return |message :?= |Info\(|, )"([\w-][^"]*)"`)...)
+		}
+		for _, word := range words {
+			assert.Contains(t, section, word, "of %s", file)
+		}
+		count += len(words)
+	}
+	assert.Greater(t, count, 35, "this test finds words")
+}
