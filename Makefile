@@ -66,7 +66,7 @@ foreign-cache: ## client-go's own tests of tools/cache
 foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
 	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestPackagesOfOthers$$' ./mixing
 
-foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources
+foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources (KINFORMER_TAPPED=1: as they decode directly)
 	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestControllerRuntimesOwnTests$$' ./...
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 const (
@@ -40,7 +43,8 @@ var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/in
 
 // TestControllerRuntimesOwnTests runs controller-runtime's own tests of its caches and sources,
 // those that it exports included, on the embedded API server. They are copied from the module cache
-// with nothing changed but the import of tools/cache.
+// with nothing changed but the import of tools/cache, and, with KINFORMER_TAPPED, one line for each
+// config that puts direct.Transport below its clients.
 func TestControllerRuntimesOwnTests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
 	defer cancel()
@@ -51,6 +55,9 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	dir := t.TempDir()
 	swapped := copyUpstream(t, ctx, dir)
 	assert.Contains(t, swapped, "pkg/cache/internal/informers.go")
+	if transport.Tapped() {
+		tapUpstream(t, dir)
+	}
 	fetching, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("modules are not in the module cache, and the module proxy does not answer"))
 	defer cancel()
 	goCommand(t, fetching, dir, nil, append([]string{"list", "-mod=mod", "-deps", "-test"}, upstreamPackages...)...)
@@ -61,7 +68,43 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	}
 	suites := regexp.MustCompile(`(\d+) Passed \| 0 Failed \| \d+ Pending \| 0 Skipped`).FindAllString(out, -1)
 	assert.Len(t, suites, 4, "cache, cache/internal, source, internal/source; what is pending is so upstream")
+	if transport.Tapped() {
+		taken := regexp.MustCompile(`direct\.Transport has taken ([1-9]\d*) bodies`).FindAllStringSubmatch(out, -1)
+		require.Len(t, taken, len(configured), "in each suite that has a server")
+		for _, match := range taken {
+			n, err := strconv.ParseInt(match[1], 10, 64)
+			require.NoError(t, err)
+			transport.AddTaken(n)
+			t.Log(match[0])
+		}
+	}
 	t.Log(suites)
+}
+
+// configured are the suites with a config of the server, and aConfig is where they get it.
+var (
+	configured = []string{"pkg/cache/cache_suite_test.go", "pkg/source/source_suite_test.go"}
+	aConfig    = regexp.MustCompile(`(\w+), err = testenv\.Start\(\)\n`)
+)
+
+// tapUpstream puts direct.Transport below the clients of the suites' configs, and has them tell how
+// many bodies it has taken.
+func tapUpstream(t *testing.T, dir string) {
+	t.Helper()
+	from, to := filepath.Join("..", "..", "e2e", "transport"), filepath.Join(dir, "pkg", "internal", "transport")
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	for _, suite := range configured {
+		path := filepath.Join(dir, filepath.FromSlash(suite))
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		src := aConfig.ReplaceAllString(string(text), "${0}\tExpect(err).NotTo(HaveOccurred())\n\ttransport.Direct(${1})\n")
+		require.NotEqual(t, string(text), src)
+		src = strings.Replace(src, "import (\n", "import (\n\t\"fmt\"\n\t\""+controllerRuntime+"/pkg/internal/transport\"\n", 1)
+		src += `
+var _ = ReportAfterSuite("taken", func(Report) { fmt.Printf("direct.Transport has taken %d bodies\n", transport.Taken()) })
+`
+		require.NoError(t, os.WriteFile(path, []byte(src), 0o644))
+	}
 }
 
 // copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the files
