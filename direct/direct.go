@@ -59,6 +59,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	hidden := tap.Hidden(req)
 	resp, err := t.next.RoundTrip(hidden)
 	if err != nil || resp == nil {
+		taken.Offer(req, nil)
 		return resp, err
 	}
 	if resp.Request == hidden {

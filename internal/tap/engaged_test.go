@@ -6,8 +6,11 @@ package tap_test
 import (
 	"compress/gzip"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"testing"
 
@@ -109,6 +112,31 @@ func TestNotEngaged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unheard makes of a request that gets no answer a watch that ends at once, as client-go does when
+// its retries are over.
+var unheard = altered{watch: func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
+	breaks := trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = transport(breaks).RoundTrip(req); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, fmt.Errorf("answered, or %w", err)
+	}
+	return watch.NewEmptyWatch(), nil
+}}
+
+// TestNoAnswer: that a request gets none says nothing about those that do.
+func TestNoAnswer(t *testing.T) {
+	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+	lists := unheard
+	lists.ListerWatcherWithContext = generated(t, server.config(transport))
+	source := tappedOf(lists, &v1.Pod{}, nil)
+	assert.Len(t, ask(t, source, firstList).Items, 20)
+	assert.Empty(t, follow(t, source, firstWatch, 0).Events)
+	assert.True(t, source.ledger.State().On)
 }
 
 // TestLoggedBodies: where klog writes bodies it is as before, as long as it does.

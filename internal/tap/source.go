@@ -227,11 +227,12 @@ func (s *Source) wanted(ctx context.Context) bool {
 	return true
 }
 
-// notTaken notes why an answer was not taken. An error says nothing about that.
+// notTaken notes why an answer was not taken. An error says nothing about that, nor does a request
+// without an answer, of which client-go makes a watch that ends at once.
 func (s *Source) notTaken(got taken, err error) {
 	why := got.why
 	switch {
-	case err != nil:
+	case err != nil || got.silent:
 		return
 	case !got.seen:
 		why = "no transport of package direct has seen the request"

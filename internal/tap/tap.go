@@ -26,6 +26,7 @@ type Tap struct {
 		sync.Mutex
 		over     bool      // the call has returned: nothing is taken any more
 		seen     bool      // a transport has found the tap
+		silent   bool      // the last request got no answer
 		several  bool      // more than one answer could have been taken
 		why      string    // the last answer was not taken
 		encoding Encoding  // of the one that was
@@ -35,11 +36,12 @@ type Tap struct {
 }
 
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
-// is for. The request is the one that was sent.
+// is for. The request is the one that was sent; the response is nil if it got none.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.seen = true; t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
+	t.mu.seen, t.mu.silent = true, resp == nil
+	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
 	encoding, why := encodingOf(resp)
@@ -110,11 +112,12 @@ func encodingOf(resp *http.Response) (e Encoding, why string) {
 
 // taken is what a tap has come to when the call has returned.
 type taken struct {
-	seen, several bool
-	why           string
-	encoding      Encoding
-	held          *held
-	list          *listBody
+	seen, silent bool
+	several      bool
+	why          string
+	encoding     Encoding
+	held         *held
+	list         *listBody
 }
 
 // end ends the taking.
@@ -122,7 +125,7 @@ func (t *Tap) end() taken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.over = true
-	return taken{t.mu.seen, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
+	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
 }
 
 // isOver reports whether the call has returned.
