@@ -5,12 +5,15 @@ go 1.26.0
 replace (
 	github.com/kinformer/cache => ../
 	github.com/kinformer/cache/e2e => ../e2e
+	github.com/kinformer/cache/kinformerprom => ../kinformerprom
 )
 
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/kinformer/cache v0.0.0
 	github.com/kinformer/cache/e2e v0.0.0
+	github.com/kinformer/cache/kinformerprom v0.0.0-00010101000000-000000000000
+	github.com/prometheus/client_golang v1.24.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.22.0
 	golang.org/x/term v0.45.0
@@ -25,7 +28,6 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
-	github.com/prometheus/client_golang v1.24.0 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,13 +23,14 @@ type follower struct {
 	stop     func() // ends the informer and waits for it
 
 	events atomic.Int64 // changes that the handler was told of, after the initial list
-	mu     sync.Mutex
-	lag    time.Duration // the greatest since the last look; guarded by mu
-	lagged bool          // there was one; guarded by mu
+	lags   lags
 }
 
+// constructor is what makes informers in a library.
+type constructor func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+
 // follow starts an informer on the world's resource.
-func follow(ctx context.Context, w *world) *follower {
+func follow(ctx context.Context, w *world, newInformer constructor) *follower {
 	f := &follower{}
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(w.kind)
@@ -38,7 +38,7 @@ func follow(ctx context.Context, w *world) *follower {
 		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return w.client.List(ctx, o) },
 		WatchFuncWithContext: w.client.Watch,
 	}
-	f.informer = cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
+	f.informer = newInformer(source, example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
 	if _, err := f.informer.AddEventHandler(f.handler()); err != nil {
@@ -100,18 +100,5 @@ func (f *follower) heard(obj any) {
 	if err != nil {
 		return
 	}
-	lag := time.Since(time.Unix(0, nanos))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lag, f.lagged = max(f.lag, lag), true
-}
-
-// takeLag returns the greatest lag since the last call; ok is false if nothing with a time of
-// writing came.
-func (f *follower) takeLag() (lag time.Duration, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	lag, ok = f.lag, f.lagged
-	f.lag, f.lagged = 0, false
-	return lag, ok
+	f.lags.add(time.Since(time.Unix(0, nanos)))
 }

@@ -6,8 +6,12 @@
 //
 // By default it starts the embedded API server, creates a few thousand pods, keeps changing some,
 // kills the server once and starts it again, and checks in the end that the informer's cache equals
-// a fresh LIST. It ends by itself. With -kubeconfig it watches another cluster instead, and writes
-// nothing there.
+// a fresh LIST. It ends by itself, with -keep when it is interrupted. With -kubeconfig it watches
+// another cluster instead, and writes nothing there.
+//
+// The page of package debug shows the informer meanwhile. Beside it, two child processes follow the
+// same objects, one with an informer of this library and one with client-go's: what each costs is
+// what its process uses, since nothing else runs in it.
 //
 // It exits with 0 when the check is passed, 1 when it is not or something else fails, and 2 for bad
 // flags.
@@ -36,6 +40,8 @@ type options struct {
 	resource   string
 	pods       int
 	duration   time.Duration
+	keep       bool
+	compare    bool
 }
 
 // errFlags stands for a message that the flag package has printed already.
@@ -50,6 +56,8 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.resource, "resource", "pods", "what to follow, as resource or resource.group, such as deployments.apps")
 	flags.IntVar(&o.pods, "pods", 3000, "how many objects to create on the embedded server")
 	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them, at least 5s")
+	flags.BoolVar(&o.keep, "keep", false, "go on after the check until interrupted")
+	flags.BoolVar(&o.compare, "compare", true, "follow the objects in two more processes, with this library and with client-go")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
@@ -76,6 +84,9 @@ func (o options) validate(rest []string) error {
 }
 
 func main() {
+	if library := os.Getenv(childVariable); library != "" {
+		os.Exit(childMain(library))
+	}
 	o, err := parseFlags(os.Args[1:], os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -95,7 +106,8 @@ func main() {
 	}
 }
 
-// run plays the demo until its time is over or ctx ends, and checks the cache either way.
+// run plays the demo until its time is over or ctx ends, checks the cache either way, and says what
+// the informers cost.
 func run(ctx context.Context, o options, screen *screen) error {
 	quiet()
 	world, err := openWorld(ctx, o, screen)
@@ -103,33 +115,51 @@ func run(ctx context.Context, o options, screen *screen) error {
 		return err
 	}
 	defer world.close()
-
-	// The informer and the check outlive the play, so that an interrupt still ends in a check.
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	if world.server != nil {
 		if err := createObjects(ctx, world, o.pods, screen); err != nil {
 			return endOfPlay(ctx, err)
 		}
 	}
-	play, cancel := context.WithTimeout(ctx, o.duration)
+	closePage, err := servePage(screen)
+	if err != nil {
+		return err
+	}
+	defer closePage()
+	rivals, err := startRivals(world, o, screen)
+	if err != nil {
+		return err
+	}
+	err = play(ctx, o, world, rivals, screen)
+	return errors.Join(err, finishAll(rivals, screen))
+}
+
+// play follows the world, disturbs it, and checks the cache in the end.
+func play(ctx context.Context, o options, world *world, rivals []*rival, screen *screen) error {
+	// The informer and the check outlive the play, so that an interrupt still ends in a check.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	timed, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
-	follower := follow(background, world)
+	follower := follow(background, world, newInformer(ours))
 	defer follower.stop()
 	disturbed := make(chan error, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		disturbed <- world.disturb(play, follower, o.pods, screen)
+		disturbed <- world.disturb(timed, follower, o.pods, screen)
 	}()
-	screen.show(done, follower)
+	screen.show(done, follower, rivals)
 	if err := <-disturbed; err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		screen.line("interrupted: checking what is cached so far")
 	}
-	return selfCheck(background, world, follower, screen)
+	err := selfCheck(background, world, follower, screen)
+	if err == nil && o.keep && ctx.Err() == nil {
+		keepOn(ctx, world, follower, rivals, o.pods, screen)
+	}
+	return err
 }
 
 // endOfPlay tells an interrupt from a failure.

@@ -8,8 +8,10 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,7 +41,15 @@ func TestBadFlags(t *testing.T) {
 	}
 	o, err := parseFlags(nil, io.Discard)
 	require.NoError(t, err)
-	assert.Equal(t, options{resource: "pods", pods: 3000, duration: 30 * time.Second}, o)
+	assert.Equal(t, options{resource: "pods", pods: 3000, duration: 30 * time.Second, compare: true}, o)
+}
+
+// TestMain is also the main of the child processes, as the demo starts what it is itself.
+func TestMain(m *testing.M) {
+	if library := os.Getenv(childVariable); library != "" {
+		os.Exit(childMain(library))
+	}
+	os.Exit(m.Run())
 }
 
 // plain is a screen that is no terminal.
@@ -86,9 +96,12 @@ func TestUnknownResource(t *testing.T) {
 
 func TestDemoOnTheEmbeddedServer(t *testing.T) {
 	screen, out := plain()
-	require.NoError(t, run(t.Context(), options{resource: "deployments.apps", pods: 100, duration: 5 * time.Second}, screen))
-	assert.Regexp(t, `(?s)creating 100 deployments.*killing the server.*the server was away for \S+; \S+ after it was back the cache had `+
-		`caught up, from version \d+ to \d+: watching, outage \S+, mode watch-list, lists \d+, watches \d+.*self-check passed`, out.String())
+	require.NoError(t, run(t.Context(), options{resource: "deployments.apps", pods: 100, duration: 5 * time.Second, compare: true}, screen))
+	assert.Regexp(t, `(?s)creating 100 deployments.*http://127\.0\.0\.1:\d+/debug/informers/ shows.*killing the server.*the server was away for \S+; \S+ after it was back the cache had `+
+		`caught up, from version \d+ to \d+: watching, outage \S+, mode watch-list, lists \d+, watches \d+.*self-check passed.*beside each other`, out.String())
+	for _, library := range libraries {
+		assert.Regexp(t, `  `+library+` +CPU \d+\.\d\d s, live heap \d+\.\d MB, lag \d+\.\d/\d+\.\d ms\n`, out.String())
+	}
 }
 
 // TestUnchangedObjectsAreNoChanges: what an outage has the handler hear again is neither counted
@@ -101,14 +114,13 @@ func TestUnchangedObjectsAreNoChanges(t *testing.T) {
 	f := &follower{}
 	f.handler().OnAdd(at("1"), true)
 	f.handler().OnUpdate(at("1"), at("1"))
-	_, ok := f.takeLag()
-	assert.False(t, ok)
+	assert.Zero(t, f.lags.take())
 	assert.Zero(t, f.events.Load())
 
 	f.handler().OnUpdate(at("1"), at("2"))
-	lag, ok := f.takeLag()
-	assert.True(t, ok)
-	assert.GreaterOrEqual(t, lag, time.Hour)
+	assert.GreaterOrEqual(t, f.lags.take().Half, time.Hour)
+	assert.Zero(t, f.lags.take(), "since then")
+	assert.GreaterOrEqual(t, f.lags.total().Most, time.Hour)
 	f.handler().OnDelete(at("3"))
 	assert.EqualValues(t, 2, f.events.Load())
 }
@@ -120,6 +132,31 @@ func TestInterruptEndsInACheck(t *testing.T) {
 	screen.out = first
 	require.NoError(t, run(ctx, options{resource: "configmaps", pods: 10, duration: time.Minute}, screen))
 	assert.Contains(t, out.String(), "interrupted")
+	assert.Contains(t, out.String(), "self-check passed")
+}
+
+// TestKeepGoesOn: after the check until it is interrupted, with the page.
+func TestKeepGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	screen, out := plain()
+	first := &firstWrite{to: screen.out, word: "goes on until you interrupt it"}
+	first.then = func() {
+		address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/debug/informers/`).FindString(out.String())
+		go func() {
+			defer cancel()
+			response, err := http.Get(address + "?format=text")
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			assert.NoError(t, err)
+			assert.Contains(t, string(text), "ConfigMap")
+		}()
+	}
+	screen.out = first
+	require.NoError(t, run(ctx, options{resource: "configmaps", pods: 10, duration: 5 * time.Second, keep: true}, screen))
+	assert.Error(t, ctx.Err())
 	assert.Contains(t, out.String(), "self-check passed")
 }
 

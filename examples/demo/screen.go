@@ -88,8 +88,8 @@ func (s *screen) endStatus() {
 	}
 }
 
-// show prints the follower's state until done is closed.
-func (s *screen) show(done <-chan struct{}, f *follower) {
+// show prints how the follower and its rivals do until done is closed.
+func (s *screen) show(done <-chan struct{}, f *follower, rivals []*rival) {
 	defer s.endStatus()
 	period := linePeriod
 	if s.terminal {
@@ -101,25 +101,29 @@ func (s *screen) show(done <-chan struct{}, f *follower) {
 	for {
 		select {
 		case now := <-tick.C:
-			s.setStatus(statusLine(now.Sub(begin), f, rate.per(now, f.events.Load())))
+			s.setStatus(statusLine(now.Sub(begin), f, rate.per(now, f.events.Load()), rivals))
 		case <-done:
 			return
 		}
 	}
 }
 
-func statusLine(elapsed time.Duration, f *follower, perSecond float64) string {
-	lag := "-"
-	if greatest, ok := f.takeLag(); ok {
-		lag = greatest.Round(10 * time.Microsecond).String()
-	}
+// statusLine is what changes from second to second. Lags and heaps are those of the rivals: the
+// process of the follower also writes the objects.
+func statusLine(elapsed time.Duration, f *follower, perSecond float64, rivals []*rival) string {
 	status := f.status()
 	synced := "syncing"
 	if status.Synced {
 		synced = "synced"
 	}
-	return fmt.Sprintf("%5.1fs  %s  %s  objects %d  events/s %.0f  handler lag %s  resourceVersion %s  mode %s  lists %d  watches %d",
-		elapsed.Seconds(), synced, status.Phase, status.Objects, perSecond, lag, status.ResourceVersion, status.Mode, status.Lists, status.Watches)
+	text := fmt.Sprintf("%5.1fs  %s  %s  objects %d  events/s %.0f", elapsed.Seconds(), synced, status.Phase, status.Objects, perSecond)
+	for _, r := range rivals {
+		text += "  | " + r.now()
+	}
+	if len(rivals) == 0 {
+		text += fmt.Sprintf("  lag %s  heap %s", f.lags.total(), inMegabytes(liveHeap()))
+	}
+	return text
 }
 
 // rate turns a growing count into events a second, over the last second or so.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,26 +99,28 @@ func (w *world) disturb(ctx context.Context, f *follower, n int, screen *screen)
 		<-ctx.Done()
 		return nil
 	}
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while an outage lasts longer than ctx
-	group := &errgroup.Group{}
-	for range changeWorkers {
-		group.Go(func() error { w.change(writing, n); return nil })
-	}
-	group.Go(func() error {
-		defer stop()
-		deadline, _ := ctx.Deadline()
-		if !sleep(ctx, time.Until(deadline)/2) {
-			return nil
-		}
-		// An outage that has begun is seen to its end even if ctx ends meanwhile: the check needs
-		// the server.
-		if err := w.outage(context.WithoutCancel(ctx), f, screen); err != nil {
-			return err
-		}
-		<-ctx.Done()
+	defer w.startChanging(context.WithoutCancel(ctx), n)() // also while an outage lasts longer than ctx
+	deadline, _ := ctx.Deadline()
+	if !sleep(ctx, time.Until(deadline)/2) {
 		return nil
-	})
-	return group.Wait()
+	}
+	// An outage that has begun is seen to its end even if ctx ends meanwhile: the check needs the
+	// server.
+	if err := w.outage(context.WithoutCancel(ctx), f, screen); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// startChanging has workers change objects until ctx ends or stop is called, which waits for them.
+func (w *world) startChanging(ctx context.Context, n int) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	for range changeWorkers {
+		group.Go(func() { w.change(ctx, n) })
+	}
+	return func() { cancel(); group.Wait() }
 }
 
 // outage kills the server, starts it again on the same data, and tells how the informer came
