@@ -1,0 +1,216 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// tab is a tab of a browser of its own, and what it has seen.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	mu  struct {
+		sync.Mutex
+		requests []request
+		faults   []string // dialogs, exceptions, messages, and what a policy has forbidden
+	}
+}
+
+// request is one that the tab has begun, and not only one that has left it.
+type request struct {
+	kind network.ResourceType
+	url  string
+}
+
+// chromium returns where the browser is, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const missing = "no Chromium: apt-get install chromium"
+	if os.Getenv("KINFORMER_CI") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// open starts a browser that can reach nothing but this machine, and ends it with the test.
+func open(t *testing.T) *tab {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)), chromedp.DisableGPU,
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("lang", "en-GB"))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // as in a container; it does not start else
+	}
+	timed, stop := context.WithTimeout(context.Background(), 3*testkit.Patience)
+	t.Cleanup(stop)
+	allocator, end := chromedp.NewExecAllocator(timed, options...)
+	t.Cleanup(end)
+	tt := &tab{t: t}
+	var closeTab context.CancelFunc
+	tt.ctx, closeTab = chromedp.NewContext(allocator, chromedp.WithListener(tt.hear))
+	t.Cleanup(closeTab)
+	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, audits.Enable} {
+		_, err := chromedp.Call(tt.ctx, enable, cdp.Empty{})
+		require.NoError(t, err)
+	}
+	tt.size(1280, 900)
+	return tt
+}
+
+// hear notes an event.
+func (tt *tab) hear(event any) {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		tt.mu.requests = append(tt.mu.requests, request{e.Type, e.Request.URL})
+	case *page.EventJavascriptDialogOpening:
+		tt.faultLocked("dialog", e.Message)
+		go chromedp.Call(tt.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+	case *cdpruntime.EventExceptionThrown:
+		tt.faultLocked("exception", e.ExceptionDetails.Text)
+	case *cdpruntime.EventConsoleAPICalled:
+		tt.faultLocked("console", fmt.Sprint(e.Type))
+	case *log.EventEntryAdded:
+		tt.faultLocked(string(e.Entry.Source), e.Entry.Text)
+	case *audits.EventIssueAdded:
+		if e.Issue.Code == audits.InspectorIssueCodeContentSecurityPolicyIssue {
+			tt.faultLocked("issue", string(e.Issue.Code))
+		}
+	}
+}
+
+func (tt *tab) faultLocked(kind, text string) {
+	tt.mu.faults = append(tt.mu.faults, kind+": "+text)
+}
+
+func (tt *tab) faults() []string {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	return slices.Clone(tt.mu.faults)
+}
+
+// forget forgets what the tab has seen.
+func (tt *tab) forget() {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	tt.mu.requests, tt.mu.faults = nil, nil
+}
+
+// asked returns the requests of a kind so far.
+func (tt *tab) asked(kind network.ResourceType) (urls []string) {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	for _, r := range tt.mu.requests {
+		if r.kind == kind {
+			urls = append(urls, r.url)
+		}
+	}
+	return urls
+}
+
+// foreign returns the requests for what is not of the handler at this address.
+func (tt *tab) foreign(address string) (urls []string) {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	for _, r := range tt.mu.requests {
+		if !strings.HasPrefix(r.url, address) && r.url != "about:blank" {
+			urls = append(urls, r.url)
+		}
+	}
+	return urls
+}
+
+// assertClean fails if the tab has seen anything but pages of the handler.
+func (tt *tab) assertClean(address string) {
+	tt.t.Helper()
+	assert.Empty(tt.t, tt.faults())
+	assert.Empty(tt.t, tt.foreign(address))
+	assert.NotEmpty(tt.t, tt.asked(network.ResourceTypeDocument), "it has looked at the network")
+}
+
+// visit goes to an address and waits until all of it is there.
+func (tt *tab) visit(address string) {
+	tt.t.Helper()
+	_, err := url.Parse(address)
+	require.NoError(tt.t, err)
+	require.NoError(tt.t, chromedp.Do(tt.ctx, chromedp.Navigate(address)))
+}
+
+// size sets the size of the screen.
+func (tt *tab) size(width, height int64, options ...chromedp.EmulateViewportOption) {
+	tt.t.Helper()
+	require.NoError(tt.t, chromedp.Do(tt.ctx, chromedp.EmulateViewport(width, height, options...)))
+}
+
+// withoutJavaScript has pages run no scripts from now on.
+func (tt *tab) withoutJavaScript() {
+	tt.t.Helper()
+	_, err := chromedp.Call(tt.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	require.NoError(tt.t, err)
+}
+
+// value is what an expression gives in the page.
+func value[T any](tt *tab, expression string) T {
+	tt.t.Helper()
+	got, err := chromedp.Run(tt.ctx, chromedp.Evaluate[T](expression))
+	require.NoError(tt.t, err, expression)
+	return got
+}
+
+// texts are those of the elements that a selector finds.
+func (tt *tab) texts(selector string) []string {
+	tt.t.Helper()
+	return value[[]string](tt, fmt.Sprintf(`Array.from(document.querySelectorAll(%q), e => e.innerText)`, selector))
+}
+
+// until waits until an expression is true in the page. Where a page is just being replaced by
+// another one, it has no answer.
+func (tt *tab) until(expression string) {
+	tt.t.Helper()
+	tt.untilTrue(expression, func() bool {
+		got, err := chromedp.Run(tt.ctx, chromedp.Evaluate[bool](expression))
+		return err == nil && got
+	})
+}
+
+func (tt *tab) untilTrue(what string, holds func() bool) {
+	tt.t.Helper()
+	for end := time.Now().Add(testkit.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			body, _ := chromedp.Run(tt.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+			require.Fail(tt.t, "it did not come to this: "+what, "%s\n%q", body, tt.faults())
+		}
+	}
+}
