@@ -8,9 +8,9 @@ FUZZED := . internal/decode e2e/wire
 DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m
-MODULES := . kinformerprom conformance conformance/controllerruntime e2e examples bench tools
+MODULES := . debug/browser kinformerprom conformance conformance/controllerruntime e2e examples bench tools
 # The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
-OURS := unit conformance-suite e2e e2e-tapped embedded controllerruntime examples
+OURS := unit conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
 # What is given to every go test.
 TESTFLAGS ?=
@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts apiserver clean
+.PHONY: help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts screenshots apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,7 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 
 test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
 	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e e2e-tapped embedded \
-		controllerruntime foreign-controllerruntime examples
+		controllerruntime foreign-controllerruntime examples browser
 
 flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
 	@TESTFLAGS=-count=1 $(BIN)/suites -n $(N) -busy $(BUSY) -state $(BIN)/flaky -once '$(FOREIGN)' $(OURS) $(FOREIGN)
@@ -95,6 +95,12 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
+
+browser: ## the pages of package debug in Chromium; skipped without it, but not in CI
+	cd debug/browser && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
+
+screenshots: ## take the pictures in docs/pictures, with Chromium
+	cd debug/browser && $(GO) test -count=1 -run '^TestPictures$$' . -pictures $(CURDIR)/docs/pictures
 
 bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for three minutes)
 	@mkdir -p $(BIN)

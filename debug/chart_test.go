@@ -95,6 +95,9 @@ func TestCharts(t *testing.T) {
 		{"Heap of the process", "2.0 KiB", "4.0 KiB", []string{"0.0,0.0 150.0,45.0 300.0,30.0"}},
 	}, some.Charts)
 
+	short := chartsOf([]sample{{at(0), 0, 0.0003, 0}, {at(1), 0, 0, 0}})
+	assert.Equal(t, chart{"Lag", "0s", "300µs", []string{"290.0,0.0 300.0,60.0"}}, short.Charts[1])
+
 	gaps := chartsOf([]sample{{at(0), 0, 1, 1}, {at(30), 0, 1, 1}, {at(90), 0, 1, 1}, {at(180), 0, 1, 1}, {at(200), 0, 1, 1}})
 	assert.Equal(t, "5m0s", gaps.Span)
 	assert.Equal(t, []string{"100.0,0.0 130.0,0.0", "280.0,0.0 300.0,0.0"}, gaps.Charts[1].Lines, "nobody has looked between them")

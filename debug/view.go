@@ -351,8 +351,12 @@ func clean(text string) string {
 
 // shortly writes a duration as far as it is worth reading.
 func shortly(d time.Duration) string {
-	if d >= time.Minute {
+	switch {
+	case d >= time.Minute:
 		return d.Round(time.Second).String()
+	case d >= time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	default:
+		return d.Round(time.Microsecond).String()
 	}
-	return d.Round(time.Millisecond).String()
 }

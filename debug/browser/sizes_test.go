@@ -57,6 +57,7 @@ func TestNarrow(t *testing.T) {
 		tt.visit(page)
 		assert.Equal(t, 360, value[int](tt, `innerWidth`), page)
 		assert.True(t, value[bool](tt, fits), page)
+		assert.True(t, value[bool](tt, `Array.from(document.querySelectorAll('th')).every(e => e.getBoundingClientRect().height < 35)`), "heads have one line")
 	}
 	tt.visit(one)
 	tt.until(`document.querySelectorAll('polyline').length === 3`)
