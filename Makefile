@@ -8,7 +8,7 @@ FUZZED := . internal/decode e2e/wire
 DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m
-MODULES := . debug/browser kinformerprom conformance conformance/controllerruntime e2e examples bench tools
+MODULES := . debug/browser kinformerprom kinformerotel conformance conformance/controllerruntime e2e examples bench tools
 # The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
 OURS := unit conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
@@ -50,7 +50,7 @@ staticcheck: ## staticcheck in every module
 	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
 
 unit: ## unit and model tests of the root module, with -race, of the metrics, of the benchmark and of the tools
-	@rc=0; for m in . kinformerprom bench tools; do echo "test $$m"; \
+	@rc=0; for m in . kinformerprom kinformerotel bench tools; do echo "test $$m"; \
 		(cd $$m && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...) || rc=1; done; exit $$rc
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries

@@ -123,6 +123,17 @@ type Inspection struct {
 	// store. Watches are those that were followed, also behind a watch-list, from their opening
 	// on.
 	Lists, Streams, Watches RequestStatistics
+	// Requests are the last 32 that Lists, Streams and Watches count, in the order in which they
+	// ended. Kind is "list", "watch_list" or "watch", Objects counts list items, or events, and
+	// Reason is that of WatchEnds, "" for others.
+	Requests []struct {
+		Kind    string
+		Began   time.Time
+		Took    time.Duration
+		Objects int
+		Failed  bool
+		Reason  string
+	}
 	// Events counts what watches and watch-lists have brought, bookmarks included.
 	Events int64
 	// ListBytes and WatchBytes are the bytes that lists, and watches with watch-lists, have
@@ -249,6 +260,7 @@ func (all *Inspection) addHistory(h reflector.History) {
 	all.Lists, all.Streams, all.Watches = RequestStatistics(h.Lists), RequestStatistics(h.Streams), RequestStatistics(h.Watches)
 	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
 	all.ListBytes, all.WatchBytes, all.FailingSince = h.ListBytes, h.WatchBytes, h.FailingSince
+	all.Requests = h.Past
 	for _, e := range h.Errors {
 		all.Errors = append(all.Errors, InformerError(e))
 	}

@@ -139,10 +139,33 @@ func (tc reasonsCase) check(t *testing.T) {
 	assert.Equal(t, tc.streams, [2]int64{all.Streams.Ended, all.Streams.Failed}, "streams")
 	assert.Equal(t, [2]int64{tc.watched, tc.badWatches}, [2]int64{all.Watches.Ended, all.Watches.Failed}, "watches")
 	assert.Zero(t, all.FailingSince)
+	tc.checkRequests(t, all)
 
 	stopped := inspected(t, informer)
 	assert.Equal(t, tc.ends["stopped"]+1, stopped.WatchEnds["stopped"])
 	assert.Equal(t, tc.badWatches, stopped.Watches.Failed)
+}
+
+// checkRequests compares the requests one by one with the sums.
+func (tc reasonsCase) checkRequests(t *testing.T, all cache.Inspection) {
+	ended, ends := map[string][2]int64{}, counts(nil)
+	for _, r := range all.Requests {
+		n := ended[r.Kind]
+		n[0]++
+		if r.Failed {
+			n[1]++
+		}
+		ended[r.Kind] = n
+		if r.Reason != "" {
+			if ends == nil {
+				ends = counts{}
+			}
+			ends[r.Reason]++
+		}
+	}
+	assert.Equal(t, [3][2]int64{tc.lists, tc.streams, {tc.watched, tc.badWatches}},
+		[3][2]int64{ended["list"], ended["watch_list"], ended["watch"]}, "requests")
+	assert.Equal(t, tc.ends, ends)
 }
 
 // TestInspectDrops: what got no further, and why.

@@ -191,6 +191,13 @@ func checkFollowed(t *testing.T, all cache.Inspection) {
 	assert.NotZero(t, all.ID)
 	assert.Equal(t, all.Status.Objects, 3)
 	assert.Equal(t, cache.RequestStatistics{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
+	require.Len(t, all.Requests, 2)
+	assert.True(t, all.Requests[0].Failed)
+	second := all.Requests[1]
+	assert.Equal(t, "list", second.Kind)
+	assert.Equal(t, 2*time.Second, second.Took)
+	assert.Equal(t, all.Requests[0].Began.Add(2*time.Second), second.Began, "after a backoff of a second")
+	assert.Equal(t, 2, second.Objects)
 	assert.Equal(t, map[string]int64{"failed": 1}, all.Relists)
 	assert.Zero(t, all.Watches, "it is not over")
 	assert.Equal(t, int64(2), all.Events)
@@ -308,7 +315,11 @@ func TestInspectErrors(t *testing.T) {
 		informer := informerOf(server)
 		defer running(t, informer)()
 		time.Sleep(99 * time.Second)
-		got := inspected(t, informer).Errors
+		all := inspected(t, informer)
+		assert.Equal(t, int64(100), all.Lists.Ended)
+		require.Len(t, all.Requests, 32)
+		assert.Equal(t, all.FailingSince.Add(99*time.Second), all.Requests[31].Began)
+		got := all.Errors
 		require.Len(t, got, 32)
 		often := got[31]
 		assert.Contains(t, often.Text, "every other time")

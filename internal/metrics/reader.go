@@ -136,8 +136,12 @@ func identityOf(i *cache.Inspection) identity {
 	}
 }
 
+// labels are those of an informer, but for the ordinal.
+func (id identity) labels() *Series {
+	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource)
+}
+
 // series are the labels of an informer.
 func (id identity) series(ordinal int) *Series {
-	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource,
-		"ordinal", strconv.Itoa(ordinal))
+	return id.labels().with("ordinal", strconv.Itoa(ordinal))
 }

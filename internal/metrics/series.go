@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/kinformer/cache"
 )
 
 // Series are the labels of a value. One that comes again in a later Read is the same Series, as
@@ -28,6 +30,9 @@ const Other = "other"
 
 // newSeries returns a series of names and values, in turn.
 func newSeries(pairs ...string) *Series { return (&Series{}).with(pairs...) }
+
+// LabelsOf returns the labels of an informer that tell what it is about: all but ordinal.
+func LabelsOf(i *cache.Inspection) []Label { return identityOf(i).labels().Labels }
 
 // with returns a series that has more labels.
 func (s *Series) with(pairs ...string) *Series {

@@ -21,7 +21,24 @@ type History struct {
 	Errors                  []Noted          // the last ones, the newest last
 	Outages                 []Outage         // the last ones, the newest last
 	FailingSince            time.Time        // since when requests fail, other than expected; zero: they do not
+	Past                    []Past           // the last requests that Lists, Streams and Watches count, the newest last
 }
+
+// Past is a request that is over.
+type Past = struct {
+	Kind    string // KindList, KindWatchList or KindWatch
+	Began   time.Time
+	Took    time.Duration
+	Objects int // list items, or events
+	Failed  bool
+	Reason  string // why a watch has ended, "" for others
+}
+
+const (
+	KindList      = "list"
+	KindWatchList = "watch_list"
+	KindWatch     = "watch"
+)
 
 // Requests are all that were made of one kind and are over.
 type Requests struct {
@@ -47,6 +64,7 @@ type Outage struct {
 const (
 	keptErrors  = 32
 	keptOutages = 16
+	keptPast    = 32
 	// maxNoted bounds the text of an error that is noted, in bytes.
 	maxNoted = 300
 )
@@ -59,6 +77,17 @@ func (r *Requests) ended(took time.Duration, objects int, failed bool) {
 	}
 	r.Total, r.Longest, r.Last = r.Total+took, max(r.Longest, took), took
 	r.Objects += int64(objects)
+}
+
+// passed notes a request that is over now.
+func (h *History) passed(p Past, now time.Time) {
+	if len(h.Past) == keptPast {
+		h.Past = slices.Delete(h.Past, 0, 1)
+	}
+	p.Began = now.Add(-p.Took)
+	h.Past = append(h.Past, p)
+	of := map[string]*Requests{KindList: &h.Lists, KindWatchList: &h.Streams, KindWatch: &h.Watches}[p.Kind]
+	of.ended(p.Took, p.Objects, p.Failed)
 }
 
 // count adds n to what is counted under a word.

@@ -109,7 +109,7 @@ func (p *Report) History() History {
 	h.Events = p.events.Load()
 	h.ListBytes, h.WatchBytes = p.decoding.Bytes()
 	h.Relists, h.WatchEnds, h.Drops = maps.Clone(h.Relists), maps.Clone(h.WatchEnds), maps.Clone(h.Drops)
-	h.Errors, h.Outages = slices.Clone(h.Errors), slices.Clone(h.Outages)
+	h.Errors, h.Outages, h.Past = slices.Clone(h.Errors), slices.Clone(h.Outages), slices.Clone(h.Past)
 	if length, on := p.outageLocked(); on && len(h.Outages) > 0 {
 		h.Outages[len(h.Outages)-1].Length = length
 	}
@@ -226,11 +226,11 @@ func (p *Report) tookOver(mode Mode, took time.Duration, objects int, err error)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	requests := &p.mu.history.Lists
+	kind := KindList
 	if mode == ByWatchList {
-		requests = &p.mu.history.Streams
+		kind = KindWatchList
 	}
-	requests.ended(took, objects, err != nil)
+	p.mu.history.passed(Past{Kind: kind, Took: took, Objects: objects, Failed: err != nil}, p.mu.clock.Now())
 }
 
 // watchEnded notes that a watch is over that was followed, and why.
@@ -238,7 +238,7 @@ func (p *Report) watchEnded(took time.Duration, events int, reason string, faile
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := &p.mu.history
-	known.Watches.ended(took, events, failed)
+	known.passed(Past{Kind: KindWatch, Took: took, Objects: events, Failed: failed, Reason: reason}, p.mu.clock.Now())
 	count(&known.WatchEnds, reason, 1)
 }
 

@@ -1,0 +1,57 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinformerotel
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// follow runs an informer, and waits for all that can happen.
+func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (stop func()) {
+	t.Helper()
+	informer := cache.InformerFunc(options...)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if setUp != nil {
+		setUp(informer)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	synctest.Wait()
+	return func() { cancel(); <-ended; synctest.Wait() }
+}
+
+func serving(pods ...*corev1.Pod) *testkit.Server {
+	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
+}
+
+// failingFirst has a server's lists take that long, and the first ones fail.
+func failingFirst(server *testkit.Server, takes time.Duration, failures int) *testkit.Server {
+	then := server.OnList
+	server.OnList = func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		time.Sleep(takes)
+		if n <= failures {
+			return nil, testkit.ErrForbidden
+		}
+		return then(n, ctx, o)
+	}
+	return server
+}
+
+func handle(t *testing.T, informer cache.SharedIndexInformer, name string, takes time.Duration) {
+	_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, cache.Delivery{Name: name}))
+	require.NoError(t, err)
+}

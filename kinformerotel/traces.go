@@ -1,0 +1,167 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinformerotel
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/metrics"
+)
+
+// TraceOptions say how requests are traced.
+type TraceOptions struct {
+	// Every is how often the informers are looked at; 0 is 10 seconds. Requests are traced as long
+	// as no informer has ended more than 32 of them meanwhile, else the last 32.
+	Every time.Duration
+}
+
+const (
+	defaultEvery = 10 * time.Second
+	// mostWaiting bounds the requests that wait for the first success of their informer.
+	mostWaiting = 32
+)
+
+// RunTraces makes spans of the requests of all informers of package cache that run in the process,
+// until the context ends: after they have ended, with the times at which they began and ended. It
+// looks at the informers from time to time, and costs their events and requests nothing. Of an
+// informer that has stopped it keeps hold until the next time. What ended before it was called is
+// traced as far as it is known.
+//
+// The package documentation says what spans there are.
+func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOptions) {
+	if o.Every <= 0 {
+		o.Every = defaultEvery
+	}
+	t := tracer{to: provider.Tracer(scope), known: map[uint64]*traced{}}
+	ticker := time.NewTicker(o.Every)
+	defer ticker.Stop()
+	for {
+		t.look()
+		select {
+		case <-ctx.Done():
+			t.look()
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// tracer knows how far the informers were traced.
+type tracer struct {
+	to    trace.Tracer
+	known map[uint64]*traced
+}
+
+// traced is an informer.
+type traced struct {
+	informer cache.Controller
+	requests int64     // that were traced, or wait
+	synced   bool      // the first success was traced, or will not be
+	began    time.Time // the first request; zero: there was none
+	waiting  []request
+}
+
+// request is an element of Inspection.Requests.
+type request = struct {
+	Kind    string
+	Began   time.Time
+	Took    time.Duration
+	Objects int
+	Failed  bool
+	Reason  string
+}
+
+// look traces what has ended since the last look.
+func (t *tracer) look() {
+	running := map[uint64]bool{}
+	for informer := range cache.Informers() {
+		if i, err := cache.Inspect(informer); err == nil {
+			running[i.ID] = true
+			if t.known[i.ID] == nil {
+				t.known[i.ID] = &traced{informer: informer}
+			}
+			t.trace(t.known[i.ID], &i)
+		}
+	}
+	for id, known := range t.known {
+		if !running[id] {
+			t.end(known)
+			delete(t.known, id)
+		}
+	}
+}
+
+// end traces the last requests of an informer that does not run any more.
+func (t *tracer) end(known *traced) {
+	i, err := cache.Inspect(known.informer)
+	if err != nil {
+		return
+	}
+	t.trace(known, &i)
+	if n := len(known.waiting); n > 0 {
+		last := known.waiting[n-1]
+		t.sync(known, &i, last.Began.Add(last.Took), "stopped")
+	}
+}
+
+// trace traces the requests of an informer that were not traced before.
+func (t *tracer) trace(known *traced, i *cache.Inspection) {
+	ended := i.Lists.Ended + i.Streams.Ended + i.Watches.Ended
+	fresh := min(ended-known.requests, int64(len(i.Requests)))
+	known.requests = ended
+	for _, r := range i.Requests[int64(len(i.Requests))-fresh:] {
+		if known.synced {
+			t.request(context.Background(), i, r)
+		} else {
+			t.before(known, i, r)
+		}
+	}
+}
+
+// before keeps a request of an informer until one has brought the whole state.
+func (t *tracer) before(known *traced, i *cache.Inspection, r request) {
+	if known.began.IsZero() {
+		known.began = r.Began
+	}
+	if len(known.waiting) == mostWaiting {
+		known.waiting = known.waiting[1:]
+	}
+	known.waiting = append(known.waiting, r)
+	if r.Kind != "watch" && !r.Failed {
+		t.sync(known, i, r.Began.Add(r.Took), "")
+	}
+}
+
+// sync makes the span of the time until the first state was there, with the requests that waited.
+func (t *tracer) sync(known *traced, i *cache.Inspection, end time.Time, failure string) {
+	ctx, span := t.to.Start(context.Background(), "kinformer.sync", trace.WithTimestamp(known.began), trace.WithAttributes(attributesOf(metrics.LabelsOf(i))...))
+	for _, r := range known.waiting {
+		t.request(ctx, i, r)
+	}
+	if failure != "" {
+		span.SetStatus(codes.Error, failure)
+	}
+	span.End(trace.WithTimestamp(end))
+	known.synced, known.waiting = true, nil
+}
+
+// request makes the span of one.
+func (t *tracer) request(ctx context.Context, i *cache.Inspection, r request) {
+	attributes := append(attributesOf(metrics.LabelsOf(i)), attribute.Int("objects", r.Objects))
+	if r.Reason != "" {
+		attributes = append(attributes, attribute.String("reason", r.Reason))
+	}
+	_, span := t.to.Start(ctx, "kinformer."+r.Kind, trace.WithTimestamp(r.Began), trace.WithAttributes(attributes...),
+		trace.WithSpanKind(trace.SpanKindClient))
+	if r.Failed {
+		span.SetStatus(codes.Error, r.Reason)
+	}
+	span.End(trace.WithTimestamp(r.Began.Add(r.Took)))
+}

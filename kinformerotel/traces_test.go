@@ -1,0 +1,136 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinformerotel
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// tracing runs RunTraces.
+func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
+	spans = tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); RunTraces(ctx, provider, TraceOptions{}) }()
+	return spans, func() { cancel(); <-ended }
+}
+
+// lines tells of spans, each with the seconds at which it began and ended.
+func lines(spans *tracetest.InMemoryExporter, from time.Time) (all []string) {
+	names := map[string]string{}
+	for _, s := range spans.GetSpans() {
+		names[s.SpanContext.SpanID().String()] = s.Name
+	}
+	for _, s := range spans.GetSpans() {
+		line := fmt.Sprintf("%s %v-%v", s.Name, s.StartTime.Sub(from).Seconds(), s.EndTime.Sub(from).Seconds())
+		if s.Parent.IsValid() {
+			line += " of " + names[s.Parent.SpanID().String()]
+		}
+		if s.Status.Code == codes.Error {
+			line += " failed " + s.Status.Description
+		}
+		for _, a := range s.Attributes {
+			line += fmt.Sprintf(" %s=%s", a.Key, a.Value.Emit())
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// TestTraces: a first list that fails, one that does not, a watch that ends, one that expires, a
+// list again, and the end.
+func TestTraces(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		from := time.Now()
+		spans, end := tracing(t)
+		w := testkit.NewScriptedWatch(9)
+		server := failingFirst(serving(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), 2*time.Second, 1)
+		server.OnWatch = testkit.Watches(w)
+		stop := follow(t, server, nil, cache.WithObjectDescription("pods"), cache.WithBackoff(*testkit.Second()))
+		time.Sleep(5*time.Second - time.Since(from))
+		assert.Empty(t, lines(spans, from), "they come when they are looked at")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{
+			"kinformer.list 0-2 of kinformer.sync failed  resource=pods objects=0",
+			"kinformer.list 3-5 of kinformer.sync resource=pods objects=2",
+			"kinformer.sync 0-5 resource=pods",
+		}, lines(spans, from))
+		spans.Reset()
+		w.Events <- testkit.Added("c", "7")
+		w.Events <- testkit.FailedWith(testkit.ErrExpired)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{
+			"kinformer.watch 5-10 failed expired resource=pods objects=1 reason=expired",
+			"kinformer.list 11-13 resource=pods objects=2",
+		}, lines(spans, from))
+		spans.Reset()
+		stop()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"kinformer.watch 13-20 resource=pods objects=0 reason=stopped"}, lines(spans, from))
+		end()
+		assert.Len(t, lines(spans, from), 1, "nothing twice")
+	})
+}
+
+// TestTracesWithoutSync: an informer that stops before its first list, after more failures than are
+// kept.
+func TestTracesWithoutSync(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		from := time.Now()
+		spans, end := tracing(t)
+		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, cache.WithBackoff(*testkit.Second()))
+		time.Sleep(100 * time.Second)
+		stop()
+		end()
+		got := lines(spans, from)
+		require.Len(t, got, mostWaiting+1)
+		assert.Equal(t, "kinformer.sync 0-99 failed stopped resource=*v1.Pod", got[mostWaiting])
+		assert.Equal(t, "kinformer.list 98-99 of kinformer.sync failed  resource=*v1.Pod objects=0", got[mostWaiting-1])
+	})
+}
+
+// TestTracesKeepNothing: of an informer that has stopped, after the next look.
+func TestTracesKeepNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spans, end := tracing(t)
+		pod := func() weak.Pointer[corev1.Pod] {
+			var of weak.Pointer[corev1.Pod]
+			stop := follow(t, serving(testkit.PodAt("a", "1")), func(informer cache.SharedIndexInformer) {
+				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
+				require.NoError(t, err)
+			})
+			time.Sleep(10 * time.Second)
+			stop()
+			return of
+		}()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Len(t, spans.GetSpans(), 3)
+		runtime.GC()
+		assert.Nil(t, pod.Value())
+		end()
+	})
+}
