@@ -26,19 +26,16 @@ import (
 // what it yields: it runs.
 func Informers() iter.Seq[Controller] {
 	return func(yield func(Controller) bool) {
-		for _, informer := range informersThatRun.All() {
-			if !yield(informer) {
+		for _, informer := range observe.Informers.All() {
+			if !yield(informer.(Controller)) {
 				return
 			}
 		}
 	}
 }
 
-// informersThatRun are those of the process, sampling what their inspections may cost it.
-var (
-	informersThatRun observe.Registry[Controller]
-	sampling         observe.Budget
-)
+// sampling is what the inspections of all informers may cost the process.
+var sampling observe.Budget
 
 // observed is what an informer has for those who look at it.
 type observed struct {
@@ -48,9 +45,9 @@ type observed struct {
 
 // enter begins a time in which the informer runs, leave ends it.
 func (o *observed) enter(informer Controller) (leave func()) {
-	number := informersThatRun.Enter(informer)
+	number := observe.Informers.Enter(informer)
 	o.number.Store(number)
-	return func() { informersThatRun.Leave(number) }
+	return func() { observe.Informers.Leave(number) }
 }
 
 // HandlersOf returns the statistics of each handler of a shared informer of this package, however

@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/testkit":     {"cachetest"},
 	"cachetest":            {},
 	"direct":               {"internal/tap"},
-	"debug":                {""},
+	"debug":                {"", "internal/observe"},
 	"factory":              {""},
 	"synctrack":            {},
 	"testing":              {},

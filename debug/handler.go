@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/observe"
 )
 
 // Options say what is shown. The zero value works.
@@ -120,21 +120,18 @@ func asksForOne(query url.Values) bool {
 	return query.Has("id") && !query.Has("key") && !query.Has("keys") && !query.Has("index")
 }
 
-// find returns the informer with that number, nil if it does not run. Numbers grow along the
-// informers, so that few of them have to be looked at.
+// find returns the informer with that number, nil if it does not run.
 func find(id uint64) (informer cache.Controller, inspection cache.Inspection) {
-	all := slices.Collect(cache.Informers())
-	at := sort.Search(len(all), func(i int) bool {
-		one, err := cache.Inspect(all[i])
-		if err == nil && one.ID == id {
-			inspection = one
-		}
-		return err == nil && one.ID >= id
-	})
-	if id == 0 || inspection.ID != id {
+	running, found := observe.Informers.Find(id)
+	if !found {
 		return nil, cache.Inspection{}
 	}
-	return all[at], inspection
+	informer = running.(cache.Controller)
+	inspection, err := cache.Inspect(informer)
+	if err != nil {
+		return nil, cache.Inspection{}
+	}
+	return informer, inspection
 }
 
 // table is the answer with all informers from a place on.

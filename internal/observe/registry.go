@@ -9,6 +9,9 @@ import (
 	"sync"
 )
 
+// Informers are the informers and controllers of the process, each a cache.Controller.
+var Informers Registry[any]
+
 // Registry knows what runs. The zero value is empty and ready, for any number of goroutines.
 type Registry[T any] struct {
 	mu struct {
@@ -35,6 +38,14 @@ func (r *Registry[T]) Leave(number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.running, number)
+}
+
+// Find returns what runs under that number, and whether anything does.
+func (r *Registry[T]) Find(number uint64) (what T, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what, found = r.mu.running[number]
+	return what, found
 }
 
 // All returns what runs, in the order of Enter, in a slice of the caller's own.

@@ -118,6 +118,11 @@ func TestRegistry(t *testing.T) {
 	r.Leave(b)
 	r.Leave(b)
 	assert.Equal(t, []string{"a", "c"}, r.All())
+	what, found := r.Find(c)
+	assert.True(t, found)
+	assert.Equal(t, "c", what)
+	_, found = r.Find(b)
+	assert.False(t, found, "it has ended")
 	assert.EqualValues(t, 4, r.Enter("b"), "no number is given twice")
 	assert.Equal(t, []string{"a", "c", "b"}, r.All())
 
