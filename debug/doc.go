@@ -57,6 +57,8 @@
 // The time that a page takes grows with nothing but the informers that are shown, their handlers,
 // at some microseconds each, and the values of their indices, at some nanoseconds: see
 // cache.Inspect. A page has 500 informers, or 100 handlers and 100 indices of one, those first that
-// are stuck or behind, and says how many there are besides; however hostile their names, it stays
-// below 2 MiB.
+// are stuck or behind, and says how many there are besides. However long and hostile names are, it
+// stays below 2 MiB, and JSON below 8 MiB. The page of an informer with 10,000 handlers and a
+// million index values takes some tens of milliseconds of processor time. The script asks so seldom
+// that each who looks takes a twentieth of a core at most.
 package debug
