@@ -175,3 +175,33 @@ func TestRemovedHandlerSaysNothing(t *testing.T) {
 		assert.Empty(t, lines.Take())
 	})
 }
+
+// TestLagLinesOfManyHandlers do not come all at once.
+func TestLagLinesOfManyHandlers(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		var all []*testkit.Logged
+		for range 20 {
+			_, lines := e.addLoud(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{})
+			all = append(all, lines)
+		}
+		time.Sleep(12 * time.Second)
+		for _, want := range []int{8, 16, 20, 20} {
+			e.source.Bookmark()
+			synctest.Wait()
+			e.source.Bookmark() // too early to look again
+			synctest.Wait()
+			said := 0
+			for _, lines := range all {
+				said += lines.Count(isStuck)
+			}
+			assert.Equal(t, want, said)
+			time.Sleep(time.Second)
+		}
+		close(release)
+		synctest.Wait()
+		for _, lines := range all {
+			assert.Equal(t, 1, lines.Count(caughtUp))
+		}
+	})
+}

@@ -136,6 +136,28 @@ func TestStateLineOfAPolicy(t *testing.T) {
 	})
 }
 
+// TestStateLinesOfAPanic of the ListerWatcher, in a process that survives it.
+func TestStateLinesOfAPanic(t *testing.T) {
+	testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(watch.NewFake())}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n <= 2 {
+				panic("no list today")
+			}
+			return testkit.PodList("5"), nil
+		}
+		ctx, lines := verbose(t, 2)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informerOf(server).RunWithContext(ctx)
+		assert.Equal(t, []string{
+			"started", "listing how=list", "degraded reason=panic", "listing how=list again=panic", "synced",
+			"recovered degraded=2s failures=2", "stopped",
+		}, statesOf(lines.Take()))
+	})
+}
+
 // TestStateLinesOfManyOutages: where a line at V(0) counts those of other informers, these say at
 // V(2) that their outage is over.
 func TestStateLinesOfManyOutages(t *testing.T) {

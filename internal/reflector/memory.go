@@ -36,6 +36,8 @@ type memory struct {
 	waitsOut bool
 	// trouble is what the log was told, and not that it is over.
 	trouble trouble
+	// told is how and why the whole state is asked for, as the log was told; zero: it is not.
+	told asking
 	// distrusts says that the sink may have wrong objects under the right versions.
 	distrusts bool
 }

@@ -46,7 +46,8 @@ func (r *round) succeeded(ctx context.Context) {
 // asks notes that the whole state is asked for, again if there is a reason.
 func (r *round) asks(ctx context.Context, mode Mode, again string) {
 	r.Report.takesOver(again)
-	if again != againFailed { // no change: it did so before
+	if told := (asking{mode, again}); again != againFailed && told != r.told { // else no change
+		r.told = told
 		r.tell(ctx, stateListing, "Asking for the whole state", "how", mode, "again", again)
 	}
 }
@@ -99,6 +100,7 @@ func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream
 // beginWatching is the transition from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
 	r.synced = true
+	r.told = asking{}
 	r.tell(ctx, stateSynced, "Caches populated")
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, isInternalError, r.Clock)
 	r.resync.arm()

@@ -37,6 +37,12 @@ func (o *Options) tell(ctx context.Context, state, message string, keysAndValues
 	logger.WithCallDepth(1).Info(message, append(about, keysAndValues...)...)
 }
 
+// asking is how and why the whole state is asked for.
+type asking struct {
+	how   Mode
+	again string
+}
+
 // trouble is the time in which requests fail although the server answers. It makes two lines in the
 // log, one when it begins and one when it is over; an outage has its own. It belongs to the
 // machine's goroutine.
