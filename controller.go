@@ -45,6 +45,7 @@ type controller struct {
 	options  reflector.Options
 	unfit    error // why it cannot run, nil if it can
 	report   *reflector.Report
+	relister *reflector.Relister
 	store    *keyedStore     // where take brings it, nil if that is the user's business
 	progress *store.Progress // of store, nil with it
 	observed observed
@@ -84,7 +85,8 @@ func New(config *Config) Controller {
 
 func newController(config Config, failures *processFailures, take func() error) *controller {
 	return &controller{
-		config: config, clock: clock.RealClock{}, failures: failures, take: take, report: reflector.NewReport(),
+		config: config, clock: clock.RealClock{}, failures: failures, take: take,
+		report: reflector.NewReport(), relister: &reflector.Relister{},
 	}
 }
 
@@ -220,7 +222,7 @@ func (c *controller) start(ctx context.Context) *reflector.Reflector {
 	o.MinWatchTimeout = c.config.MinWatchTimeout
 	o.PageSize = cmp.Or(o.PageSize, c.config.WatchListPageSize)
 	o.OnError = errorsTo(watchErrorHandlerOf(&c.config))
-	o.Clock, o.Logger, o.Report = c.clock, &logger, c.report
+	o.Clock, o.Logger, o.Report, o.Relister = c.clock, &logger, c.report, c.relister
 	r := reflector.New(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -87,6 +87,7 @@
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
 //     [PhaseNew], [PhaseListing], [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or
 //     [PhaseStopped].
+//   - To have it take the whole state over again: [Relist].
 //   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotSupported], [ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.
 //     [WithIdentifier] and [WithObjectDescription] name it.

@@ -141,12 +141,13 @@ type Inspection struct {
 	// server has forgotten the version of the watch), "watch" (a watch failed otherwise),
 	// "failed" (the attempt before did), "fallback" (LIST, in place of a watch-list that failed),
 	// "refused" (the server does not know the version that was asked for), "decoding" (see
-	// WithDecoding), "resync" (the queue could not be resynced), "panic" (the ListerWatcher did).
+	// WithDecoding), "resync" (the queue could not be resynced), "panic" (the ListerWatcher did),
+	// "asked" (Relist).
 	Relists map[string]int64
 	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which
 	// is how each ends, "idle" (WithIdleTimeout), "very-short" (closed at once, without an
 	// event), "expired", "throttled" (429), "internal-error" (500), "connection", "decoding",
-	// "resync", "error" (any other), "stopped" (by us).
+	// "resync", "asked" (Relist), "error" (any other), "stopped" (by us).
 	WatchEnds map[string]int64
 	// Drops counts the list items and watch events that got no further: those of Status.Dropped,
 	// as "type", "kind", "namespace", "no-object", "no-metadata", "event-type", and as "refused"

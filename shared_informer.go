@@ -84,6 +84,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
 		report:           reflector.NewReport(),
+		relister:         &reflector.Relister{},
 	}
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
@@ -114,6 +115,7 @@ type sharedIndexInformer struct {
 	announced        sync.Once     // the closing of synced
 	failures         *processFailures
 	report           *reflector.Report
+	relister         *reflector.Relister
 	observed         observed
 	vigil            vigil
 
@@ -209,7 +211,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.PopAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
-	c.report, c.options, c.identity = s.report, s.config.reflector, s.config.Identifier
+	c.report, c.relister, c.options, c.identity = s.report, s.relister, s.config.reflector, s.config.Identifier
 	c.store, c.progress = s.store, &s.pipeline.applier.Progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted

@@ -131,6 +131,7 @@ type subject struct {
 	Controller
 	what     string // it is about, if its name does not say that
 	report   *reflector.Report
+	relister *reflector.Relister
 	store    *keyedStore     // nil if it is not ours
 	progress *store.Progress // nil if store is
 
@@ -186,14 +187,14 @@ func subjectOf(informer any) *subject {
 	switch own := unwrapped(informer).(type) {
 	case *sharedIndexInformer:
 		return &subject{
-			Controller: own, report: own.report, store: own.store,
+			Controller: own, report: own.report, relister: own.relister, store: own.store,
 			progress: &own.pipeline.applier.Progress, transform: own.transformer(),
 			processor: own.processor, observed: &own.observed,
 			resource: own.resource, example: own.objectType, identity: own.config.Identifier,
 		}
 	case *controller:
 		return &subject{
-			Controller: own, what: own.resourceName(), report: own.report, store: own.store,
+			Controller: own, what: own.resourceName(), report: own.report, relister: own.relister, store: own.store,
 			progress: own.progress, transform: own.transformer(), observed: &own.observed,
 			resource: own.resourceName(), example: own.config.ObjectType, identity: own.identity,
 		}

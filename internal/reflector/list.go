@@ -30,6 +30,7 @@ func (r *round) list(ctx context.Context) outcome {
 	defer done()
 	ctx, endTask := traced(ctx, "kinformer list", r.TypeDescription)
 	defer endTask()
+	r.begins()
 	started, before := r.Clock.Now(), r.position.version()
 	r.asks(ctx, ByList, r.again)
 	got, err := r.fetch(ctx)

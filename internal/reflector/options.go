@@ -139,6 +139,8 @@ type Options struct {
 	OnError func(ctx context.Context, f Failure)
 	// OnStop hears that a decision has stopped the reflector; nil: nobody does. It may panic.
 	OnStop func(ctx context.Context, err error)
+	// Relister takes wishes for the whole state; nil: nobody has any.
+	Relister *Relister
 	// Report is where the reflector tells what it does; nil: one that nobody reads.
 	Report *Report
 
@@ -195,6 +197,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Report == nil {
 		o.Report = NewReport()
+	}
+	if o.Relister == nil {
+		o.Relister = &Relister{}
 	}
 	if o.spawn == nil {
 		o.spawn = func(f func()) { go f() }

@@ -22,6 +22,7 @@ const (
 	againDecoding = "decoding" // what was decoded directly is in doubt
 	againResync   = "resync"   // the sink could not be resynced
 	againPanic    = "panic"    // the ListerWatcher has panicked
+	againAsked    = "asked"    // somebody has asked for that
 )
 
 // againAfter says why the whole state is asked for again, if it is, after a watch that ended with
@@ -30,6 +31,8 @@ func againAfter(err error) string {
 	var doubt *tap.Doubt
 	var resync *resyncError
 	switch {
+	case errors.Is(err, errAsked):
+		return againAsked
 	case errors.As(err, &doubt):
 		return againDecoding
 	case errors.As(err, &resync):
@@ -43,7 +46,7 @@ func againAfter(err error) string {
 
 // isOrdinary reports whether a watch that ends so is none that failed.
 func isOrdinary(err error) bool {
-	return errors.Is(err, errStopped) || errors.Is(err, errClosed) || errors.Is(err, errIdle)
+	return errors.Is(err, errStopped) || errors.Is(err, errClosed) || errors.Is(err, errIdle) || errors.Is(err, errAsked)
 }
 
 // endReason says in a word why a watch has ended.
@@ -58,6 +61,8 @@ func endReason(err error) string {
 		return "closed"
 	case errors.Is(err, errIdle):
 		return "idle"
+	case errors.Is(err, errAsked):
+		return "asked"
 	case errors.As(err, &doubt):
 		return "decoding"
 	case errors.As(err, &resync):

@@ -62,6 +62,14 @@ func (r *round) connected(ctx context.Context, s *stream) bool {
 	return true
 }
 
+// begins notes that a request for the whole state begins. If somebody wants that, what is cached is
+// not trusted to be right under its version.
+func (r *round) begins() {
+	if r.Relister.begins() {
+		r.distrusts = true
+	}
+}
+
 // takeTurn waits until the whole state may be taken over. The caller gives it back by done.
 func (r *round) takeTurn(ctx context.Context) (done func(), err error) {
 	turns := r.Turns

@@ -15,11 +15,16 @@ import (
 // watch is the phase watching: open a watch at the position unless one is open, and follow it to
 // its end.
 func (r *round) watch(ctx context.Context) outcome {
+	watching, done := r.Relister.interruptible(ctx)
+	defer done()
 	if r.stream == nil {
+		if r.Relister.isWanted() {
+			return r.watchNotOpened(ctx, errAsked)
+		}
 		options := r.watchOptions()
-		s, err := r.open(ctx, options)
+		s, err := r.open(watching, options)
 		if err != nil {
-			return r.watchNotOpened(ctx, err)
+			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		r.stream = s
@@ -29,7 +34,7 @@ func (r *round) watch(ctx context.Context) outcome {
 	}
 	quiet := r.idleWatchdog()
 	defer quiet.stop()
-	err := r.follow(ctx, r.stream, quiet, nil)
+	err := r.Relister.because(ctx, r.follow(watching, r.stream, quiet, nil))
 	r.noteWatchEnd(ctx, r.stream, err)
 	r.dropStream()
 	return r.watchEnded(ctx, err)
@@ -73,7 +78,7 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return r.interrupted(ctx, err)
 	}
-	if r.doubted(ctx, err) {
+	if errors.Is(err, errAsked) || r.doubted(ctx, err) {
 		return endRound(nil)
 	}
 	r.failed(ctx, err)
@@ -105,7 +110,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		logger.Info("Warning: the watch is silent, opening it anew", "reflector", r.Name, "type", r.TypeDescription)
 		r.Report.silent()
 		return goOn(Watching)
-	case r.doubted(ctx, err):
+	case errors.Is(err, errAsked), r.doubted(ctx, err):
 		return endRound(nil)
 	}
 	r.failed(ctx, err)

@@ -28,6 +28,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	defer done()
 	ctx, endTask := traced(ctx, "kinformer watch-list", r.TypeDescription)
 	defer endTask()
+	r.begins()
 	started, asked := r.Clock.Now(), r.streamVersion()
 	r.asks(ctx, ByWatchList, r.again)
 	objects, err := r.takeStream(ctx, asked)

@@ -1,0 +1,80 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// errAsked says that a watch was given up because somebody wants the whole state anew.
+var errAsked = errors.New("the whole state is asked for anew")
+
+// Relister takes the wishes of those who want a reflector to ask for the whole state anew. The zero
+// value is ready, anybody may use it, and no call waits.
+type Relister struct {
+	mu struct {
+		sync.Mutex
+		wanted    bool               // since the whole state was asked for last
+		interrupt context.CancelFunc // ends the watch that is followed; nil: none is
+	}
+}
+
+// Relist has the whole state asked for anew, in a request that is made after the call. Until it
+// begins, further calls change nothing. A watch that is followed ends; the request comes after the
+// usual pause between rounds.
+func (r *Relister) Relist() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.wanted = true; r.mu.interrupt != nil {
+		r.mu.interrupt()
+	}
+}
+
+// interruptible returns a context that a wish ends, until done is called: also one from before.
+func (r *Relister) interruptible(ctx context.Context) (inner context.Context, done func()) {
+	inner, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.interrupt = cancel; r.mu.wanted {
+		cancel()
+	}
+	return inner, r.done
+}
+
+func (r *Relister) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.interrupt()
+	r.mu.interrupt = nil
+}
+
+// because is why a watch has ended with err: a wish, unless ctx has ended, or it has told of
+// something that must not be overheard.
+func (r *Relister) because(ctx context.Context, err error) error {
+	var doubt *tap.Doubt
+	var resync *resyncError
+	if ctx.Err() != nil || errors.As(err, &doubt) || errors.As(err, &resync) || !r.isWanted() {
+		return err
+	}
+	return errAsked
+}
+
+// isWanted reports whether there is a wish.
+func (r *Relister) isWanted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.wanted
+}
+
+// begins notes that the whole state is asked for now, and reports whether that was wished.
+func (r *Relister) begins() (wanted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wanted, r.mu.wanted = r.mu.wanted, false
+	return wanted
+}

@@ -1,0 +1,201 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// relistVerbs are the ways to the whole state.
+var relistVerbs = map[cachetest.Verb]cache.ListMode{
+	cachetest.VerbList: cache.ListModeList, cachetest.VerbWatchList: cache.ListModeWatchList,
+}
+
+// relisting is an informer that is asked to relist.
+type relisting struct {
+	*cachetest.Source
+	cache.SharedIndexInformer
+	recorder cachetest.Recorder
+	verb     cachetest.Verb
+}
+
+// relistingCase runs do with an informer of the pods a, b and c, which has synced, for each way to
+// the whole state.
+func relistingCase(t *testing.T, do func(*testing.T, *relisting), options ...cache.Option) {
+	for verb, mode := range relistVerbs {
+		t.Run(string(verb), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &relisting{Source: cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1")), verb: verb}
+				informer := cache.InformerFunc(append(options, cache.WithListMode(mode))...)
+				r.SharedIndexInformer = informer(r.Source, &v1.Pod{}, 0, cache.Indexers{})
+				_, err := r.AddEventHandler(&r.recorder)
+				require.NoError(t, err)
+				defer running(t, r)()
+				r.calm()
+				r.recorder.Take()
+				do(t, r)
+			})
+		})
+	}
+}
+
+// calm waits until everything that follows from what was done has happened.
+func (r *relisting) calm() {
+	synctest.Wait()
+	time.Sleep(time.Minute) // longer than any pause
+	synctest.Wait()
+}
+
+// asked returns how many requests for the whole state there were.
+func (r *relisting) asked() (n int) {
+	for _, request := range r.Requests() {
+		if request.Verb == r.verb {
+			n++
+		}
+	}
+	return n
+}
+
+// held returns what the store has, by name.
+func (r *relisting) held() map[string]*v1.Pod {
+	held := map[string]*v1.Pod{}
+	for _, object := range r.GetStore().List() {
+		pod := object.(*v1.Pod)
+		held[pod.Name] = pod
+	}
+	return held
+}
+
+// TestRelistRepairs: what the store has lost, what it has too much and what it has wrongly, also
+// under the right version, is as on the server afterwards, and handlers have heard of it.
+func TestRelistRepairs(t *testing.T) {
+	for _, mode := range []cache.ReuseMode{cache.ReuseAuto, cache.ReuseAlways, cache.ReuseNever} {
+		relistingCase(t, func(t *testing.T, r *relisting) {
+			good, store := r.held(), r.GetStore()
+			require.NoError(t, store.Delete(good["a"]))
+			wrong := good["b"].DeepCopy()
+			wrong.Labels = map[string]string{"is": "wrong"}
+			require.NoError(t, store.Update(wrong))
+			require.NoError(t, store.Add(testkit.PodAt("x", "1")))
+
+			require.NoError(t, cache.Relist(r))
+			r.calm()
+			assert.Equal(t, good, r.held())
+			heard := r.recorder.Take()
+			for _, want := range []string{"add ns/a", "update ns/b", "delete ns/x"} {
+				assert.True(t, slices.ContainsFunc(heard, func(event string) bool { return strings.HasPrefix(event, want) }), "%s: %q", want, heard)
+			}
+			assert.Equal(t, 2, r.asked())
+			all := inspected(t, r)
+			assert.Equal(t, counts{"asked": 1}, all.Relists)
+			assert.Equal(t, counts{"asked": 1}, all.WatchEnds)
+			assert.Empty(t, all.Errors)
+		}, cache.WithReuse(mode))
+	}
+}
+
+// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
+func TestRelistsAreOne(t *testing.T) {
+	relistingCase(t, func(t *testing.T, r *relisting) {
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { assert.NoError(t, cache.Relist(r)) })
+		}
+		all.Wait()
+		r.calm()
+		assert.Equal(t, 2, r.asked())
+	})
+}
+
+// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
+func TestRelistWhileListing(t *testing.T) {
+	relistingCase(t, func(t *testing.T, r *relisting) {
+		answer := make(chan struct{})
+		r.Script(r.verb, cachetest.Fault{Until: answer})
+		require.NoError(t, cache.Relist(r))
+		r.calm()
+		require.Equal(t, 2, r.asked(), "the second one is under way")
+		require.NoError(t, cache.Relist(r))
+		require.NoError(t, cache.Relist(r))
+		before := len(r.Requests())
+		close(answer)
+		r.calm()
+		assert.Equal(t, 3, r.asked())
+		if r.verb == cachetest.VerbList {
+			assert.Len(t, r.Requests(), before+2, "a list and its watch: none before the wish is fulfilled")
+		}
+		assert.Equal(t, counts{"asked": 2}, inspected(t, r).Relists)
+	})
+}
+
+// TestRelistFromHandler: a handler may ask.
+func TestRelistFromHandler(t *testing.T) {
+	relistingCase(t, func(t *testing.T, r *relisting) {
+		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
+			if now.(*v1.Pod).Labels["in"] == "doubt" {
+				assert.NoError(t, cache.Relist(r))
+			}
+		}}
+		_, err := r.AddEventHandler(doubts)
+		require.NoError(t, err)
+		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = map[string]string{"in": "doubt"} })
+		synctest.Wait()
+		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = nil })
+		r.calm()
+		assert.Equal(t, 2, r.asked())
+	})
+}
+
+// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
+// follows anyway.
+func TestRelistDuringOutage(t *testing.T) {
+	relistingCase(t, func(t *testing.T, r *relisting) {
+		heal := r.Partition()
+		r.Compact(r.Tick())
+		r.calm()
+		before := r.asked()
+		require.NoError(t, cache.Relist(r))
+		heal()
+		r.calm()
+		assert.Equal(t, before+1, r.asked())
+		r.calm()
+		assert.Equal(t, before+1, r.asked(), "and no other")
+	})
+}
+
+// TestRelistRefused: there is an answer where nothing will be asked.
+func TestRelistRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := cachetest.New(testkit.Pod("a", "1"))
+		theirs := clientgo.NewSharedIndexInformer(source, &v1.Pod{}, 0, clientgo.Indexers{})
+		assert.ErrorIs(t, cache.Relist(theirs), cache.ErrNotSupported)
+
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}})
+		assert.NoError(t, cache.Relist(simple))
+		stop := running(t, simple)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		assert.Empty(t, inspected(t, simple).Relists, "the first request is the one that was asked for")
+		assert.NoError(t, cache.Relist(simple))
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		assert.Equal(t, counts{"asked": 1}, inspected(t, simple).Relists)
+		stop()
+		assert.ErrorContains(t, cache.Relist(simple), "has stopped")
+	})
+}
