@@ -6,6 +6,8 @@ package decode
 import (
 	"reflect"
 	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // All of this package's use of unsafe is in this file: places in values, at offsets that reflect
@@ -34,6 +36,40 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 type slice struct {
 	first    place
 	len, cap int
+}
+
+// makerOf returns what makes a variable of a type. Those that objects have many pointers to are
+// known here, for reflect is slow.
+func makerOf(t reflect.Type) func() place {
+	switch t {
+	case reflect.TypeFor[metav1.Time]():
+		return variable[metav1.Time]
+	case reflect.TypeFor[metav1.FieldsV1]():
+		return variable[metav1.FieldsV1]
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return variable[bool]
+	case reflect.Int32:
+		return variable[int32]
+	case reflect.Int64:
+		return variable[int64]
+	case reflect.String:
+		return variable[string]
+	}
+	return func() place { return placeOf(reflect.New(t)) }
+}
+
+func variable[T any]() place { return place(new(T)) }
+
+// makeList puts a list of n elements, at least one, to p, where a nil list of that type is, and
+// returns the place of its first element.
+func makeList(t reflect.Type, p place, n int) place {
+	list := pointerAt(t, p).Elem()
+	list.Grow(n)
+	first := list.UnsafePointer()
+	set(p, slice{first: first, len: n, cap: n})
+	return first
 }
 
 // pointerAt returns the value at p as a pointer to it.

@@ -33,15 +33,18 @@ type messageNode interface {
 	message(d *reader, p place, end int) bool
 }
 
-// fields reads messages that are structs.
-type fields struct {
-	list  []wireField    // by their numbers
-	index map[uint64]int // of fields by their tags
-	known map[uint64]bool
-}
+// fields reads messages that are structs. It has the fields by their numbers.
+type fields []wireField
 
+// mostFields bounds the numbers of fields. The largest of Kubernetes is 44; a type with larger ones
+// reads itself.
+const mostFields = 64
+
+// wireField is zero for a number that no field has.
 type wireField struct {
 	wireNode
+	text   bool    // it is a textField
+	inner  *fields // it is a messageField of these; or nil
 	tag    uint64
 	offset uintptr
 }
@@ -50,28 +53,28 @@ func (f *fields) message(d *reader, p place, end int) bool {
 	if d.depth++; d.depth > deepest {
 		return d.giveUp("too deep")
 	}
-	var seen [mostMembers / 64]uint64
-	next := 0
+	list, seen := *f, uint64(0)
 	for d.pos < end {
 		tag, ok := d.tag(end)
 		if !ok {
 			return false
 		}
-		i := f.find(tag, next)
-		switch {
-		case i < 0 && f.known[tag>>3]:
-			return d.giveUp("a field in another wire type")
-		case i < 0:
+		number := tag >> 3
+		if number >= uint64(len(list)) || list[number].tag == 0 {
 			if !d.pass(tag&7, end) {
 				return false
 			}
 			continue
-		case seen[i/64]>>(i%64)&1 != 0:
+		}
+		field := &list[number]
+		switch {
+		case field.tag != tag:
+			return d.giveUp("a field in another wire type")
+		case seen>>number&1 != 0:
 			return d.giveUp("a field twice, or not in one piece")
 		}
-		seen[i/64] |= 1 << (i % 64)
-		next = i + 1
-		if field := &f.list[i]; !field.wire(d, offset(p, field.offset), end) {
+		seen |= 1 << number
+		if !field.read(d, offset(p, field.offset), end) {
 			return false
 		}
 	}
@@ -79,17 +82,22 @@ func (f *fields) message(d *reader, p place, end int) bool {
 	return true
 }
 
-// find returns the number of the field that has a tag, or -1. They come in their order as a rule.
-func (f *fields) find(tag uint64, next int) int {
-	for i := next; i < min(next+4, len(f.list)); i++ {
-		if f.list[i].tag == tag {
-			return i
+// read is wire, without a call for what most fields are: texts and messages that are short.
+func (f *wireField) read(d *reader, p place, end int) bool {
+	switch {
+	case f.text:
+		if from, to, ok := d.short(end); ok {
+			d.pos = to
+			set(p, d.kept(d.data[from:to]))
+			return true
+		}
+	case f.inner != nil:
+		if from, to, ok := d.short(end); ok {
+			d.pos = from
+			return f.inner.message(d, p, to)
 		}
 	}
-	if i, ok := f.index[tag]; ok {
-		return i
-	}
-	return -1
+	return f.wire(d, p, end)
 }
 
 // unsureMessage is for messages that nothing is certain of.
@@ -128,11 +136,11 @@ func (m messageField) wire(d *reader, p place, end int) bool {
 // pointerField reads a field that is a pointer.
 type pointerField struct {
 	wireNode
-	t reflect.Type
+	make func() place
 }
 
 func (n *pointerField) wire(d *reader, p place, end int) bool {
-	to := placeOf(reflect.New(n.t))
+	to := n.make()
 	set(p, to)
 	return n.wireNode.wire(d, to, end)
 }
@@ -150,8 +158,7 @@ func (m *messagesField) wire(d *reader, p place, end int) bool {
 	if !ok {
 		return false
 	}
-	first := placeOf(reflect.MakeSlice(m.t, n, n))
-	set(p, slice{first: first, len: n, cap: n})
+	first := makeList(m.t, p, n)
 	for i := range n {
 		if !d.again(i, end) {
 			return false

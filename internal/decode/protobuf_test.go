@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -199,6 +200,9 @@ func TestTrapsOfMessages(t *testing.T) {
 		{"known field as another type", meta("\x08\x01"), false},
 		{"length of a text beyond the message", "\x0a\x03\x0a\x05abc\x12\x00", false},
 		{"length of a message beyond the one around it", "\x0a\x03\x42\x02\x08\x07", false},
+		{"length of a long text beyond the message", "\x0a\x82\x01\x0a\x81\x01" + strings.Repeat("a", 127) + "\x12\x00", false},
+		{"length of a long message beyond the one around it", "\x12\x82\x01\x72\x84\x01" + strings.Repeat("\xfa\x07\x00", 44), false},
+		{"length in more bytes than it needs", "\x0a\x84\x00\x0a\x81\x00a", true},
 		{"length beyond the end", "\x0a\x7f", false},
 		{"length of 64 bits", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", false},
 		{"number", meta("\x38\x96\x01"), true},
@@ -246,12 +250,13 @@ func TestTrapsOfDeepMessages(t *testing.T) {
 	}
 }
 
-// TestSecretMessages: nothing of a secret's data gets into a table.
+// TestSecretMessages: nothing of a secret's data gets into a table, nor what differs between objects.
 func TestSecretMessages(t *testing.T) {
 	table := NewIntern(0)
 	secret := &corev1.Secret{Data: map[string][]byte{"key-hunter2": []byte("hunter2")}, StringData: map[string]string{"plain": "hunter2"}}
 	config := &corev1.ConfigMap{Data: map[string]string{"key-hunter2": "hunter2"}}
 	config.Labels = map[string]string{"app": "label-1"}
+	config.Name, config.UID, config.ResourceVersion = "name-1", "uid-1", "1"
 	secrets := &corev1.SecretList{Items: []corev1.Secret{*secret, *secret}}
 	secrets.Items[1].Annotations = map[string]string{"applied": "hunter2"}
 	for range 4 {

@@ -34,7 +34,15 @@ func (d *reader) longVarint(end int) (uint64, bool) {
 
 // tag reads the number and wire type of a field.
 func (d *reader) tag(end int) (uint64, bool) {
-	tag, ok := d.varint(end)
+	if i := d.pos; i < end && 8 <= d.data[i] && d.data[i] < 0x80 {
+		d.pos = i + 1
+		return uint64(d.data[i]), true
+	}
+	return d.longTag(end)
+}
+
+func (d *reader) longTag(end int) (uint64, bool) {
+	tag, ok := d.longVarint(end)
 	if ok && (tag < 8 || tag>>3 > mostField) {
 		return 0, d.giveUp("no number of a field")
 	}
@@ -44,8 +52,27 @@ func (d *reader) tag(end int) (uint64, bool) {
 // mostField is the largest number that a field may have.
 const mostField = 1<<29 - 1
 
+// short returns from where to where the bytes go that have a length, if that is one byte.
+func (d *reader) short(end int) (from, to int, ok bool) {
+	if d.pos >= end {
+		return 0, 0, false
+	}
+	n := d.data[d.pos]
+	from = d.pos + 1
+	to = from + int(n)
+	return from, to, n < 0x80 && to <= end
+}
+
 // length reads the length of what follows, and returns where that ends.
 func (d *reader) length(end int) (int, bool) {
+	if from, to, ok := d.short(end); ok {
+		d.pos = from
+		return to, true
+	}
+	return d.longLength(end)
+}
+
+func (d *reader) longLength(end int) (int, bool) {
 	n, ok := d.varint(end)
 	if !ok {
 		return 0, false
@@ -58,16 +85,13 @@ func (d *reader) length(end int) (int, bool) {
 
 // chunk reads what has a length, and returns it as a part of the data.
 func (d *reader) chunk(end int) ([]byte, bool) {
-	n, ok := d.varint(end)
+	to, ok := d.length(end)
 	if !ok {
 		return nil, false
 	}
-	if n > uint64(end-d.pos) {
-		return nil, d.giveUp("a length beyond the end")
-	}
 	begin := d.pos
-	d.pos += int(n)
-	return d.data[begin:d.pos:d.pos], true
+	d.pos = to
+	return d.data[begin:to:to], true
 }
 
 // little reads a number of so many bytes.

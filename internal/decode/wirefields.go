@@ -125,8 +125,7 @@ func (f *scalarsField) wire(d *reader, p place, end int) bool {
 	if !ok {
 		return false
 	}
-	first := placeOf(reflect.MakeSlice(f.t, n, n))
-	set(p, slice{first: first, len: n, cap: n})
+	first := makeList(f.t, p, n)
 	for i := range n {
 		if !d.again(i, end) || !f.wireNode.wire(d, offset(first, uintptr(i)*f.size), end) {
 			return false

@@ -4,9 +4,7 @@
 package decode
 
 import (
-	"cmp"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -64,7 +62,7 @@ func (b *wireBuilder) newMessage(t reflect.Type) messageNode {
 
 // fields makes the node of a struct whose fields have tags.
 func (b *wireBuilder) fields(t reflect.Type) messageNode {
-	f := &fields{index: map[uint64]int{}, known: map[uint64]bool{}}
+	var list fields
 	for field := range t.Fields() {
 		tag, tagged := field.Tag.Lookup("protobuf")
 		name, _, skipped := tagOf(field)
@@ -73,31 +71,43 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 			continue
 		}
 		number, ok := numberOf(tag)
-		if !ok || f.known[number] || len(f.list) == mostMembers {
+		if !ok {
 			return ownMessage{t}
 		}
-		node, wire := b.field(field.Type, number)
+		for number >= len(list) {
+			list = append(list, wireField{})
+		}
+		if list[number].tag != 0 {
+			return ownMessage{t}
+		}
+		node, wire := b.field(field.Type, uint64(number))
 		if unshared(t, name, t == b.t) {
 			node = privateField{node}
 		}
-		f.list = append(f.list, wireField{wireNode: node, tag: number<<3 | wire, offset: field.Offset})
-		f.known[number] = true
+		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
 	}
-	slices.SortFunc(f.list, func(a, b wireField) int { return cmp.Compare(a.tag, b.tag) })
-	for i, field := range f.list {
-		f.index[field.tag] = i
+	return &list
+}
+
+func newWireField(node wireNode, tag uint64, offset uintptr) wireField {
+	f := wireField{wireNode: node, tag: tag, offset: offset}
+	switch known := node.(type) {
+	case textField:
+		f.text = true
+	case messageField:
+		f.inner, _ = known.messageNode.(*fields)
 	}
 	return f
 }
 
 // numberOf returns the number in a tag such as bytes,1,opt,name=metadata.
-func numberOf(tag string) (uint64, bool) {
+func numberOf(tag string) (int, bool) {
 	parts := strings.SplitN(tag, ",", 3)
 	if len(parts) < 2 {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(parts[1], 10, 32)
-	return n, err == nil && n > 0 && n <= mostField
+	n, err := strconv.Atoi(parts[1])
+	return n, err == nil && n > 0 && n < mostFields
 }
 
 // field returns the node of a field, and its wire type.
@@ -112,7 +122,7 @@ func (b *wireBuilder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
 			node = unsureMessage{"a pointer to a pointer, map or list"}
 		}
-		return &pointerField{wireNode: node, t: t.Elem()}, wire
+		return &pointerField{wireNode: node, make: makerOf(t.Elem())}, wire
 	case t.Kind() == reflect.Map:
 		return b.mapping(t, tag), wireBytes
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
