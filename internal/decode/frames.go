@@ -6,7 +6,6 @@ package decode
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -37,106 +36,143 @@ func WatchFrame(frame []byte) (watch.EventType, []byte, error) {
 	return "", nil, &unsure{why: "an unknown form of a frame"}
 }
 
-// Frames splits a stream of frames. Those in JSON are lines as a rule, but what is a whole value is
-// not waited behind; those in protobuf are sent behind their length.
+const (
+	// firstBuffer holds most frames of small objects, and is what a quiet watch costs.
+	firstBuffer = 8 << 10
+	// keptBuffer is the most that is kept while no frame needs more.
+	keptBuffer = 256 << 10
+	// lengthBytes are what the length before a frame of protobuf takes, the highest byte first.
+	lengthBytes = 4
+)
+
+// Frames cuts the stream of a watch. Frames in JSON are lines as a rule, but what is a whole value
+// is not waited behind; those in protobuf are sent behind their length. A frame has all bytes of the
+// stream between its neighbours, but lines of white space are left out.
 type Frames struct {
-	w        window
+	body     io.Reader
+	limit    int
 	protobuf bool
-	from     int // of the frame that was returned last, in what was read
+
+	buf      []byte
+	from, to int // what was read and not returned
+	err      error
+
+	// Of JSON: what was looked at for the end of a line, and how far the value is in it.
+	looked int
+	extent extent
 }
 
 // NewFrames reads frames in JSON, of at most that many bytes.
-func NewFrames(r io.Reader, limit int) *Frames { return &Frames{w: window{r: r, limit: limit}} }
+func NewFrames(r io.Reader, limit int) *Frames {
+	return &Frames{body: r, limit: limit, buf: make([]byte, firstBuffer)}
+}
 
 // NewFramesProtobuf reads frames in protobuf.
 func NewFramesProtobuf(r io.Reader, limit int) *Frames {
-	return &Frames{w: window{r: r, limit: limit}, protobuf: true}
+	f := NewFrames(r, limit)
+	f.protobuf = true
+	return f
 }
 
-// Next returns the next frame, which is valid until the next call. The end of the stream between
-// frames is io.EOF. A frame that is cut by it, is too large, or begins as none does, is given up;
-// other errors are the reader's.
+// Next returns a frame, valid until the next call. A frame that is too long is given up; other
+// errors, io.EOF among them, are the reader's. After an error what is left is Rest's.
 func (f *Frames) Next() ([]byte, error) {
-	f.w.begin = f.w.pos
-	var frame []byte
-	var err error
+	f.shrink()
+	for {
+		n, err := f.length()
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			frame := f.buf[f.from : f.from+n]
+			f.from += n
+			f.looked, f.extent = f.from, extent{}
+			if f.protobuf || len(bytes.TrimSpace(frame)) > 0 {
+				return frame, nil
+			}
+			continue
+		}
+		if f.err != nil {
+			return nil, f.err
+		}
+		f.read()
+	}
+}
+
+// Rest returns what was read and not returned, and the error of the reader, nil if it has more.
+func (f *Frames) Rest() ([]byte, error) { return f.buf[f.from:f.to], f.err }
+
+// Unread takes the frame back that Next has returned. Next must not be called again.
+func (f *Frames) Unread(frame []byte) { f.from -= len(frame) }
+
+// Payload returns what a frame frames.
+func (f *Frames) Payload(frame []byte) []byte {
 	if f.protobuf {
-		frame, err = f.measured()
-	} else {
-		frame, err = f.line()
+		return frame[lengthBytes:]
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = &unsure{why: "a frame that is cut"}
-	}
-	return frame, err
+	return frame
 }
 
-// lengthBytes are what a frame's length takes, with the highest byte first.
-const lengthBytes = 4
-
-// measured returns the next frame in protobuf.
-func (f *Frames) measured() ([]byte, error) {
-	w := &f.w
-	ok := w.need(lengthBytes)
-	if f.from = w.begin; !ok {
-		if len(w.buf) == w.begin {
-			return nil, w.err
-		}
-		return nil, w.failure()
+// length returns that of the next frame, 0 if that is not there to its end.
+func (f *Frames) length() (int, error) {
+	if f.protobuf {
+		return f.lengthByHeader()
 	}
-	n := int64(binary.BigEndian.Uint32(w.buf[w.pos:]))
-	if n > int64(w.limit) {
-		return nil, &unsure{why: "too long", at: w.pos}
+	n := f.lengthOfLine()
+	if n > f.limit || n == 0 && f.to-f.from > f.limit {
+		return 0, &unsure{why: "too long"}
 	}
-	ok = w.need(lengthBytes + int(n))
-	if f.from = w.begin; !ok {
-		return nil, w.failure()
-	}
-	begin := w.pos + lengthBytes
-	w.pos = begin + int(n)
-	return w.buf[begin:w.pos:w.pos], nil
+	return n, nil
 }
 
-// line returns the next frame in JSON.
-func (f *Frames) line() ([]byte, error) {
-	w := &f.w
-	switch c := w.peek(); {
-	case c == 0 && w.pos == len(w.buf):
-		f.from = w.pos
-		return nil, w.err
-	case c != '{':
-		f.from = w.pos
-		return nil, &unsure{why: "not an object", at: w.pos}
+func (f *Frames) lengthOfLine() int {
+	more := f.buf[f.looked:f.to]
+	if i := bytes.IndexByte(more, '\n'); i >= 0 {
+		return f.looked + i + 1 - f.from
 	}
-	w.begin = w.pos
-	for e := (extent{}); ; {
-		f.from = w.begin
-		if n := bytes.IndexByte(w.buf[w.pos:], '\n'); n >= 0 {
-			w.pos += n + 1
-			break
-		}
-		n, done := e.end(w.buf[w.pos:])
-		if w.pos += n; done {
-			break
-		}
-		if !w.fill() {
-			f.from = w.begin
-			return nil, w.failure()
-		}
+	// Servers send lines, but nobody has promised that: a value may end without one.
+	n, done := f.extent.end(more)
+	if f.looked += n; done {
+		return f.looked - f.from
 	}
-	return w.buf[w.begin:w.pos:w.pos], nil
+	return 0
 }
 
-// Rest is what is left of the stream, from the frame on that Next returned last, or did not return
-// for its error. Next must not be called again.
-func (f *Frames) Rest() io.Reader {
-	read := bytes.NewReader(f.w.buf[f.from:])
-	if f.w.err != nil {
-		return io.MultiReader(read, failing{f.w.err})
+func (f *Frames) lengthByHeader() (int, error) {
+	if f.to-f.from < lengthBytes {
+		return 0, nil
 	}
-	return io.MultiReader(read, f.w.r)
+	n := int64(binary.BigEndian.Uint32(f.buf[f.from:]))
+	switch {
+	case n > int64(f.limit):
+		return 0, &unsure{why: "too long"}
+	case f.to-f.from < lengthBytes+int(n):
+		return 0, nil
+	}
+	return lengthBytes + int(n), nil
 }
 
-type failing struct{ err error }
+// read reads once, into memory that has room for more.
+func (f *Frames) read() {
+	if f.from > 0 && (f.from == f.to || f.to == len(f.buf)) {
+		f.looked -= f.from
+		f.to = copy(f.buf, f.buf[f.from:f.to])
+		f.from = 0
+	}
+	if f.to == len(f.buf) {
+		f.buf = append(f.buf, make([]byte, len(f.buf))...)
+	}
+	n, err := f.body.Read(f.buf[f.to:])
+	f.to += n
+	f.err = err
+}
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+// shrink gives memory back that a long frame has needed.
+func (f *Frames) shrink() {
+	if len(f.buf) > keptBuffer && f.to-f.from <= firstBuffer {
+		f.looked -= f.from
+		left := f.buf[f.from:f.to]
+		f.buf = make([]byte, firstBuffer)
+		f.from, f.to = 0, copy(f.buf, left)
+	}
+}

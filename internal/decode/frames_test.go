@@ -5,7 +5,6 @@ package decode
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -63,6 +62,20 @@ func byClient(t testing.TB, mediaType string, r io.Reader) (list []seen, err err
 	}
 }
 
+// failing is a reader that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// rest is what is left of a stream.
+func rest(frames *Frames, stream io.Reader) io.Reader {
+	read, err := frames.Rest()
+	if err != nil {
+		stream = failing{err}
+	}
+	return io.MultiReader(bytes.NewReader(read), stream)
+}
+
 // byFrames is byClient for our decoder, until it gives up; the rest is client-go's.
 func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
 	frames := NewFrames(r, 1<<20)
@@ -76,18 +89,18 @@ func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
 			if event, object, err = WatchFrame(frame); err == nil {
 				err = plan.JSON(object, pod, Options{})
 			}
+			if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
+				frames.Unread(frame)
+				err = ErrGiveUp
+			}
 		}
-		switch {
-		case err == nil && pod.Kind == "Pod" && pod.APIVersion == "v1":
-			pod.Kind, pod.APIVersion = "", ""
-			list = append(list, seen{event, pod})
-		case err == nil || errors.Is(err, ErrGiveUp):
+		if err != nil {
 			ours = len(list)
-			others, err := byClient(t, jsonMedia, frames.Rest())
+			others, err := byClient(t, jsonMedia, rest(frames, r))
 			return append(list, others...), ours, err
-		default:
-			return list, len(list), err
 		}
+		pod.Kind, pod.APIVersion = "", ""
+		list = append(list, seen{event, pod})
 	}
 }
 
@@ -115,7 +128,8 @@ func TestFrames(t *testing.T) {
 		{"none", "", 0},
 		{"lines", frame("ADDED", pod) + "\n" + frame("MODIFIED", pod) + "\n" + frame("DELETED", pod) + "\n" + frame("BOOKMARK", pod) + "\n", 4},
 		{"no newline at the end", small + "\n" + small, 2},
-		{"empty lines and spaces", "\n \n" + small + " \r\n\n\t" + small + "\n \n", 2},
+		{"empty lines and spaces", "\n \n" + small + " \r\n\n" + small + "\n \n", 2},
+		{"space before a frame", small + "\n\t" + small, 1},
 		{"error event", small + "\n" + frame("ERROR", `{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}`) + "\n" + small + "\n", 1},
 		{"unknown event", small + "\n" + frame("OTHER", pod) + "\n", 1},
 		{"other kind", small + "\n" + frame("ADDED", `{"kind":"Node","apiVersion":"v1"}`) + "\n" + small + "\n", 1},
@@ -188,9 +202,9 @@ func TestCutFrames(t *testing.T) {
 		for n := 1; n < len(c.stream); n++ {
 			frames := c.frames(bytes.NewReader(c.stream[:n]), 1<<20)
 			_, err := frames.Next()
-			require.ErrorIs(t, err, ErrGiveUp, n)
-			rest, err := io.ReadAll(frames.Rest())
-			require.NoError(t, err)
+			require.Equal(t, io.EOF, err, n)
+			rest, err := frames.Rest()
+			require.Equal(t, io.EOF, err)
 			require.Equal(t, c.stream[:n], rest)
 		}
 	}

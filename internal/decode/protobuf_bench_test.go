@@ -32,7 +32,7 @@ func BenchmarkWatchProtobuf(b *testing.B) {
 			perObject(b, 1, func() {
 				frame, err := frames.Next()
 				must(b, err)
-				_, object, err := WatchFrameProtobuf(frame)
+				_, object, err := WatchFrameProtobuf(frames.Payload(frame))
 				must(b, err)
 				envelope, err := OpenEnvelope(object)
 				must(b, err)

@@ -62,18 +62,16 @@ func byFramesProtobuf(t testing.TB, r io.Reader) (list []seen, ours int, err err
 		frame, err := frames.Next()
 		event, pod := watch.EventType(""), new(corev1.Pod)
 		if err == nil {
-			event, err = podOf(t, frame, pod)
+			if event, err = podOf(t, frames.Payload(frame), pod); err != nil {
+				frames.Unread(frame)
+			}
 		}
-		switch {
-		case err == nil:
-			list = append(list, seen{event, pod})
-		case errors.Is(err, ErrGiveUp):
+		if err != nil {
 			ours = len(list)
-			others, err := byClient(t, protobufMedia, frames.Rest())
+			others, err := byClient(t, protobufMedia, rest(frames, r))
 			return append(list, others...), ours, err
-		default:
-			return list, len(list), err
 		}
+		list = append(list, seen{event, pod})
 	}
 }
 

@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 const (
@@ -32,7 +35,8 @@ type following struct {
 	source *Source
 	client *watch.StreamWatcher
 	body   *held
-	frames *frames
+	coding Encoding
+	frames *decode.Frames
 	events chan watch.Event
 
 	stopping sync.Once
@@ -55,7 +59,7 @@ type lesson struct {
 // follow follows a watch whose body is claimed.
 func follow(s *Source, client *watch.StreamWatcher, body *held, e Encoding) *following {
 	f := &following{
-		source: s, client: client, body: body,
+		source: s, client: client, body: body, coding: e,
 		frames: newFrames(counting{body.real, &s.options.Ledger.watchBytes}, e),
 		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
 	}
@@ -75,13 +79,10 @@ func (f *following) Stop() {
 func (f *following) run() {
 	defer close(f.events)
 	for {
-		frame, err := f.frames.next()
+		frame, err := f.frames.Next()
 		if err != nil {
 			f.release()
 			return
-		}
-		if f.frames.blank(frame) {
-			continue
 		}
 		if !f.handle(frame) {
 			return
@@ -95,7 +96,7 @@ func (f *following) handle(frame []byte) bool {
 	if f.lesson == nil || sample {
 		return f.passOn(frame, nil)
 	}
-	ours, err := f.lesson.event(f.frames.payload(frame))
+	ours, err := f.lesson.event(f.frames.Payload(frame))
 	if err != nil {
 		return f.passOn(frame, err)
 	}
@@ -107,8 +108,8 @@ func (f *following) handle(frame []byte) bool {
 // passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both
 // ways.
 func (f *following) passOn(frame []byte, why error) bool {
-	if !f.frames.whole(frame) {
-		f.frames.unread(frame)
+	if !f.whole(frame) {
+		f.frames.Unread(frame)
 		f.release()
 		return false
 	}
@@ -117,7 +118,7 @@ func (f *following) passOn(frame []byte, why error) bool {
 		return false
 	}
 	if why == nil && isChange(theirs) {
-		why = f.compare(f.frames.payload(frame), theirs)
+		why = f.compare(f.frames.Payload(frame), theirs)
 	}
 	var doubt *Doubt
 	switch {
@@ -139,6 +140,9 @@ func (f *following) passOn(frame []byte, why error) bool {
 	}
 	return true
 }
+
+// whole reports whether the client, too, takes the frame for exactly one.
+func (f *following) whole(frame []byte) bool { return f.coding == Protobuf || json.Valid(frame) }
 
 // isChange reports whether an event is about an object of the type that is watched.
 func isChange(e watch.Event) bool {
@@ -174,7 +178,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	f.source.options.Ledger.verified.Add(1)
 	if f.lesson == nil {
 		f.lesson = l
-		f.source.options.Ledger.turnedOn(f.frames.encoding)
+		f.source.options.Ledger.turnedOn(f.coding)
 	}
 	return nil
 }
@@ -185,9 +189,9 @@ func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 	if expected := f.source.example; expected != nil && t != expected {
 		return nil, fmt.Errorf("an object is a %v", t)
 	}
-	decoder := f.source.decoder(t, f.frames.encoding)
+	decoder := f.source.decoder(t, f.coding)
 	if decoder == nil {
-		return nil, fmt.Errorf("there is no decoder for the type in %s", f.frames.encoding)
+		return nil, fmt.Errorf("there is no decoder for the type in %s", f.coding)
 	}
 	ours, err := decoder.Event(data)
 	if err != nil {
@@ -261,7 +265,7 @@ func (f *following) emit(e watch.Event) bool {
 
 // release gives the body back, with what was read of it, and brings what the client makes of that.
 func (f *following) release() {
-	f.body.release(f.frames.rest())
+	f.body.release(f.frames.Rest())
 	for {
 		select {
 		case e, open := <-f.client.ResultChan():

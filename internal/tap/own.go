@@ -19,8 +19,21 @@ import (
 	"github.com/kinformer/cache/internal/decode"
 )
 
-// maxItem bounds an item of a list, and what is besides the items, as maxFrame does a frame.
-const maxItem = maxFrame
+const (
+	// maxFrame is what is read as one frame of a watch. Objects of etcd have 1.5 MiB; client-go takes
+	// 16 MiB of JSON, and has its own way to refuse more.
+	maxFrame = 8 << 20
+	// maxItem bounds an item of a list, and what is besides the items.
+	maxItem = maxFrame
+)
+
+// newFrames cuts the body of a watch.
+func newFrames(body io.Reader, e Encoding) *decode.Frames {
+	if e == Protobuf {
+		return decode.NewFramesProtobuf(body, maxFrame)
+	}
+	return decode.NewFrames(body, maxFrame)
+}
 
 // ownDecoders returns what makes the decoders of this library, for an informer.
 func ownDecoders(texts *textsUse) Maker {

@@ -4,8 +4,6 @@
 package tap
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -41,102 +39,6 @@ func cut(t *rapid.T, data []byte) *pieces {
 		data = data[n:]
 	}
 	return p
-}
-
-// TestFramesCutAnywhere: frames are the same however the bytes arrive, none is lost, and none
-// changes while it is in use.
-func TestFramesCutAnywhere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var sent [][]byte
-		var stream []byte
-		protobuf := rapid.Bool().Draw(t, "protobuf")
-		for _, size := range rapid.SliceOfN(rapid.IntRange(0, 40000), 0, 6).Draw(t, "sizes") {
-			frame := []byte(`{"a":"` + strings.Repeat("{", size) + "\"}\n")
-			if protobuf {
-				frame = append([]byte{0, 0, byte(size >> 8), byte(size)}, make([]byte, size&0xffff)...)
-			}
-			sent = append(sent, frame)
-			stream = append(stream, frame...)
-		}
-		encoding := JSON
-		if protobuf {
-			encoding = Protobuf
-		}
-		f := newFrames(cut(t, stream), encoding)
-		var got [][]byte
-		for {
-			frame, err := f.next()
-			if err != nil {
-				assert.Equal(t, io.EOF, err)
-				break
-			}
-			if !f.blank(frame) { // a line end that came behind its value
-				got = append(got, bytes.Clone(frame))
-			}
-		}
-		rest, err := f.rest()
-		require.Equal(t, len(sent), len(got))
-		for i := range sent {
-			require.Equal(t, bytes.TrimSpace(sent[i]), bytes.TrimSpace(got[i]))
-			require.True(t, f.whole(got[i]))
-		}
-		assert.Empty(t, rest)
-		assert.Equal(t, io.EOF, err)
-	})
-}
-
-// TestNestingAgrees: where a value ends for us it ends for the standard library.
-func TestNestingAgrees(t *testing.T) {
-	values := rapid.SampledFrom([]string{`{}`, `[]`, `{"a":"}"}`, `{"\"}":[{},"\\"]}`, `[[1,2],{"b":null}]`})
-	rapid.Check(t, func(t *rapid.T) {
-		first := values.Draw(t, "first")
-		data := []byte(first + values.Draw(t, "second"))
-		at := rapid.IntRange(0, len(first)-1).Draw(t, "cut")
-		var n nesting
-		require.Zero(t, n.end(data[:at]))
-		end := at + n.end(data[at:])
-		assert.Equal(t, first, string(data[:end]))
-		assert.True(t, json.Valid(data[:end]))
-	})
-}
-
-// TestLongFramesGiveBack: memory that a long frame has needed is given back.
-func TestLongFramesGiveBack(t *testing.T) {
-	long := []byte(`{"a":"` + strings.Repeat("x", 2<<20) + "\"}\n")
-	f := newFrames(bytes.NewReader(append(long, "{}\n{}\n"...)), JSON)
-	for _, want := range []string{string(long), "{}\n", "{}\n"} {
-		frame, err := f.next()
-		require.NoError(t, err)
-		require.Equal(t, want, string(frame))
-	}
-	assert.LessOrEqual(t, len(f.buf), firstBuffer)
-}
-
-// TestTooLong: a frame of more than the limit is none, and all that was read of it is left.
-func TestTooLong(t *testing.T) {
-	line := []byte("[\"" + strings.Repeat("x", maxFrame-5) + "\"]\n")
-	require.Len(t, line, maxFrame)
-	for _, one := range []bool{false, true} {
-		body := io.Reader(bytes.NewReader(append(line, "x{}\n"...)))
-		if one {
-			body = bytes.NewReader(append([]byte("xx"), line...))
-		}
-		f := newFrames(body, JSON)
-		frame, err := f.next()
-		if one {
-			require.Equal(t, errTooLong, err)
-			left, _ := f.rest()
-			require.Equal(t, "xx", string(left[:2]))
-			continue
-		}
-		require.NoError(t, err)
-		require.Len(t, frame, maxFrame)
-	}
-	f := newFrames(bytes.NewReader([]byte{0, 0x80, 0, 1, 0}), Protobuf)
-	_, err := f.next()
-	require.Equal(t, errTooLong, err)
-	left, _ := f.rest()
-	require.Equal(t, []byte{0, 0x80, 0, 1, 0}, left)
 }
 
 // TestHeldWaits: a held body is silent, brings what it is handed, and after its release everything.
