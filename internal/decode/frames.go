@@ -46,8 +46,8 @@ const (
 )
 
 // Frames cuts the stream of a watch. Frames in JSON are lines as a rule, but what is a whole value
-// is not waited behind; those in protobuf are sent behind their length. A frame has all bytes of the
-// stream between its neighbours, but lines of white space are left out.
+// is not waited behind; those in protobuf are sent behind their length. A frame has all bytes of
+// the stream between its neighbours, but lines of white space are left out.
 type Frames struct {
 	body     io.Reader
 	limit    int

@@ -250,7 +250,8 @@ func TestTrapsOfDeepMessages(t *testing.T) {
 	}
 }
 
-// TestSecretMessages: nothing of a secret's data gets into a table, nor what differs between objects.
+// TestSecretMessages: nothing of a secret's data gets into a table, nor what differs between
+// objects.
 func TestSecretMessages(t *testing.T) {
 	table := NewIntern(0)
 	secret := &corev1.Secret{Data: map[string][]byte{"key-hunter2": []byte("hunter2")}, StringData: map[string]string{"plain": "hunter2"}}

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxFrame is what is read as one frame of a watch. Objects of etcd have 1.5 MiB; client-go takes
-	// 16 MiB of JSON, and has its own way to refuse more.
+	// maxFrame is what is read as one frame of a watch. Objects of etcd have 1.5 MiB; client-go
+	// takes 16 MiB of JSON, and has its own way to refuse more.
 	maxFrame = 8 << 20
 	// maxItem bounds an item of a list, and what is besides the items.
 	maxItem = maxFrame
