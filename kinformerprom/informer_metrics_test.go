@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,9 @@ func TestInformerMetrics(t *testing.T) {
 		twice.Set(100) // it is another one's
 		synctest.Wait()
 
+		problems, err := testutil.GatherAndLint(registry)
+		require.NoError(t, err)
+		assert.Empty(t, problems)
 		families := parsed(t, exposition(t, registry))
 		assert.Len(t, families, 3)
 		versions := families["informer_store_resource_version"].Metric
