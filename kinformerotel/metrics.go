@@ -30,7 +30,7 @@ type Options struct {
 }
 
 // RegisterMetrics makes instruments for the metrics of all informers of package cache that run in
-// the process, now or later, which are read in one callback at each collection. It costs some 10
+// the process, now or later, which are read in one callback at each collection. It costs some 15
 // microseconds for each informer then, and nothing at other times. Unregister ends that. The error
 // is that of the provider.
 //
