@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -125,6 +126,7 @@ type tally struct {
 	Seed           uint64
 	Inputs         int64
 	Whole, Damaged int64
+	Endless        int64 // those that client-go would take days for
 	Decoded        int64 // of those that are damaged
 }
 
@@ -138,11 +140,20 @@ func (d decoderUnderTest) compare(t testing.TB, c *tally, samples []sample, tabl
 		c.Whole++
 		return
 	}
+	data := d.damage(r, slices.Clone(s.data))
+	if hugeExponent.Match(data) {
+		c.Endless++
+		return
+	}
 	c.Damaged++
-	if d.same(t, s.kind, d.damage(r, slices.Clone(s.data)), Options{Intern: table}) {
+	if d.same(t, s.kind, data, Options{Intern: table}) {
 		c.Decoded++
 	}
 }
+
+// hugeExponent is in quantities whose digits resource.ParseQuantity, which both sides ask, writes
+// out: of 1e-1234567890 for days.
+var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{5}`)
 
 // TestInputs: whole and damaged, each input of a sequence that the seed determines is given up, or
 // becomes what client-go makes of it. make fuzz-once compares 10^7 of each kind.
@@ -163,7 +174,7 @@ func TestInputs(t *testing.T) {
 			}
 			c.save(t, d.name)
 			table.check(t)
-			assert.Equal(t, c.Inputs, c.Whole+c.Damaged)
+			assert.Equal(t, c.Inputs, c.Whole+c.Damaged+c.Endless)
 			assert.Greater(t, float64(c.Whole), 0.15*float64(c.Inputs))
 			assert.Greater(t, float64(c.Decoded), d.share*float64(c.Damaged))
 			assert.Less(t, c.Decoded, c.Damaged)
