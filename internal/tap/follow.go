@@ -32,7 +32,7 @@ const (
 //	body ──▶ frames ──▶ ours ───────────────────────────────▶ events
 //	                └─▶ held ──▶ client, a StreamWatcher ──────▲
 type following struct {
-	source *Source
+	trust  *trust
 	client *watch.StreamWatcher
 	body   *held
 	coding Encoding
@@ -57,10 +57,10 @@ type lesson struct {
 }
 
 // follow follows a watch whose body is claimed.
-func follow(s *Source, client *watch.StreamWatcher, body *held, e Encoding) *following {
+func follow(t *trust, client *watch.StreamWatcher, body *held, e Encoding) *following {
 	f := &following{
-		source: s, client: client, body: body, coding: e,
-		frames: newFrames(counting{body.real, &s.options.Ledger.watchBytes}, e),
+		trust: t, client: client, body: body, coding: e,
+		frames: newFrames(counting{body.real, &t.options.Ledger.watchBytes}, e),
 		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
 	}
 	go f.run()
@@ -92,7 +92,7 @@ func (f *following) run() {
 
 // handle makes an event of a frame. It returns false when the watch has ended for us.
 func (f *following) handle(frame []byte) bool {
-	sample := f.source.sampler.next()
+	sample := f.trust.sampler.next()
 	if f.lesson == nil || sample {
 		return f.passOn(frame, nil)
 	}
@@ -101,7 +101,7 @@ func (f *following) handle(frame []byte) bool {
 		return f.passOn(frame, err)
 	}
 	f.decoded++
-	f.source.options.Ledger.decoded.Add(1)
+	f.trust.options.Ledger.decoded.Add(1)
 	return f.emit(ours)
 }
 
@@ -126,7 +126,7 @@ func (f *following) passOn(frame []byte, why error) bool {
 		f.emit(watch.Event{Type: watch.Error, Object: doubt})
 		return false
 	case why != nil:
-		f.source.options.Ledger.gaveUp(why)
+		f.trust.options.Ledger.gaveUp(why)
 		f.givenUp++
 	}
 	if !f.emit(theirs) || theirs.Type == watch.Error && !f.goesOn() {
@@ -134,7 +134,7 @@ func (f *following) passOn(frame []byte, why error) bool {
 	}
 	f.body.takeBack()
 	if f.givenUp > manyGivenUp && f.givenUp > f.decoded {
-		f.source.turnOff("most objects cannot be decoded directly")
+		f.trust.turnOff("most objects cannot be decoded directly")
 		f.release()
 		return false
 	}
@@ -172,13 +172,13 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 		where = "its type of event"
 	}
 	if where != "" {
-		f.source.options.Ledger.differences.Add(1)
-		return f.source.doubt("an event of a watch, " + where)
+		f.trust.options.Ledger.differences.Add(1)
+		return f.trust.doubt("an event of a watch, " + where)
 	}
-	f.source.options.Ledger.verified.Add(1)
+	f.trust.options.Ledger.verified.Add(1)
 	if f.lesson == nil {
 		f.lesson = l
-		f.source.options.Ledger.turnedOn(f.coding)
+		f.trust.options.Ledger.turnedOn(f.coding)
 	}
 	return nil
 }
@@ -186,10 +186,10 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 // learn returns what the object that the client has made of a frame teaches.
 func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 	t := reflect.TypeOf(theirs)
-	if expected := f.source.example; expected != nil && t != expected {
+	if expected := f.trust.example; expected != nil && t != expected {
 		return nil, fmt.Errorf("an object is a %v", t)
 	}
-	decoder := f.source.decoder(t, f.coding)
+	decoder := f.trust.decoder(t, f.coding)
 	if decoder == nil {
 		return nil, fmt.Errorf("there is no decoder for the type in %s", f.coding)
 	}

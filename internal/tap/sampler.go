@@ -5,6 +5,9 @@ package tap
 
 import "sync/atomic"
 
+// verifiedFirst objects of an informer go both ways: 8 tell a type that is decoded wrongly.
+const verifiedFirst = 8
+
 // sampler chooses the objects of an informer that go both ways: the first few, and one in every.
 type sampler struct {
 	every uint64

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,9 +24,7 @@ const (
 
 	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
 	defaultAhead = 32 << 20
-	// verifiedFirst objects of an informer go both ways, and then one in defaultVerify: 8 tell a
-	// type that is decoded wrongly, one in 4096 costs nothing that can be measured.
-	verifiedFirst = 8
+	// defaultVerify: one object in so many costs nothing that can be measured.
 	defaultVerify = 4096
 
 	// logsBodies is the level of klog at which client-go writes bodies, which then have to be
@@ -35,31 +32,12 @@ const (
 	logsBodies = 8
 )
 
-// Options are how an informer decodes. The zero value works.
-type Options struct {
-	Off    bool  // by client-go only
-	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead
-	Verify int64 // one object in so many goes both ways; 0: defaultVerify
-	// Make makes decoders; nil: those of this library.
-	Make Maker
-	// Ledger is where the source tells what it does; nil: one that nobody reads.
-	Ledger *Ledger
-}
-
 // Source is a ListerWatcher with a tap in each of its requests. What it returns is what the
 // ListerWatcher returns, but for *Page, for watches that are followed by us, and for a *Doubt as
 // the error, or as the object of the last event of a watch.
 type Source struct {
-	lists   clientgo.ListerWatcherWithContext
-	example reflect.Type // of the objects; nil: not known
-	options Options
-	sampler sampler
-
-	mu struct {
-		sync.Mutex
-		off    string // for good, and why
-		listed bool   // the state was, or may have been, taken from a Page
-	}
+	trust
+	lists clientgo.ListerWatcherWithContext
 }
 
 // New returns a source for the objects that example, which may be nil, is one of.
@@ -76,7 +54,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Make == nil {
 		o.Make = ownDecoders(&o.Ledger.texts)
 	}
-	s := &Source{lists: lists, options: o, sampler: sampler{every: uint64(o.Verify)}}
+	s := &Source{lists: lists, trust: trust{options: o, sampler: sampler{every: uint64(o.Verify)}}}
 	if _, ok := example.(runtime.Object); ok {
 		s.example = reflect.TypeOf(example)
 	}
@@ -198,7 +176,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	case !body.claim():
 		why = "the watch was read before it was returned"
 	default:
-		return follow(s, client, body, got.encoding), nil
+		return follow(&s.trust, client, body, got.encoding), nil
 	}
 	s.turnOff(why)
 	if s.setListed(false) {
@@ -240,42 +218,4 @@ func (s *Source) notTaken(got taken, err error) {
 		why = "the request is not the one that was asked for"
 	}
 	s.options.Ledger.turnedOff(why)
-}
-
-// decoder returns a decoder, nil if there is none.
-func (s *Source) decoder(t reflect.Type, e Encoding) Decoder {
-	if d := s.options.Make(t, e); d != nil {
-		return sure{d}
-	}
-	return nil
-}
-
-// doubt turns the tap off, and returns the error that says so.
-func (s *Source) doubt(why string) error {
-	s.turnOff(why)
-	s.setListed(false)
-	return &Doubt{why}
-}
-
-func (s *Source) turnOff(why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.off == "" {
-		s.mu.off = why
-		s.options.Ledger.turnedOff(why)
-	}
-}
-
-func (s *Source) isOff() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.off != ""
-}
-
-// setListed notes whether there is a Page in the state, and returns what was known.
-func (s *Source) setListed(listed bool) (before bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, s.mu.listed = s.mu.listed, listed
-	return before
 }

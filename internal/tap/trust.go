@@ -1,0 +1,71 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"reflect"
+	"sync"
+)
+
+// Options are how an informer decodes. The zero value works.
+type Options struct {
+	Off    bool  // by client-go only
+	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead
+	Verify int64 // one object in so many goes both ways; 0: defaultVerify
+	// Make makes decoders; nil: those of this library.
+	Make Maker
+	// Ledger is where the source tells what it does; nil: one that nobody reads.
+	Ledger *Ledger
+}
+
+// trust is how an informer decodes, and whether it still does. Its lists and watches share it.
+type trust struct {
+	example reflect.Type // of the objects; nil: not known
+	options Options
+	sampler sampler
+
+	mu struct {
+		sync.Mutex
+		off    string // for good, and why
+		listed bool   // the state was, or may have been, taken from a Page
+	}
+}
+
+// decoder returns a decoder, nil if there is none.
+func (t *trust) decoder(of reflect.Type, e Encoding) Decoder {
+	if d := t.options.Make(of, e); d != nil {
+		return sure{d}
+	}
+	return nil
+}
+
+// doubt turns the tap off, and returns the error that says so.
+func (t *trust) doubt(why string) error {
+	t.turnOff(why)
+	t.setListed(false)
+	return &Doubt{why}
+}
+
+func (t *trust) turnOff(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.off == "" {
+		t.mu.off = why
+		t.options.Ledger.turnedOff(why)
+	}
+}
+
+func (t *trust) isOff() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.off != ""
+}
+
+// setListed notes whether there is a Page in the state, and returns what was known.
+func (t *trust) setListed(listed bool) (before bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, t.mu.listed = t.mu.listed, listed
+	return before
+}
