@@ -187,7 +187,8 @@ func TestHandlersAreSlow(t *testing.T) {
 func TestIndices(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		indexers := cache.Indexers{"a": func(any) ([]string, error) { return nil, errors.New("no") }}
+		fails := func(any) ([]string, error) { return nil, errors.New("no") }
+		indexers := cache.Indexers{"a": fails, "e": fails}
 		for _, name := range []string{"b", "c", "d"} {
 			indexers[name] = func(any) ([]string, error) { return []string{name, "x"}, nil }
 		}
@@ -201,7 +202,8 @@ func TestIndices(t *testing.T) {
 		assert.Equal(t, 8.0, got["index_members other 0"])
 		assert.Positive(t, got["index_bytes other 0"])
 		assert.NotContains(t, got, "index_members c 0")
-		assert.Equal(t, 1.0, got["degraded 0 index"])
+		assert.Equal(t, 2.0, got["index_failures_total other 0"])
+		assert.Equal(t, 1.0, got["degraded 0 index"], "once, though two indices lack objects")
 		none := values(t, NewReader(Options{Indices: -1}))
 		assert.Equal(t, 12.0, none["index_members other 0"])
 	})
