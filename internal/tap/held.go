@@ -101,11 +101,12 @@ func (b *held) claim() bool {
 	return true
 }
 
-// giveBack releases the body unless it is claimed.
+// giveBack releases the body unless it is claimed. One that is closed just ends: a client that is
+// stopped would make an event of an error, and nobody might take that.
 func (b *held) giveBack() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mu.hold == undecided {
+	if b.mu.hold == undecided && !b.mu.closed {
 		b.releaseLocked(nil, nil)
 	}
 }

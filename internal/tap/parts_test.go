@@ -106,8 +106,11 @@ func TestHeldClose(t *testing.T) {
 		require.NoError(t, b.Close())
 		assert.Equal(t, io.EOF, <-done)
 		assert.Equal(t, 1, real.n)
-		b.release(nil, nil)
+		b.giveBack()
 		_, err := b.Read(make([]byte, 1))
+		assert.Equal(t, io.EOF, err, "the end, whoever comes first")
+		b.release(nil, nil)
+		_, err = b.Read(make([]byte, 1))
 		assert.Equal(t, http.ErrBodyReadAfterClose, err)
 	})
 }
