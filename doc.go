@@ -107,7 +107,8 @@
 //   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
 //     [WithIndexPanics]; [IndexFailures] counts.
 //
-// Package factory has factories of informers. Package debug shows informers as a page.
+// Package factory has factories of informers. Package debug shows informers as a page; the modules
+// kinformerprom and kinformerotel hand metrics of them to Prometheus and OpenTelemetry.
 //
 // # Testing
 //
