@@ -421,14 +421,14 @@ func (c *consumer) behind() int64 {
 	return c.feed.bounded.Load() - c.mu.counted
 }
 
-// call returns how long the current call has lasted, 0 without one, and how many are outstanding.
-func (c *consumer) call(now int64) (lasts time.Duration, backlog int64) {
+// call returns how long the current call has lasted, 0 without one.
+func (c *consumer) call(now int64) (lasts time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.current.running {
 		lasts = time.Duration(now - c.mu.current.since)
 	}
-	return lasts, c.backlogLocked()
+	return lasts
 }
 
 // addFigures adds what is known of the consumer's calls.
@@ -471,4 +471,29 @@ func (c *consumer) checkSyncedLocked() {
 	}
 	c.mu.sync = syncDone
 	c.target.consumerSynced()
+}
+
+// fallsBehindLocked counts a consumer that lags, and reports whether that is worth a line.
+func (c *consumer) fallsBehindLocked(now int64) (worth bool) {
+	if !c.mu.lags {
+		c.mu.lags, worth = c.target.lags.add(now)
+	}
+	return worth
+}
+
+// catchesUpLocked is fallsBehindLocked of a consumer that has read all.
+func (c *consumer) catchesUpLocked() (worth bool) {
+	caughtUp := c.mu.lags
+	c.mu.lags = false
+	return caughtUp && c.target.lags.remove()
+}
+
+// lag returns how far the consumer is behind in its call, and whether that is worth a line.
+func (c *consumer) lag(now int64) (l lag, worth bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if current := &c.mu.current; current.running {
+		l = lag{time.Duration(now - current.since), time.Duration(now - current.at), c.backlogLocked()}
+	}
+	return l, l.isFar(stuckCall) && c.fallsBehindLocked(now)
 }

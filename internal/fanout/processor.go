@@ -282,7 +282,7 @@ func (p *Processor) nameLeaving() {
 	p.feed.mu.Unlock()
 	longest := map[*target]time.Duration{}
 	for _, c := range leaving {
-		lasts, _ := c.call(now)
+		lasts := c.call(now)
 		longest[c.target] = max(longest[c.target], lasts)
 	}
 	for t, call := range longest {

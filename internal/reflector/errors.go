@@ -4,14 +4,19 @@
 package reflector
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
@@ -103,4 +108,20 @@ func errorOf(obj runtime.Object) error {
 		return fmt.Errorf("watch error event with an object of type %T", obj)
 	}
 	return event.DiscreetAnswer(err)
+}
+
+// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
+// serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
+// what cannot be understood.
+func isOutOfReach(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
+	}
+	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
+	var short *clientgo.VeryShortWatchError
+	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, ErrNoConnection) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

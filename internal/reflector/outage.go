@@ -5,17 +5,10 @@ package reflector
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net"
-	"net/http"
 	"reflect"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
@@ -135,22 +128,6 @@ func (o *outage) say(ctx context.Context, others uint64) {
 	} else {
 		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 	}
-}
-
-// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
-// serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
-// what cannot be understood.
-func isOutOfReach(err error) bool {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		code := status.Status().Code
-		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
-	}
-	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
-	var short *clientgo.VeryShortWatchError
-	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, ErrNoConnection) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // emptyWatch is the type of what client-go returns where it got no connection, or not in time.
