@@ -193,11 +193,11 @@ func TestLogTable(t *testing.T) {
 	sources, err := filepath.Glob("internal/reflector/*.go")
 	require.NoError(t, err)
 	count := 0
-	for _, file := range append(sources, "internal/fanout/lag.go") {
+	for _, file := range append(sources, "internal/fanout/remarks.go") {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		words := found(source, `\.tell\(ctx, state\w+, "([^"]+)"`)
-		if base := filepath.Base(file); base == "states.go" || base == "lag.go" {
+		if base := filepath.Base(file); base == "states.go" || base == "remarks.go" {
 			words = append(words, found(source, `(?m)(?:^\tstate\w+ += |return |message :?= |Info\(|, )"([\w-][^"]*)"`)...)
 		}
 		for _, word := range words {
