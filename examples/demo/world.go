@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
@@ -43,6 +44,7 @@ func openWorld(ctx context.Context, o options, screen *screen) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.Wrap(direct.Transport) // informers of kinformer decode themselves; for others it changes nothing
 	if err := w.find(config, o.resource); err != nil {
 		w.close()
 		return nil, err
