@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"internal/table":       {},
 	"internal/eventlog":    {},
 	"internal/identical":   {},
+	"internal/cputime":     {},
 	"internal/decode":      {},
 	"internal/interleave":  {},
 	"internal/retry":       {"internal/event"},
@@ -42,7 +43,7 @@ var mayImport = map[string][]string{
 	"internal/store":       {"internal/event", "internal/table", "internal/identical"},
 	"internal/fanout":      {"internal/event", "internal/eventlog"},
 	"internal/metrics":     {""},
-	"internal/testkit":     {"cachetest"},
+	"internal/testkit":     {"cachetest", "internal/cputime"},
 	"cachetest":            {},
 	"direct":               {"internal/tap"},
 	"debug":                {"", "internal/observe"},
@@ -50,7 +51,7 @@ var mayImport = map[string][]string{
 	"synctrack":            {},
 	"testing":              {},
 
-	"cmd/kinformer-measure": {"direct", "internal/tap"},
+	"cmd/kinformer-measure": {"direct", "internal/tap", "internal/cputime"},
 }
 
 // TestWalls: no package imports one of ours that it must not know, and each that there is has its

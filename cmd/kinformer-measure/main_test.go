@@ -187,7 +187,7 @@ func TestBadCommandLines(t *testing.T) {
 		"unexpected argument":  {"pods"},
 		"must be positive":     {"-limit", "0"},
 		"text or json":         {"-o", "yaml"},
-		"no context":           {"-context", "elsewhere"},
+		"does not exist":       {"-context", "elsewhere"},
 		"not defined":          {"-nothing"},
 	} {
 		err := run(t.Context(), append([]string{"-kubeconfig", c.kubeconfig(t)}, args...), io.Discard, io.Discard)

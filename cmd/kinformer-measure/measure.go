@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/cputime"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -211,14 +212,21 @@ func compared(ctx context.Context, sides [2]work) (pair, error) {
 
 func timed(ctx context.Context, do work) (float64, error) {
 	runtime.GC()
-	done, before := 0, processCPU()
-	for {
+	before, err := cputime.Used()
+	if err != nil {
+		return 0, err
+	}
+	for done := 0; ; {
 		n, err := do(ctx)
 		if err != nil {
 			return 0, err
 		}
 		done += n
-		if spent := processCPU() - before; spent >= effort.cpu {
+		now, err := cputime.Used()
+		if err != nil {
+			return 0, err
+		}
+		if spent := now - before; spent >= effort.cpu {
 			return float64(spent) / float64(time.Microsecond) / float64(done), nil
 		}
 	}

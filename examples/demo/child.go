@@ -19,6 +19,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/cputime"
 )
 
 // childVariable tells a process that it is a child of the demo's, with an informer of which
@@ -75,13 +76,19 @@ func followAndReport(o options, library string, in io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	begin, used := time.Now(), processCPU()
+	used, err := cputime.Used()
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
 	f := follow(context.WithoutCancel(ctx), w, newInformer(library))
 	defer f.stop()
 	encoder := json.NewEncoder(out)
 	for more := true; more; {
 		more = sleep(ctx, linePeriod)
-		r := report{At: time.Since(begin), CPU: processCPU() - used, Lag: f.lags.take(), Total: f.lags.total()}
+		now, failed := cputime.Used()
+		err = errors.Join(err, failed)
+		r := report{At: time.Since(begin), CPU: now - used, Lag: f.lags.take(), Total: f.lags.total()}
 		if !more {
 			runtime.GC() // not counted, and the same for both
 		}

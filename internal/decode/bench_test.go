@@ -11,9 +11,9 @@ import (
 	"io"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/kinformer/cache/internal/testkit"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -156,11 +156,11 @@ func run(b *testing.B, list [][]byte, decode func([]byte) error) {
 func perObject(b *testing.B, objects int, f func()) {
 	clear(store)
 	b.ReportAllocs()
-	before := used()
+	before := testkit.CpuTime(b)
 	for b.Loop() {
 		f()
 	}
-	b.ReportMetric(float64(used()-before)/float64(b.N*objects), "cpu-ns/object")
+	b.ReportMetric(float64(testkit.CpuTime(b)-before)/float64(b.N*objects), "cpu-ns/object")
 }
 
 // store has the last objects, as an informer's store does: the garbage collector has to look at
@@ -186,10 +186,4 @@ func newPod() *corev1.Pod {
 	pod := new(corev1.Pod)
 	put(pod)
 	return pod
-}
-
-func used() int64 {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return usage.Utime.Nano() + usage.Stime.Nano()
 }

@@ -53,8 +53,9 @@ func (r *Relister) done() {
 	r.mu.interrupt = nil
 }
 
-// because is why a watch has ended with err: a wish, unless ctx has ended, or it has told of
-// something that must not be overheard.
+// because is why a watch has ended with err: a wish, if there is one, since what it interrupts may
+// end with any error. That what was decoded is in doubt, or that a resync failed, goes before a
+// wish, and so does the end of ctx.
 func (r *Relister) because(ctx context.Context, err error) error {
 	var doubt *tap.Doubt
 	var resync *resyncError

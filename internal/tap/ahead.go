@@ -16,8 +16,8 @@ const (
 	firstChunk = 4 << 10
 	lastChunk  = 128 << 10
 
-	// longPause is how long a body may have nothing before what it had is decoded meanwhile. A
-	// request that comes from memory, over a fast network, pauses for less.
+	// longPause is how long a body may have nothing before what it had is decoded meanwhile. An
+	// answer that comes from memory, over a fast network, pauses for less.
 	longPause = time.Millisecond
 )
 
@@ -156,8 +156,8 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readyLocked reports whether there is something to read, be it that nothing comes, and nothing
-// more should be read before.
+// readyLocked reports whether Read returns now: the body has paused, or brought as much as may
+// wait, and there are bytes of it; or nothing more comes.
 func (a *ahead) readyLocked() bool {
 	if a.mu.err != nil || a.mu.closed {
 		return true

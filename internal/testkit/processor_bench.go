@@ -4,16 +4,18 @@
 package testkit
 
 import (
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kinformer/cache/internal/cputime"
 )
 
 // CpuTime is what the process has used.
 func CpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	b.Helper()
+	used, err := cputime.Used()
+	if err != nil {
 		b.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return used
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/kinformer/cache/internal/cputime"
 )
 
 // Usage is what one measured region took.
@@ -32,7 +34,7 @@ func Settle() { runtime.GC() }
 func Region(do func() error) (Usage, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, err := processCPU()
+	cpu, err := cputime.Used()
 	if err != nil {
 		return Usage{}, err
 	}
@@ -41,7 +43,7 @@ func Region(do func() error) (Usage, error) {
 		return Usage{}, err
 	}
 	wall := time.Since(start)
-	end, err := processCPU()
+	end, err := cputime.Used()
 	if err != nil {
 		return Usage{}, err
 	}
@@ -60,13 +62,13 @@ type Stopwatch struct{ start time.Duration }
 
 // StartCPU starts a stopwatch.
 func StartCPU() (Stopwatch, error) {
-	start, err := processCPU()
+	start, err := cputime.Used()
 	return Stopwatch{start: start}, err
 }
 
 // Read returns the CPU time of the process since the start.
 func (s Stopwatch) Read() (time.Duration, error) {
-	now, err := processCPU()
+	now, err := cputime.Used()
 	if err != nil {
 		return 0, fmt.Errorf("read stopwatch: %w", err)
 	}

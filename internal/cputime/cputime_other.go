@@ -3,15 +3,14 @@
 
 //go:build !unix
 
-package measure
+package cputime
 
 import (
 	"errors"
 	"time"
 )
 
-// processCPU needs getrusage: without it there is no benchmark, rather than
-// one that shows wall time under the name of CPU time.
-func processCPU() (time.Duration, error) {
+// Used returns an error: CPU time is read by getrusage.
+func Used() (time.Duration, error) {
 	return 0, errors.New("CPU time is read by getrusage, which this system lacks")
 }

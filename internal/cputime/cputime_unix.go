@@ -3,7 +3,9 @@
 
 //go:build unix
 
-package measure
+// Package cputime tells how much CPU time this process has used. There is no stand-in for it where
+// a system does not tell: wall time under that name would be a wrong figure.
+package cputime
 
 import (
 	"fmt"
@@ -11,8 +13,9 @@ import (
 	"time"
 )
 
-// processCPU is the CPU time that all threads of this process have used.
-func processCPU() (time.Duration, error) {
+// Used returns the CPU time that all threads of this process have used, of the user and of the
+// system.
+func Used() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0, fmt.Errorf("getrusage: %w", err)
