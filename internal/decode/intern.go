@@ -87,13 +87,16 @@ func (t *Intern) All() iter.Seq[string] {
 }
 
 // counts are kept by a reader while it reads a document.
-type counts struct{ hits, misses int64 }
+type counts struct {
+	hits, misses     int64 // of texts
+	shared, unshared int64 // parts
+}
 
 func (t *Intern) count(c *counts) {
-	if *c != (counts{}) {
+	if c.hits != 0 || c.misses != 0 {
 		t.hits.Add(c.hits)
 		t.misses.Add(c.misses)
-		*c = counts{}
+		c.hits, c.misses = 0, 0
 	}
 }
 

@@ -100,6 +100,14 @@ func (f *wireField) read(d *reader, p place, end int) bool {
 	return f.wire(d, p, end)
 }
 
+// restlessMessage is a message with a field that writes to itself when it is read from.
+type restlessMessage struct{ messageNode }
+
+func (r restlessMessage) message(d *reader, p place, end int) bool {
+	d.restless++
+	return r.messageNode.message(d, p, end)
+}
+
 // unsureMessage is for messages that nothing is certain of.
 type unsureMessage struct{ why string }
 

@@ -17,6 +17,7 @@ const deepest = 500
 // Options are what a caller chooses for a call. The zero value works.
 type Options struct {
 	Intern *Intern // shared strings; nil: every value has its own
+	Parts  *Parts  // shared maps, lists and messages; nil: every value has its own
 }
 
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
@@ -32,14 +33,18 @@ type reader struct {
 	texts   []string // stack of lists that are being read
 	pairs   []pair   // stack of maps that are being read
 	values  []any    // stack of arrays of documents
-	private bool     // nothing goes into the table
+	private bool     // nothing goes into the tables
+	parts   *Parts
+	// restless counts what was read that writes to itself when it is read from, in goroutines that
+	// may be several.
+	restless int
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
-	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
+	d.data, d.pos, d.depth, d.why, d.table, d.parts, d.private = data, 0, 0, "", o.Intern, o.Parts, false
 	return d
 }
 
@@ -55,11 +60,14 @@ func (d *reader) release(read bool) error {
 	if d.table != nil {
 		d.table.count(&d.counts)
 	}
+	if d.parts != nil {
+		d.parts.count(&d.counts)
+	}
 	if cap(d.scratch) > maxScratch {
 		d.scratch = nil
 	}
 	d.texts, d.pairs, d.values = emptied(d.texts), emptied(d.pairs), emptied(d.values)
-	d.data, d.table = nil, nil
+	d.data, d.table, d.parts = nil, nil, nil
 	readers.Put(d)
 	return err
 }

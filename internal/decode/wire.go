@@ -147,6 +147,20 @@ func (d *reader) run(tag uint64, end int) (int, bool) {
 	}
 }
 
+// runEnd returns where a run ends.
+func (d *reader) runEnd(tag uint64, end int) (int, bool) {
+	for d.pass(tag&7, end) {
+		to := d.pos
+		if to == end {
+			return to, true
+		}
+		if next, ok := d.varint(end); !ok || next != tag {
+			return to, ok
+		}
+	}
+	return 0, false
+}
+
 // again reads the tag of the next field of a run.
 func (d *reader) again(i, end int) bool {
 	if i == 0 {

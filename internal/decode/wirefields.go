@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // basicField returns the node of fields that are no messages, lists or maps, and their wire type.
@@ -224,6 +226,7 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 	if !ok {
 		return false
 	}
+	restless := d.restless
 	made := reflect.MakeMapWithSize(f.t, n)
 	pointerAt(f.t, p).Elem().Set(made)
 	key, value := reflect.New(f.t.Key()).Elem(), reflect.New(f.t.Elem())
@@ -239,6 +242,9 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 		key.SetString(d.kept(name))
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
+	}
+	if f.t.Elem() == reflect.TypeFor[resource.Quantity]() {
+		d.restless = restless // values of maps cannot be written to, but by their copies
 	}
 	return true
 }

@@ -51,6 +51,7 @@ func (timeMessage) message(d *reader, p place, end int) bool {
 type quantityMessage struct{}
 
 func (quantityMessage) message(d *reader, p place, end int) bool {
+	d.restless++
 	if d.pos == end {
 		return true
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -63,6 +64,7 @@ func (b *wireBuilder) newMessage(t reflect.Type) messageNode {
 // fields makes the node of a struct whose fields have tags.
 func (b *wireBuilder) fields(t reflect.Type) messageNode {
 	var list fields
+	restless := false
 	for field := range t.Fields() {
 		tag, tagged := field.Tag.Lookup("protobuf")
 		name, _, skipped := tagOf(field)
@@ -81,10 +83,14 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 			return ownMessage{t}
 		}
 		node, wire := b.field(field.Type, uint64(number))
+		restless = restless || field.Type == reflect.TypeFor[resource.Quantity]()
 		if unshared(t, name, t == b.t) {
 			node = privateField{node}
 		}
 		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
+	}
+	if restless {
+		return restlessMessage{&list}
 	}
 	return &list
 }
@@ -122,9 +128,13 @@ func (b *wireBuilder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
 			node = unsureMessage{"a pointer to a pointer, map or list"}
 		}
-		return &pointerField{wireNode: node, make: makerOf(t.Elem())}, wire
+		pointer := &pointerField{wireNode: node, make: makerOf(t.Elem())}
+		if b.isMessage(t.Elem()) && t.Elem() != reflect.TypeFor[metav1.Time]() {
+			return &sharedField{wireNode: pointer, t: t, tag: tag}, wire
+		}
+		return pointer, wire
 	case t.Kind() == reflect.Map:
-		return b.mapping(t, tag), wireBytes
+		return &sharedField{wireNode: b.mapping(t, tag), t: t, tag: tag, many: true}, wireBytes
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		return b.list(t, number)
 	}
@@ -142,9 +152,9 @@ func (b *wireBuilder) list(t reflect.Type, number uint64) (wireNode, uint64) {
 	tag := number<<3 | wireBytes
 	switch {
 	case b.isMessage(elem):
-		return &messagesField{messageNode: b.message(elem), t: t, tag: tag, size: elem.Size()}, wireBytes
+		return &sharedField{wireNode: &messagesField{messageNode: b.message(elem), t: t, tag: tag, size: elem.Size()}, t: t, tag: tag, many: true}, wireBytes
 	case elem.Kind() == reflect.String:
-		return textsField{tag}, wireBytes
+		return &sharedField{wireNode: textsField{tag}, t: t, tag: tag, many: true}, wireBytes
 	}
 	node, wire := basicField(elem)
 	return &scalarsField{wireNode: node, t: t, tag: number<<3 | wire, size: elem.Size()}, wire

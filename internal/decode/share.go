@@ -1,0 +1,84 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"reflect"
+)
+
+// sharedField reads a field whose value objects share if it was written alike before: a list, a map,
+// or a message behind a pointer.
+type sharedField struct {
+	wireNode
+	t    reflect.Type
+	tag  uint64
+	many bool // it consists of all fields of this tag that follow one another
+}
+
+func (s *sharedField) wire(d *reader, p place, end int) bool {
+	if d.parts == nil || d.private {
+		return s.wireNode.wire(d, p, end)
+	}
+	begin, to := d.pos, s.extent(d, end)
+	if to-begin < smallestPart {
+		return s.wireNode.wire(d, p, end)
+	}
+	raw := d.data[begin:to]
+	hash, known := d.parts.find(s, raw)
+	if known != nil {
+		d.counts.shared++
+		known.value.put(s.t, p)
+		d.pos = to
+		return true
+	}
+	d.counts.unshared++
+	before := d.restless
+	if !s.wireNode.wire(d, p, end) {
+		return false
+	}
+	if d.restless == before && d.pos == to && d.parts.again(hash) {
+		d.parts.enter(&part{of: s, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+	}
+	return true
+}
+
+// extent returns where the value ends; before its begin if it cannot be read.
+func (s *sharedField) extent(d *reader, end int) (to int) {
+	begin, ok := d.pos, false
+	if s.many {
+		to, ok = d.runEnd(s.tag, end)
+	} else {
+		to, ok = d.length(end)
+	}
+	d.pos = begin
+	if !ok {
+		return -1
+	}
+	return to
+}
+
+// wholeOf returns the value at p, a list, pointer or map.
+func wholeOf(t reflect.Type, p place) whole {
+	switch t.Kind() {
+	case reflect.Slice:
+		return whole{list: *get[slice](p)}
+	case reflect.Pointer:
+		return whole{list: slice{first: *get[place](p)}}
+	default:
+		return whole{kept: pointerAt(t, p).Elem().Interface()}
+	}
+}
+
+// put puts the value to p.
+func (w *whole) put(t reflect.Type, p place) {
+	switch t.Kind() {
+	case reflect.Slice:
+		set(p, w.list)
+	case reflect.Pointer:
+		set(p, w.list.first)
+	default:
+		pointerAt(t, p).Elem().Set(reflect.ValueOf(w.kept))
+	}
+}
