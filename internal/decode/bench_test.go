@@ -46,6 +46,10 @@ func BenchmarkPodJSON(b *testing.B) {
 		})
 	})
 	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
+	b.Run("ours,shared", func(b *testing.B) {
+		o := sharing()
+		run(b, list, func(data []byte) error { return plan.JSON(data, newPod(), o) })
+	})
 	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
 		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {
 			run(b, list, func(data []byte) error { return plan.JSON(data, newPod(), Options{Intern: table}) })
@@ -61,6 +65,15 @@ func BenchmarkPodUnstructured(b *testing.B) {
 			put(object)
 			return err
 		})
+	})
+	b.Run("ours,shared", func(b *testing.B) {
+		o := sharing()
+		run(b, list, func(data []byte) error {
+			object, err := Unstructured(data, o)
+			put(object)
+			return err
+		})
+		b.Logf("%+v", o.Parts.Status())
 	})
 	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
 		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {
@@ -101,6 +114,9 @@ func BenchmarkWatchJSON(b *testing.B) {
 		})
 	}
 }
+
+// sharing are options with tables of their own.
+func sharing() Options { return Options{Intern: NewIntern(16 << 20), Parts: NewParts(64 << 20)} }
 
 // endless repeats data, in pieces of 32 KB as they come from a connection.
 type endless struct {

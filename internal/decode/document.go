@@ -34,6 +34,9 @@ func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[stri
 
 // whole reads an object that is all of the data.
 func (d *reader) whole() (map[string]any, bool) {
+	if d.parts != nil {
+		d.findBrackets()
+	}
 	m, ok := d.object(true)
 	return m, ok && d.end()
 }
@@ -57,10 +60,8 @@ func (documentNode) json(d *reader, p place) bool {
 
 func (d *reader) document() (any, bool) {
 	switch d.peek() {
-	case '{':
-		return anyOf(d.object(false))
-	case '[':
-		return anyOf(d.array())
+	case '{', '[':
+		return d.sharedDocument()
 	case '"':
 		text, ok := d.text()
 		if !ok {
@@ -88,6 +89,14 @@ func (d *reader) document() (any, bool) {
 		return nil, d.giveUp("a number out of range")
 	}
 	return n, true
+}
+
+// container reads an object or an array.
+func (d *reader) container() (any, bool) {
+	if d.is('{') {
+		return anyOf(d.object(false))
+	}
+	return anyOf(d.array())
 }
 
 // anyOf keeps a value that was not read out of an interface.

@@ -125,6 +125,7 @@ func (quantityNode) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
+	d.restless++
 	parsed, err := resource.ParseQuantity(strings.TrimSpace(d.kept(text)))
 	if err != nil {
 		return d.giveUp("not a quantity")

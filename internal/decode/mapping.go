@@ -5,6 +5,8 @@ package decode
 
 import (
 	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func (b *builder) mapping(t reflect.Type) node {
@@ -83,6 +85,7 @@ func (n *mapNode) json(d *reader, p place) bool {
 	if !d.enter('{', "not an object") {
 		return false
 	}
+	restless := d.restless
 	made := reflect.MakeMap(n.t)
 	pointerAt(n.t, p).Elem().Set(made)
 	if d.peek() == '}' {
@@ -101,6 +104,9 @@ func (n *mapNode) json(d *reader, p place) bool {
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
 		if another, ok := d.more('}'); !another {
+			if n.t.Elem() == reflect.TypeFor[resource.Quantity]() {
+				d.restless = restless // values of maps cannot be written to, but by their copies
+			}
 			return ok
 		}
 	}

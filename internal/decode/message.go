@@ -122,6 +122,7 @@ type unmarshaler interface{ Unmarshal([]byte) error }
 var unmarshalMethod = reflect.TypeFor[unmarshaler]()
 
 func (o ownMessage) message(d *reader, p place, end int) bool {
+	d.restless++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(unmarshaler)
 	if method.Unmarshal(append([]byte(nil), d.data[d.pos:end]...)) != nil {
 		return d.giveUp("an error of Unmarshal")

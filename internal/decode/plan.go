@@ -48,6 +48,9 @@ func (p *Plan) JSON(data []byte, into any, o Options) error {
 		return fmt.Errorf("%w: a plan of %v was given a %T", ErrGiveUp, p.t, into)
 	}
 	d := newReader(data, o)
+	if d.parts != nil {
+		d.findBrackets()
+	}
 	if d.peek() == 'n' {
 		return d.release(d.giveUp("null for an object"))
 	}
@@ -130,11 +133,18 @@ func (b *builder) node(t reflect.Type) node {
 	case reflect.Struct:
 		return b.record(t)
 	case reflect.Pointer:
-		return &pointerNode{t: t.Elem(), element: b.element(t.Elem())}
+		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem())}
+		if t.Elem().Kind() == reflect.Struct {
+			return &sharedNode{node: pointer, t: t}
+		}
+		return pointer
 	case reflect.Slice:
-		return b.list(t)
+		if t.Elem() == reflect.TypeFor[byte]() {
+			return b.list(t)
+		}
+		return &sharedNode{node: b.list(t), t: t}
 	case reflect.Map:
-		return b.mapping(t)
+		return &sharedNode{node: b.mapping(t), t: t}
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
 			return documentNode{}
@@ -183,6 +193,7 @@ func (o ownJSON) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
+	d.restless++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(json.Unmarshaler)
 	if method.UnmarshalJSON(append([]byte(nil), raw...)) != nil {
 		return d.giveUp("an error of UnmarshalJSON")
@@ -198,6 +209,7 @@ func (o ownText) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
+	d.restless++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(encoding.TextUnmarshaler)
 	if method.UnmarshalText(append([]byte{}, text...)) != nil {
 		return d.giveUp("an error of UnmarshalText")

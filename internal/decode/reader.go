@@ -23,18 +23,21 @@ type Options struct {
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
 // its last one; it returns false when it gave up, having said why.
 type reader struct {
-	data    []byte
-	pos     int
-	depth   int
-	why     string
-	table   *Intern
-	counts  counts
-	scratch []byte   // of the text that was read last, if it had escapes
-	texts   []string // stack of lists that are being read
-	pairs   []pair   // stack of maps that are being read
-	values  []any    // stack of arrays of documents
-	private bool     // nothing goes into the tables
-	parts   *Parts
+	data     []byte
+	pos      int
+	depth    int
+	why      string
+	table    *Intern
+	counts   counts
+	scratch  []byte    // of the text that was read last, if it had escapes
+	texts    []string  // stack of lists that are being read
+	pairs    []pair    // stack of maps that are being read
+	values   []any     // stack of arrays of documents
+	brackets []bracket // of the document; empty: nothing is shared
+	open     []int32   // stack of findBrackets
+	opened   int       // how many of them were entered
+	private  bool      // nothing goes into the tables
+	parts    *Parts
 	// restless counts what was read that writes to itself when it is read from, in goroutines that
 	// may be several.
 	restless int
@@ -45,6 +48,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
 	d.data, d.pos, d.depth, d.why, d.table, d.parts, d.private = data, 0, 0, "", o.Intern, o.Parts, false
+	d.opened, d.brackets = 0, d.brackets[:0]
 	return d
 }
 
@@ -65,6 +69,9 @@ func (d *reader) release(read bool) error {
 	}
 	if cap(d.scratch) > maxScratch {
 		d.scratch = nil
+	}
+	if cap(d.brackets) > maxScratch/4 {
+		d.brackets = nil
 	}
 	d.texts, d.pairs, d.values = emptied(d.texts), emptied(d.pairs), emptied(d.values)
 	d.data, d.table, d.parts = nil, nil, nil
@@ -130,6 +137,7 @@ func (d *reader) enter(open byte, why string) bool {
 	}
 	d.pos++
 	d.depth++
+	d.opened++
 	return true
 }
 

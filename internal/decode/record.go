@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,6 +20,8 @@ type record struct {
 	members []recordMember
 	index   map[string]int
 	next    []atomic.Uint32 // which member came behind each one; the last is for the first of a struct
+
+	restless bool // a field writes to itself when it is read from
 }
 
 type recordMember struct {
@@ -42,6 +45,7 @@ func (b *builder) record(t reflect.Type) node {
 		if m.unsure == "" {
 			e = b.element(m.field.Type)
 		}
+		r.restless = r.restless || m.unsure == "" && m.field.Type == reflect.TypeFor[resource.Quantity]()
 		if unshared(t, m.name, t == b.t) {
 			e.node = privateNode{e.node}
 		}
@@ -71,6 +75,9 @@ func unshared(t reflect.Type, name string, top bool) bool {
 func (r *record) json(d *reader, p place) bool {
 	if !d.enter('{', "not an object") {
 		return false
+	}
+	if r.restless {
+		d.restless++
 	}
 	if d.peek() == '}' {
 		return d.leave()

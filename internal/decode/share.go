@@ -59,6 +59,58 @@ func (s *sharedField) extent(d *reader, end int) (to int) {
 	return to
 }
 
+// sharedNode is sharedField for JSON.
+type sharedNode struct {
+	node
+	t reflect.Type
+}
+
+func (s *sharedNode) json(d *reader, p place) bool {
+	b, shares := d.extent()
+	if !shares {
+		return s.node.json(d, p)
+	}
+	raw := d.data[b.begin:b.end]
+	hash, known := d.parts.find(s, raw)
+	if known != nil {
+		d.counts.shared++
+		known.value.put(s.t, p)
+		return d.leap(b)
+	}
+	d.counts.unshared++
+	before := d.restless
+	if !s.node.json(d, p) {
+		return false
+	}
+	if d.restless == before && d.pos == int(b.end) && d.parts.again(hash) {
+		d.parts.enter(&part{of: s, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+	}
+	return true
+}
+
+// anyDocument is the node of all objects and arrays in documents.
+var anyDocument any = documentNode{}
+
+// sharedDocument reads an object or an array of a document.
+func (d *reader) sharedDocument() (any, bool) {
+	b, shares := d.extent()
+	if !shares {
+		return d.container()
+	}
+	raw := d.data[b.begin:b.end]
+	hash, known := d.parts.find(anyDocument, raw)
+	if known != nil {
+		d.counts.shared++
+		return known.value.kept, d.leap(b)
+	}
+	d.counts.unshared++
+	v, ok := d.container()
+	if ok && d.pos == int(b.end) && d.parts.again(hash) {
+		d.parts.enter(&part{of: anyDocument, hash: hash, raw: bytes.Clone(raw), value: whole{kept: v}})
+	}
+	return v, ok
+}
+
 // wholeOf returns the value at p, a list, pointer or map.
 func wholeOf(t reflect.Type, p place) whole {
 	switch t.Kind() {
