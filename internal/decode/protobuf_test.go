@@ -30,10 +30,16 @@ func sameProtobuf(t testing.TB, of reflect.Type, data []byte, o Options) (decode
 	ours := reflect.New(of).Interface()
 	err := planOf(t, of).Protobuf(copied, ours, o)
 	overwrite(copied)
+	shared := func(data []byte, o Options) (any, error) {
+		into := reflect.New(of).Interface()
+		return into, planOf(t, of).Protobuf(data, into, o)
+	}
 	if err != nil {
 		require.ErrorIs(t, err, ErrGiveUp)
+		sameShared(t, data, o, nil, shared)
 		return false
 	}
+	sameShared(t, data, o, ours, shared)
 	wanted := reflect.New(of).Interface()
 	require.NoError(t, wanted.(message).Unmarshal(data), "Unmarshal refuses %x", data)
 	if !reflect.DeepEqual(wanted, ours) {

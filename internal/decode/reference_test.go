@@ -46,15 +46,46 @@ func overwrite(data []byte) {
 	}
 }
 
+// partsOfTests is what all that is compared with the reference is decoded with as well.
+var partsOfTests = NewParts(4 << 20)
+
+// sameShared fails the test unless decode, with parts that are shared, makes of data what it made
+// without: wanted, or nil if it gave up. It is asked three times, since parts enter the table when
+// they are asked for again.
+func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]byte, Options) (any, error)) {
+	t.Helper()
+	o.Parts = partsOfTests
+	for range 3 {
+		copied := bytes.Clone(data)
+		got, err := decode(copied, o)
+		overwrite(copied)
+		if wanted == nil {
+			require.ErrorIs(t, err, ErrGiveUp, "%q", data)
+			return
+		}
+		require.NoError(t, err, "%q", data)
+		if !reflect.DeepEqual(wanted, got) {
+			require.Equal(t, wanted, got, "of %q", data)
+			require.Fail(t, "not deeply equal", "%q", data)
+		}
+	}
+}
+
 // sameJSON fails the test unless our decoder gives up, or makes of a document what client-go's
 // makes of it. It reports whether it did.
 func sameJSON(t testing.TB, of reflect.Type, data []byte, o Options) (decoded bool) {
 	t.Helper()
 	ours, err := read(t, of, data, o)
+	shared := func(data []byte, o Options) (any, error) {
+		into := reflect.New(of).Interface()
+		return into, planOf(t, of).JSON(data, into, o)
+	}
 	if err != nil {
 		require.ErrorIs(t, err, ErrGiveUp, "%s", data)
+		sameShared(t, data, o, nil, shared)
 		return false
 	}
+	sameShared(t, data, o, ours, shared)
 	wanted := reflect.New(of).Interface()
 	require.NoError(t, utiljson.Unmarshal(data, wanted), "client-go refuses %q", data)
 	if !reflect.DeepEqual(wanted, ours) {
@@ -70,10 +101,13 @@ func sameDocument(t testing.TB, data []byte, o Options) (decoded bool) {
 	copied := bytes.Clone(data)
 	ours, err := Unstructured(copied, o)
 	overwrite(copied)
+	shared := func(data []byte, o Options) (any, error) { return Unstructured(data, o) }
 	if err != nil {
 		require.ErrorIs(t, err, ErrGiveUp)
+		sameShared(t, data, o, nil, shared)
 		return false
 	}
+	sameShared(t, data, o, ours, shared)
 	wanted, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 	require.NoError(t, err, "client-go refuses %q", data)
 	object, ok := wanted.(*unstructured.Unstructured)
