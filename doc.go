@@ -95,7 +95,8 @@
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout],
 //     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace],
 //     and [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
-//   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding].
+//   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding], which
+//     has a [ShareMode]: [ShareTexts] or [ShareEqual].
 //   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
 //   - To set up its queue: [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],

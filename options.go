@@ -103,6 +103,7 @@ type informerConfig struct {
 	queue     queueConfig
 	reflector reflector.Options // what is not set here the controller sets
 	reuse     ReuseMode
+	decoding  Decoding
 	delivery  Delivery // of handlers without Deliver
 	bad       faults   // of the options themselves
 }
@@ -234,6 +235,9 @@ func (c *informerConfig) checkReflector(bad *faults) {
 	refuseNegative(bad, "WithStartJitter", o.StartJitter, "no wait")
 	refuseNegative(bad, "WithDecoding: ReadAhead", o.Decoding.Ahead, "the default")
 	refuseNegative(bad, "WithDecoding: Verify", o.Decoding.Verify, "the default")
+	if mode := c.decoding.Share; mode != ShareTexts && mode != ShareEqual {
+		bad.add("WithDecoding: Share: there is no mode %q: use ShareTexts or ShareEqual", mode)
+	}
 	if o.Backoff != nil {
 		checkBackoff("WithBackoff", *o.Backoff, bad)
 	}
@@ -350,7 +354,31 @@ type Decoding struct {
 	// takes its whole state over again; handlers hear of what that corrects. 0 stands for
 	// 4096.
 	Verify int64
+	// Share says what the objects of informers share with each other. ShareTexts, the default, is
+	// safe. ShareEqual saves the most, in memory and in CPU time, and is for programs that never
+	// write to what they got from an informer: see there.
+	Share ShareMode
+	// TransformCopies vouches that the transform function of the informer changes no more of an
+	// object than fields of its topmost struct, or keys of its topmost map: that it copies what is
+	// below before it changes that. Without it an informer with a transform function decodes as
+	// with ShareTexts.
+	TransformCopies bool
 }
+
+// ShareMode is what objects that were decoded directly share.
+type ShareMode string
+
+const (
+	// ShareTexts: texts, as of labels and names. Nobody can write to them.
+	ShareTexts ShareMode = ""
+	// ShareEqual: also maps, lists and structs behind pointers that were written alike on the
+	// wire, as most of the pods of a replica set. Who writes to such a part of one object writes
+	// to that of others, and races with whoever reads it, so it takes programs that keep the
+	// rule of all informers, that cached objects are not written to; the mutation detector
+	// (KUBE_CACHE_MUTATION_DETECTOR) finds those that do not. A list has no more capacity than
+	// elements, so append copies it. Nothing of the data of a Secret is shared.
+	ShareEqual ShareMode = "equal"
+)
 
 // WithDecoding sets how the informer decodes. Without a transport of package direct it has no
 // effect: who wraps that has opted in. KINFORMER_DIRECT=off in the environment turns it off for
@@ -359,6 +387,8 @@ func WithDecoding(decoding Decoding) Option {
 	return func(c *informerConfig) {
 		o := &c.reflector.Decoding
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
+		c.decoding = decoding
+		o.Share = decoding.Share == ShareEqual
 	}
 }
 

@@ -212,6 +212,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	}, s.failures, func() error { return queue.PopAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
 	c.report, c.relister, c.options, c.identity = s.report, s.relister, s.config.reflector, s.config.Identifier
+	if s.life.transform != nil && !s.config.decoding.TransformCopies && c.options.Decoding.Share {
+		d := &c.options.Decoding
+		d.Share, d.Unshared = false, "a transform function may change what it is given: see Decoding.TransformCopies"
+	}
 	c.store, c.progress = s.store, &s.pipeline.applier.Progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted

@@ -86,6 +86,14 @@ type Status struct {
 		// most Limit bytes. Nothing from the data of secrets is in it. Zero unless the
 		// informer runs and uses it; it is freed with the last informer that does.
 		Texts struct{ Count, Bytes, Limit int64 }
+		// Shares tells that equal parts of objects are one (ShareEqual). NotShared says why
+		// they are not, although that was asked for.
+		Shares    bool
+		NotShared string
+		// Parts is the table of these parts, as Texts is that of texts. Bytes are an estimate,
+		// with the parts. Hits counts the parts of all informers that were found, Misses
+		// those that were not.
+		Parts struct{ Count, Bytes, Limit, Hits, Misses int64 }
 	}
 	// Degraded says in words what is not as it should be; empty if all is well.
 	Degraded []string
@@ -237,7 +245,8 @@ func statusFrom(r reflector.Status) Status {
 	d := &s.Decoding
 	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
-	d.Texts = r.Decoding.Texts
+	d.Texts, d.Parts = r.Decoding.Texts, r.Decoding.Parts
+	d.Shares, d.NotShared = r.Decoding.Shares, r.Decoding.Unshared
 	return s
 }
 

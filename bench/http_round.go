@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/wire"
 )
@@ -22,7 +23,25 @@ type httpStage struct {
 	body    []byte // what is decoded alone
 	rounds  int    // of our side
 
-	one func(context.Context, side, bool) (outcome, error) // runOne
+	one func(context.Context, side, httpWay) (outcome, error) // runOne
+}
+
+// httpWay is how an informer of ours decodes: its name stands before its
+// figures.
+type httpWay string
+
+const (
+	plainWay  httpWay = ""       // as its client does
+	tappedWay httpWay = "tapped" // directly
+	sharedWay httpWay = "shared" // directly, and equal parts of objects are one
+)
+
+// ways are those of a row.
+func (r httpRow) ways() []httpWay {
+	if r.resource.Name == wire.Pods.Name && r.figures != httpOpen {
+		return []httpWay{plainWay, tappedWay, sharedWay}
+	}
+	return []httpWay{plainWay, tappedWay}
 }
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
@@ -48,11 +67,11 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	return h.round, nil
 }
 
-// errUnlike says that our two informers did not end alike.
-var errUnlike = errors.New("with the tap an informer ends in another state")
+// errUnlike says that our informers did not end alike.
+var errUnlike = errors.New("an informer that decodes directly ends in another state")
 
-// round runs the informers of a side: of ours, which of the two begins changes
-// from round to round.
+// round runs the informers of a side: of ours, which of them begins changes from
+// round to round.
 func (h *httpStage) round(ctx context.Context, s side) (outcome, error) {
 	var out outcome
 	if h.row.decodedAlone() {
@@ -66,30 +85,38 @@ func (h *httpStage) round(ctx context.Context, s side) (outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if ends[0].check != ends[1].check {
-		return out, fmt.Errorf("%w: %+v, without it %+v", errUnlike, ends[1].check, ends[0].check)
-	}
 	out.check = ends[0].check
-	for i, plain := range ends[0].samples {
-		tapped := ends[1].samples[i]
-		tapped.name = "tapped, " + tapped.name
-		out.samples = append(out.samples, plain, tapped)
+	for i := range ends[0].samples {
+		for way, end := range ends {
+			if end.check != out.check {
+				return out, fmt.Errorf("%w: %+v, as its client does %+v", errUnlike, end.check, out.check)
+			}
+			figure := end.samples[i]
+			if name := h.row.ways()[way]; name != plainWay {
+				figure.name = string(name) + ", " + figure.name
+			}
+			out.samples = append(out.samples, figure)
+		}
 	}
 	return out, nil
 }
 
-// runAll runs the informers of a side, the plain one and the tapped one; of
-// client-go's there is one, which is taken for both.
-func (h *httpStage) runAll(ctx context.Context, s side) (ends [2]outcome, err error) {
+// runAll runs the informers of a side, one for each way; of client-go's there is
+// one, which is taken for all.
+func (h *httpStage) runAll(ctx context.Context, s side) (ends []outcome, err error) {
+	ways := h.row.ways()
+	ends = make([]outcome, len(ways))
 	if s.status == nil {
-		ends[0], err = h.one(ctx, s, false)
-		ends[1] = ends[0]
+		ends[0], err = h.one(ctx, s, plainWay)
+		for i := range ends {
+			ends[i] = ends[0]
+		}
 		return ends, err
 	}
 	h.rounds++
 	for i := range ends {
-		which := (i + h.rounds) % 2
-		if ends[which], err = h.one(ctx, s, which == 1); err != nil {
+		which := (i + h.rounds) % len(ways)
+		if ends[which], err = h.one(ctx, s, ways[which]); err != nil {
 			return ends, err
 		}
 	}
@@ -101,14 +128,17 @@ func (h *httpStage) each(total time.Duration) float64 {
 }
 
 // runOne runs one informer.
-func (h *httpStage) runOne(ctx context.Context, s side, tapped bool) (outcome, error) {
-	lw, err := h.listerWatcher(tapped)
+func (h *httpStage) runOne(ctx context.Context, s side, way httpWay) (outcome, error) {
+	lw, err := h.listerWatcher(way != plainWay)
 	if err != nil {
 		return outcome{}, err
 	}
 	example, err := h.example()
 	if err != nil {
 		return outcome{}, err
+	}
+	if way == sharedWay {
+		s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))
 	}
 	i := newInformerOf(s, lw, example, 0, indexers(1))
 	defer i.stop()
@@ -123,7 +153,7 @@ func (h *httpStage) runOne(ctx context.Context, s side, tapped bool) (outcome, e
 		return outcome{}, err
 	}
 	if s.status != nil {
-		if err := h.engaged(s, i, tapped); err != nil {
+		if err := h.engaged(s, i, way); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -192,13 +222,13 @@ var (
 // engaged returns an error if the informer did not decode what came itself, but
 // for what goes both ways: the first of each answer and the first 8, and one in
 // many later. Without the tap it must not have decoded anything.
-func (h *httpStage) engaged(s side, i *informer, tapped bool) error {
+func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	status, err := s.status(i.SharedIndexInformer)
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
 	decoding := status.Decoding
-	if !tapped {
+	if way == plainWay {
 		if decoding.On || decoding.Direct != 0 {
 			return fmt.Errorf("%w: %+v", errTapped, decoding)
 		}
@@ -211,6 +241,9 @@ func (h *httpStage) engaged(s side, i *informer, tapped bool) error {
 	bothWays := 12 + came/100
 	if !decoding.On || decoding.Differences != 0 || len(decoding.GivenUp) > 0 || int(decoding.Direct) < came-bothWays {
 		return fmt.Errorf("%w: %d objects came, and its state is %+v", errNotTapped, came, decoding)
+	}
+	if shares := decoding.Parts.Hits > 0; way == sharedWay && !shares {
+		return fmt.Errorf("%w: nothing was shared: %+v", errNotTapped, decoding)
 	}
 	return nil
 }

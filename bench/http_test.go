@@ -37,22 +37,27 @@ func TestRowsFailWithoutTheTap(t *testing.T) {
 	}
 }
 
-// TestBothInformersMustEndAlike: the plain one, and the tapped one.
-func TestBothInformersMustEndAlike(t *testing.T) {
-	h := &httpStage{one: func(_ context.Context, _ side, tapped bool) (outcome, error) {
-		return outcome{check: check{Objects: map[bool]int{false: 2, true: 3}[tapped]}}, nil
-	}}
-	_, err := h.round(t.Context(), sides()[1])
-	assert.ErrorIs(t, err, errUnlike)
-	_, err = h.round(t.Context(), sides()[0])
-	assert.NoError(t, err)
+// TestAllInformersMustEndAlike: the plain one, and each that decodes directly.
+func TestAllInformersMustEndAlike(t *testing.T) {
+	for _, odd := range []httpWay{tappedWay, sharedWay} {
+		h := &httpStage{row: httpRow{resource: wire.Pods}, one: func(_ context.Context, s side, way httpWay) (outcome, error) {
+			if way == odd {
+				return outcome{check: check{Objects: 3}, samples: []sample{{"CPU", "s", 1}}}, nil
+			}
+			return outcome{check: check{Objects: 2}, samples: []sample{{"CPU", "s", 1}}}, nil
+		}}
+		_, err := h.round(t.Context(), sides()[1])
+		assert.ErrorIs(t, err, errUnlike)
+		_, err = h.round(t.Context(), sides()[0])
+		assert.NoError(t, err)
+	}
 }
 
-// TestRoundsOfOursBeginWithTheOtherInformer: the plain and the tapped one take turns.
+// TestRoundsOfOursBeginWithTheOtherInformer: the informers of our side take turns.
 func TestRoundsOfOursBeginWithTheOtherInformer(t *testing.T) {
-	var order []bool
-	h := &httpStage{one: func(_ context.Context, _ side, tapped bool) (outcome, error) {
-		order = append(order, tapped)
+	var order []httpWay
+	h := &httpStage{row: httpRow{resource: wire.Leases}, one: func(_ context.Context, _ side, way httpWay) (outcome, error) {
+		order = append(order, way)
 		return outcome{samples: []sample{{"CPU", "s", 1}}}, nil
 	}}
 	for range 2 {
@@ -60,11 +65,11 @@ func TestRoundsOfOursBeginWithTheOtherInformer(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []sample{{"CPU", "s", 1}, {"tapped, CPU", "s", 1}}, out.samples)
 	}
-	assert.Equal(t, []bool{true, false, false, true}, order)
+	assert.Equal(t, []httpWay{tappedWay, plainWay, plainWay, tappedWay}, order)
 	order = nil
 	_, err := h.round(t.Context(), sides()[0])
 	require.NoError(t, err)
-	assert.Equal(t, []bool{false}, order, "client-go has no tap")
+	assert.Equal(t, []httpWay{plainWay}, order, "client-go has no tap")
 }
 
 func TestPagesOfRows(t *testing.T) {

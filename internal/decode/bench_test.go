@@ -73,7 +73,7 @@ func BenchmarkPodUnstructured(b *testing.B) {
 			put(object)
 			return err
 		})
-		b.Logf("%+v", o.Parts.Status())
+		b.Logf("%+v", o.Share.table.Status())
 	})
 	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
 		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {
@@ -116,7 +116,9 @@ func BenchmarkWatchJSON(b *testing.B) {
 }
 
 // sharing are options with tables of their own.
-func sharing() Options { return Options{Intern: NewIntern(16 << 20), Parts: NewParts(64 << 20)} }
+func sharing() Options {
+	return Options{Intern: NewIntern(16 << 20), Share: NewSharing(NewParts(64 << 20))}
+}
 
 // endless repeats data, in pieces of 32 KB as they come from a connection.
 type endless struct {

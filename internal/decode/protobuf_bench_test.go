@@ -27,7 +27,7 @@ func BenchmarkWatchProtobuf(b *testing.B) {
 	})
 	plan := planOf(b, reflect.TypeFor[corev1.Pod]())
 	b.Run("ours,shared", func(b *testing.B) {
-		o := Options{Intern: NewIntern(16 << 20), Parts: NewParts(64 << 20)}
+		o := Options{Intern: NewIntern(16 << 20), Share: NewSharing(NewParts(64 << 20))}
 		frames := NewFramesProtobuf(&endless{data: stream}, 1<<20)
 		perObject(b, 1, func() {
 			frame, err := frames.Next()
@@ -38,7 +38,7 @@ func BenchmarkWatchProtobuf(b *testing.B) {
 			must(b, err)
 			must(b, plan.Protobuf(envelope.Object, newPod(), o))
 		})
-		b.Logf("%+v", o.Parts.Status())
+		b.Logf("%+v", o.Share.table.Status())
 	})
 	for _, table := range []*Intern{nil, NewIntern(16 << 20)} {
 		b.Run(fmt.Sprintf("ours,interned=%v", table != nil), func(b *testing.B) {

@@ -16,8 +16,8 @@ const deepest = 500
 
 // Options are what a caller chooses for a call. The zero value works.
 type Options struct {
-	Intern *Intern // shared strings; nil: every value has its own
-	Parts  *Parts  // shared maps, lists and messages; nil: every value has its own
+	Intern *Intern  // shared strings; nil: every value has its own
+	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 }
 
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
@@ -37,7 +37,9 @@ type reader struct {
 	open     []int32   // stack of findBrackets
 	opened   int       // how many of them were entered
 	private  bool      // nothing goes into the tables
-	parts    *Parts
+	share    *Sharing
+	parts    *Parts // of share, if this object looks for parts
+	saved    int    // bytes of those that were found
 	// restless counts what was read that writes to itself when it is read from, in goroutines that
 	// may be several.
 	restless int
@@ -47,8 +49,8 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
-	d.data, d.pos, d.depth, d.why, d.table, d.parts, d.private = data, 0, 0, "", o.Intern, o.Parts, false
-	d.opened, d.brackets = 0, d.brackets[:0]
+	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
+	d.share, d.parts, d.saved, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, d.brackets[:0]
 	return d
 }
 
@@ -66,6 +68,7 @@ func (d *reader) release(read bool) error {
 	}
 	if d.parts != nil {
 		d.parts.count(&d.counts)
+		d.share.note(d.saved, d.pos)
 	}
 	if cap(d.scratch) > maxScratch {
 		d.scratch = nil
@@ -74,7 +77,7 @@ func (d *reader) release(read bool) error {
 		d.brackets = nil
 	}
 	d.texts, d.pairs, d.values = emptied(d.texts), emptied(d.pairs), emptied(d.values)
-	d.data, d.table, d.parts = nil, nil, nil
+	d.data, d.table, d.share, d.parts = nil, nil, nil, nil
 	readers.Put(d)
 	return err
 }

@@ -54,7 +54,7 @@ var partsOfTests = NewParts(4 << 20)
 // they are asked for again.
 func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]byte, Options) (any, error)) {
 	t.Helper()
-	o.Parts = partsOfTests
+	o.Share = NewSharing(partsOfTests)
 	for range 3 {
 		copied := bytes.Clone(data)
 		got, err := decode(copied, o)

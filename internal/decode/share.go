@@ -28,7 +28,7 @@ func (s *sharedField) wire(d *reader, p place, end int) bool {
 	raw := d.data[begin:to]
 	hash, known := d.parts.find(s, raw)
 	if known != nil {
-		d.counts.shared++
+		d.found(raw)
 		known.value.put(s.t, p)
 		d.pos = to
 		return true
@@ -73,7 +73,7 @@ func (s *sharedNode) json(d *reader, p place) bool {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(s, raw)
 	if known != nil {
-		d.counts.shared++
+		d.found(raw)
 		known.value.put(s.t, p)
 		return d.leap(b)
 	}
@@ -100,7 +100,7 @@ func (d *reader) sharedDocument() (any, bool) {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(anyDocument, raw)
 	if known != nil {
-		d.counts.shared++
+		d.found(raw)
 		return known.value.kept, d.leap(b)
 	}
 	d.counts.unshared++
@@ -109,6 +109,12 @@ func (d *reader) sharedDocument() (any, bool) {
 		d.parts.enter(&part{of: anyDocument, hash: hash, raw: bytes.Clone(raw), value: whole{kept: v}})
 	}
 	return v, ok
+}
+
+// found counts a part.
+func (d *reader) found(raw []byte) {
+	d.counts.shared++
+	d.saved += len(raw)
 }
 
 // wholeOf returns the value at p, a list, pointer or map.

@@ -9,5 +9,5 @@ import "github.com/kinformer/cache/internal/decode"
 func SharedTexts() *decode.Intern {
 	texts.Lock()
 	defer texts.Unlock()
-	return texts.table.Value()
+	return texts.weak.Value()
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // State is whether an informer decodes directly, and how that goes.
@@ -21,14 +23,23 @@ type State struct {
 	Verified    int64            // those that were decoded by both
 	Differences int64            // those of them that were not the same
 
+	Shares   bool   // equal parts of objects are one
+	Unshared string // why not, although that was asked for
+
 	Texts Texts // the process's, while it is used
+	Parts Parts // the same
 }
 
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
-	texts                          textsUse
-	listBytes, watchBytes          atomic.Int64
+	texts                          tableUse[decode.Intern]
+	parts                          tableUse[decode.Parts]
+
+	shares   bool // set before anybody reads
+	unshared string
+
+	listBytes, watchBytes atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -41,13 +52,13 @@ type Ledger struct {
 
 // State returns what is to be told now.
 func (l *Ledger) State() State {
-	texts := l.texts.status()
+	texts, parts := textsOf(&l.texts), partsOf(&l.parts)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
-		Texts: texts,
+		Shares: l.shares, Unshared: l.unshared, Texts: texts, Parts: parts,
 	}
 }
 

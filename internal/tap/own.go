@@ -36,13 +36,20 @@ func newFrames(body io.Reader, e Encoding) *decode.Frames {
 }
 
 // ownDecoders returns what makes the decoders of this library, for an informer.
-func ownDecoders(texts *textsUse) Maker {
+func ownDecoders(l *Ledger, share bool) Maker {
+	options := func() decode.Options {
+		o := decode.Options{Intern: texts.get(&l.texts)}
+		if share {
+			o.Share = decode.NewSharing(parts.get(&l.parts))
+		}
+		return o
+	}
 	return func(t reflect.Type, e Encoding) Decoder {
 		if t.Kind() != reflect.Pointer {
 			return nil
 		}
 		if t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON {
-			return jsonDecoder{untyped{decode.Options{Intern: texts.get()}}}
+			return jsonDecoder{untyped{options()}}
 		}
 		if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
 			return nil
@@ -53,9 +60,9 @@ func ownDecoders(texts *textsUse) Maker {
 		}
 		switch {
 		case e == JSON:
-			return jsonDecoder{typed{t.Elem(), plan, decode.Options{Intern: texts.get()}}}
+			return jsonDecoder{typed{t.Elem(), plan, options()}}
 		case t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
-			return protobufDecoder{typed{t.Elem(), plan, decode.Options{Intern: texts.get()}}}
+			return protobufDecoder{typed{t.Elem(), plan, options()}}
 		default:
 			return nil // client-go cannot do it either
 		}

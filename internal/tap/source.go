@@ -51,8 +51,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Ledger == nil {
 		o.Ledger = &Ledger{}
 	}
+	o.Ledger.shares, o.Ledger.unshared = o.Share, o.Unshared
 	if o.Make == nil {
-		o.Make = ownDecoders(&o.Ledger.texts)
+		o.Make = ownDecoders(o.Ledger, o.Share)
 	}
 	s := &Source{lists: lists, trust: trust{options: o, sampler: sampler{every: uint64(o.Verify)}}}
 	if _, ok := example.(runtime.Object); ok {
@@ -67,11 +68,16 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	return s
 }
 
-// Begin says that the informer runs, until end is called. In between it has the table of texts, as
-// soon as it has a decoder.
+// Begin says that the informer runs, until end is called. In between it has the tables of the
+// process, as soon as it has a decoder.
 func (s *Source) Begin() (end func()) {
-	s.options.Ledger.texts.begin()
-	return s.options.Ledger.texts.end
+	l := s.options.Ledger
+	texts.begin(&l.texts)
+	parts.begin(&l.parts)
+	return func() {
+		texts.end(&l.texts)
+		parts.end(&l.parts)
+	}
 }
 
 // Plain returns the ListerWatcher.

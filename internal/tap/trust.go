@@ -13,6 +13,10 @@ type Options struct {
 	Off    bool  // by client-go only
 	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead
 	Verify int64 // one object in so many goes both ways; 0: defaultVerify
+	// Share says that equal parts of objects are one, Unshared why they are not, although that was
+	// asked for.
+	Share    bool
+	Unshared string
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
