@@ -19,6 +19,10 @@ const (
 	// partSlotBytes and partBytes are what a slot and an entry take, without bytes and value.
 	partSlotBytes = 16
 	partBytes     = 96
+	// largestShare of the limit is what one part takes at most, one in so many.
+	largestShare = 16
+	// sweep is how many slots are looked at, at most, to make room for a part.
+	sweep = 64
 	// valueShare is how much memory a value takes at most, as a rule, for each byte that it was
 	// decoded from.
 	valueShare = 4
@@ -28,9 +32,10 @@ const (
 var neverKept = []byte("last-applied-configuration")
 
 // Parts is a table of parts that values share: maps, lists, and messages behind pointers, by the
-// bytes that they were decoded from, which it keeps and compares. It forgets, as an [Intern] table
-// does, and takes a part in when it is asked for again before another one of its slot is. Any number
-// of goroutines may use it at a time.
+// bytes that they were decoded from, which it keeps and compares. It takes a part in when it is
+// asked for again before another one of its slot is, and forgets those that nobody has asked for
+// lately, for room: the algorithm is CLOCK, by second chances (Corbató 1968). Any number of
+// goroutines may use it at a time.
 //
 // Who has a value with shared parts must not write to them. Lists have no more capacity than
 // elements, so append copies them. What writes to itself when it is read, a Quantity that is no
@@ -40,7 +45,8 @@ type Parts struct {
 	limit int64                      // bytes
 	slots atomic.Pointer[[]partSlot] // as many as a power of two
 
-	entering sync.Mutex // held to change slots, bytes, parts and entered
+	entering sync.Mutex // held to change slots, bytes, parts, entered and hand
+	hand     int        // the slot that is looked at next for room
 	bytes    atomic.Int64
 	parts    atomic.Int64
 	entered  atomic.Int64
@@ -51,6 +57,7 @@ type Parts struct {
 type partSlot struct {
 	entry atomic.Pointer[part]
 	seen  atomic.Uint32 // part of the hash of what was last asked for in vain
+	used  atomic.Uint32 // 1: the entry was asked for since it came in, or the hand was here
 }
 
 // part is never written to.
@@ -111,7 +118,11 @@ func (t *Parts) find(of any, raw []byte) (hash uint64, e *part) {
 	slots := *t.slots.Load()
 	i := hash & uint64(len(slots)-1)
 	for _, at := range [2]uint64{i, i ^ 1} {
-		if e = slots[at].entry.Load(); e != nil && e.hash == hash && e.of == of && bytes.Equal(e.raw, raw) {
+		slot := &slots[at]
+		if e = slot.entry.Load(); e != nil && e.hash == hash && e.of == of && bytes.Equal(e.raw, raw) {
+			if slot.used.Load() == 0 {
+				slot.used.Store(1)
+			}
 			return hash, e
 		}
 	}
@@ -134,35 +145,77 @@ func (t *Parts) again(hash uint64) bool {
 	return false
 }
 
-// enter puts a part in, if that keeps the table below its limit. It does nothing while another
+// enter puts a part in, in the place of others if that takes room. It does nothing while another
 // goroutine does.
 func (t *Parts) enter(e *part) {
-	if bytes.Contains(e.raw, neverKept) || !t.entering.TryLock() {
+	if e.size() > t.limit/largestShare || bytes.Contains(e.raw, neverKept) || !t.entering.TryLock() {
 		return
 	}
 	defer t.entering.Unlock()
 	slots := *t.slots.Load()
-	slot := vacantPart(slots, e.hash)
-	old := slot.entry.Load()
-	if t.bytes.Load()+e.size()-old.size() > t.limit {
+	slot := vacantPart(slots, e)
+	if slot.has(e) {
 		return
 	}
-	slot.entry.Store(e)
-	t.bytes.Add(e.size() - old.size())
-	t.entered.Add(1)
-	if old == nil {
-		t.parts.Add(1)
+	if t.put(slot, nil); !t.room(slots, e.size()) {
+		return
 	}
+	t.put(slot, e)
+	t.entered.Add(1)
 	full, wider := int64(len(slots))*3/4, 2*len(slots)
 	if t.parts.Load() > full && int64(wider)*partSlotBytes <= t.limit/4 {
 		t.widen(slots, wider)
 	}
 }
 
-// vacantPart returns the slot that a part goes to: one of its two, an empty one if there is one.
-func vacantPart(slots []partSlot, hash uint64) *partSlot {
-	first, second := &slots[hash&uint64(len(slots)-1)], &slots[hash&uint64(len(slots)-1)^1]
-	if first.entry.Load() != nil && second.entry.Load() == nil {
+// put makes e, which may be nil, the entry of a slot.
+func (t *Parts) put(slot *partSlot, e *part) {
+	old := slot.entry.Swap(e)
+	slot.used.Store(0)
+	t.bytes.Add(e.size() - old.size())
+	if e != nil {
+		t.parts.Add(1)
+	}
+	if old != nil {
+		t.parts.Add(-1)
+	}
+}
+
+// room forgets parts that were not asked for of late until there is room for so many bytes, and
+// reports whether there is.
+func (t *Parts) room(slots []partSlot, size int64) bool {
+	for range sweep {
+		if t.bytes.Load()+size <= t.limit {
+			return true
+		}
+		t.hand = (t.hand + 1) & (len(slots) - 1)
+		if slot := &slots[t.hand]; !slot.used.CompareAndSwap(1, 0) {
+			t.put(slot, nil)
+		}
+	}
+	return t.bytes.Load()+size <= t.limit
+}
+
+// has reports whether the slot has that part already, because somebody else was sooner.
+func (s *partSlot) has(e *part) bool {
+	had := s.entry.Load()
+	return had != nil && had.hash == e.hash && had.of == e.of
+}
+
+// vacantPart returns the slot that a part goes to: the one of its two that has it, an empty one, or
+// one that was not asked for of late.
+func vacantPart(slots []partSlot, e *part) *partSlot {
+	first, second := &slots[e.hash&uint64(len(slots)-1)], &slots[e.hash&uint64(len(slots)-1)^1]
+	if first.has(e) {
+		return first
+	}
+	if second.has(e) {
+		return second
+	}
+	if first.entry.Load() == nil {
+		return first
+	}
+	if second.entry.Load() == nil || first.used.Load() == 1 && second.used.Load() == 0 {
 		return second
 	}
 	return first
@@ -174,8 +227,9 @@ func (t *Parts) widen(slots []partSlot, n int) {
 	sum, parts := int64(n*partSlotBytes), int64(0)
 	for i := range slots {
 		if e := slots[i].entry.Load(); e != nil {
-			slot := vacantPart(wider, e.hash)
+			slot := vacantPart(wider, e)
 			old := slot.entry.Swap(e)
+			slot.used.Store(slots[i].used.Load())
 			if sum += e.size() - old.size(); old == nil {
 				parts++
 			}

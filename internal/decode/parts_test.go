@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -85,6 +86,48 @@ func TestPartsBounded(t *testing.T) {
 		assert.Greater(t, hits, 20_000)
 		assert.Greater(t, table.Status().Bytes, min(limit/3, 600<<10))
 	}
+}
+
+// TestPartsForget: what nobody asks for any more gives way to what is asked for now.
+func TestPartsForget(t *testing.T) {
+	const many = 5_000
+	table := NewParts(1 << 20)
+	for round := range 20 {
+		hits := 0
+		for i := range 4 * many {
+			if table.ask(1, fmt.Sprintf("of round %04d, part %06d", round, i%many/10)) != nil {
+				hits++
+			}
+		}
+		assert.Greater(t, hits, 3*many, "round %d", round)
+		for i := range 2 * many {
+			table.ask(1, fmt.Sprintf("asked for twice in round %04d: %06d", round, i/2))
+		}
+		table.check(t)
+	}
+}
+
+// TestPartsOnce: who comes second with a part changes nothing.
+func TestPartsOnce(t *testing.T) {
+	table := NewParts(0)
+	hash, _ := table.find(1, []byte("wanted"))
+	for range 3 {
+		table.enter(&part{of: 1, hash: hash, raw: []byte("wanted")})
+	}
+	assert.Len(t, table.all(), 1)
+	table.check(t)
+}
+
+// TestLargePart: a part does not take the place of all others.
+func TestLargePart(t *testing.T) {
+	table := NewParts(1 << 20)
+	largest := (1<<20)/largestShare/(1+valueShare) - partBytes/(1+valueShare)
+	for range 3 {
+		table.ask(1, strings.Repeat("x", largest+1))
+		table.ask(1, strings.Repeat("y", largest-1))
+	}
+	require.Len(t, table.all(), 1)
+	assert.Equal(t, byte('y'), table.all()[0][0])
 }
 
 // TestPartsOfOneHash: a part whose bytes are others is none, though its hash is the same.

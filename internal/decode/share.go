@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// sharedField reads a field whose value objects share if it was written alike before: a list, a map,
-// or a message behind a pointer.
+// sharedField reads a field whose value objects share if it was written alike before: a list, a
+// map, or a message behind a pointer.
 type sharedField struct {
 	wireNode
 	t    reflect.Type

@@ -13,8 +13,8 @@ import (
 const (
 	// maxTexts is how much memory the texts that objects share take, for the whole process.
 	maxTexts = 16 << 20
-	// maxParts is that for parts: the most that the table keeps alive of objects that are gone, with
-	// the bytes by which it finds parts.
+	// maxParts is that for parts: the most that the table keeps alive of objects that are gone,
+	// with the bytes by which it finds parts.
 	maxParts = 64 << 20
 )
 
