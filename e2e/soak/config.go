@@ -53,6 +53,8 @@ type Config struct {
 	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in
 	// percent; the seed decides which. Less than 0 is none.
 	Tapped int
+	// Shared is the share of these whose objects share equal parts, in percent, likewise.
+	Shared int
 	// Binary is the API server's; see apiserver.Options.
 	Binary string
 	// Out gets progress and the summary; nil discards them.
@@ -72,6 +74,7 @@ func (c *Config) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Patience, "patience", d.Patience, "how long a comparison may take to be equal")
 	flags.StringVar(&c.Faults, "faults", d.Faults, "which faults, a regular expression on their names")
 	flags.IntVar(&c.Tapped, "tapped", d.Tapped, "percent of kinformer's informers that decode directly; -1: none")
+	flags.IntVar(&c.Shared, "shared", d.Shared, "percent of these whose objects share equal parts; -1: none")
 	flags.StringVar(&c.Binary, "apiserver", "", "the API server's binary")
 }
 
@@ -85,6 +88,7 @@ func (c Config) withDefaults() Config {
 	fallback(&c.Patience, 5*time.Minute)
 	fallback(&c.Faults, ".")
 	fallback(&c.Tapped, 50)
+	fallback(&c.Shared, 50)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}

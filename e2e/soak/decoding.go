@@ -4,6 +4,7 @@
 package soak
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -39,6 +40,9 @@ func (f *follower) decoding(library newInformer, random *rand.Rand) newInformer 
 	if random.IntN(2) == 0 {
 		options = append(options, cache.WithPageSize(pageSize))
 	}
+	if f.shares {
+		options = append(options, cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))
+	}
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return cache.InformerFunc(options...)(lw, example, resync, indexers)
 	}
@@ -47,8 +51,12 @@ func (f *follower) decoding(library newInformer, random *rand.Rand) newInformer 
 // checkDecoding is for a follower that has synced.
 func (f *follower) checkDecoding() {
 	if status, err := cache.StatusOf(f.informer); err == nil && f.tapped {
-		if d := status.Decoding; !d.On || d.Differences > 0 {
-			f.report.violation("decoding", f.name, "on: %v, why not: %q, differences: %d", d.On, d.Why, d.Differences)
+		d := status.Decoding
+		if !d.On || d.Differences > 0 || d.Shares != f.shares {
+			f.report.violation("decoding", f.name, "on: %v, why not: %q, differences: %d, shares: %v", d.On, d.Why, d.Differences, d.Shares)
+		}
+		if limit := d.Parts.Limit; d.Parts.Bytes > limit {
+			f.report.violation("decoding", f.name, "%d bytes of parts, of %d", d.Parts.Bytes, limit)
 		}
 	}
 }
@@ -61,4 +69,15 @@ func (f *follower) countDecoded() {
 			f.report.count("not decoded directly: "+why, n)
 		}
 	}
+}
+
+// parts is the table of the process as one of the followers that share sees it, in words.
+func (r *run) parts() string {
+	for _, f := range r.followers {
+		if status, err := cache.StatusOf(f.informer); err == nil && f.shares {
+			p := status.Decoding.Parts
+			return fmt.Sprintf("%d parts shared in %.1f MiB, found %d times of %d", p.Count, mib(uint64(p.Bytes)), p.Hits, p.Hits+p.Misses)
+		}
+	}
+	return "no parts shared"
 }

@@ -58,6 +58,7 @@ type follower struct {
 	report   *report
 	versions versioned
 	tapped   bool        // decodes directly
+	shares   bool        // so that its objects share equal parts
 	eager    atomic.Bool // the reader makes no pause
 	close    func()      // of the resource
 
@@ -84,7 +85,7 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	f := &follower{
 		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), kind: kind, mode: mode,
 		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}), listed: make(chan struct{}, 1),
-		tapped: tapped,
+		tapped: tapped, shares: tapped && random.IntN(100) < r.config.Shared,
 	}
 	f.source = &follow.Source{
 		ListWatch: resource.ListWatch, Mode: mode, PageSize: pageSize,

@@ -36,9 +36,9 @@ type Summary struct {
 	Informers  int           // started in all
 	Counts     map[string]int64
 	Faults     map[string]int
-	Heap       []uint64    // after a collection at each comparison, in bytes
-	HeapAfter  uint64      // after everything was stopped
-	Violations []Violation // the first of each rule and place, at most 1000
+	Heap       []HeapSample // at each comparison
+	HeapAfter  uint64       // after everything was stopped
+	Violations []Violation  // the first of each rule and place, at most 1000
 	Violated   map[string]int
 }
 
@@ -55,8 +55,9 @@ func (s *Summary) WriteTo(w io.Writer) (int64, error) {
 		fmt.Fprintf(&b, "    %-32s %d\n", name, s.Faults[name])
 	}
 	if len(s.Heap) > 0 {
-		fmt.Fprintf(&b, "  heap: %.1f MiB at the first comparison, %.1f at the last, %.1f after the end\n",
-			mib(s.Heap[0]), mib(s.Heap[len(s.Heap)-1]), mib(s.HeapAfter))
+		slope, deviation := heapSlope(s.Heap)
+		fmt.Fprintf(&b, "  heap: %.1f MiB at the first comparison, %.1f at the last, %.1f after the end; %.2f MiB an hour, standard error %.2f\n",
+			mib(s.Heap[0].Bytes), mib(s.Heap[len(s.Heap)-1].Bytes), mib(s.HeapAfter), slope, deviation)
 	}
 	fmt.Fprintf(&b, "  violations: %d\n", len(s.Violations))
 	for _, rule := range slices.Sorted(maps.Keys(s.Violated)) {

@@ -194,11 +194,11 @@ func (r *run) compare(ctx context.Context) error {
 	r.report.update(func(s *Summary) {
 		s.Checks++
 		s.Slowest = max(s.Slowest, took)
-		s.Heap = append(s.Heap, heap)
+		s.Heap = append(s.Heap, HeapSample{After: time.Since(r.report.start), Bytes: heap})
 		s.Informers = int(r.informers.Load())
 	})
-	r.report.progress("compared %d objects in %v, heap %.1f MiB, %d violations",
-		objects, took.Round(time.Millisecond), mib(heap), r.report.violated())
+	r.report.progress("compared %d objects in %v, heap %.1f MiB, %s, %d violations",
+		objects, took.Round(time.Millisecond), mib(heap), r.parts(), r.report.violated())
 	return nil
 }
 
