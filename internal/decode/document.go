@@ -37,7 +37,7 @@ func (d *reader) whole() (map[string]any, bool) {
 	if d.parts != nil {
 		d.findBrackets()
 	}
-	m, ok := d.object(true)
+	m, ok := d.object(wholeObject)
 	return m, ok && d.end()
 }
 
@@ -61,7 +61,7 @@ func (documentNode) json(d *reader, p place) bool {
 func (d *reader) document() (any, bool) {
 	switch d.peek() {
 	case '{', '[':
-		return d.sharedDocument()
+		return d.sharedDocument(anyDocument, anyObject)
 	case '"':
 		text, ok := d.text()
 		if !ok {
@@ -91,10 +91,10 @@ func (d *reader) document() (any, bool) {
 	return n, true
 }
 
-// container reads an object or an array.
-func (d *reader) container() (any, bool) {
+// container reads an object, at that site, or an array.
+func (d *reader) container(at site) (any, bool) {
 	if d.is('{') {
-		return anyOf(d.object(false))
+		return anyOf(d.object(at))
 	}
 	return anyOf(d.array())
 }
@@ -107,8 +107,18 @@ func anyOf[T any](v T, ok bool) (any, bool) {
 	return v, true
 }
 
-// object reads an object; top says that it is a whole one, whose data may be a secret's.
-func (d *reader) object(top bool) (map[string]any, bool) {
+// site is where an object of a document is.
+type site uint8
+
+const (
+	anyObject      site = iota
+	wholeObject         // whose data may be a secret's
+	itsMetadata         // of a whole one, if something is dropped
+	itsAnnotations      // the same
+)
+
+// object reads an object, less what is dropped. Annotations of which nothing is left are nil.
+func (d *reader) object(at site) (map[string]any, bool) {
 	if !d.enter('{', "not an object") {
 		return nil, false
 	}
@@ -121,23 +131,52 @@ func (d *reader) object(top bool) (map[string]any, bool) {
 		if !ok {
 			return nil, false
 		}
-		key := d.kept(name)
-		d.private = before || top && (key == "data" || key == "stringData")
-		v, ok := d.document()
+		if at > wholeObject && d.drop.hasAt(at, name) {
+			ok = d.skip()
+		} else {
+			key := d.kept(name)
+			d.private = before || at == wholeObject && (key == "data" || key == "stringData")
+			ok = d.anyMember(at, key)
+			d.private = before
+		}
 		if !ok {
 			return nil, false
 		}
-		d.private = before
-		d.pairs = append(d.pairs, pair{key: key, any: v})
 		if another, ok := d.more('}'); !another {
-			made := make(map[string]any, len(d.pairs)-base)
-			for i := range d.pairs[base:] {
-				made[d.pairs[base+i].key] = d.pairs[base+i].any
-			}
-			d.pop(base)
-			return made, ok
+			return d.popObject(at, base), ok
 		}
 	}
+}
+
+// anyMember reads a member of an object, and puts it on the stack.
+func (d *reader) anyMember(at site, key string) bool {
+	v, ok := any(nil), false
+	switch within := d.within(at, key); within {
+	case itsMetadata:
+		v, ok = d.container(within)
+	case itsAnnotations:
+		v, ok = d.sharedDocument(&d.drop.untyped, within)
+	default:
+		v, ok = d.document()
+	}
+	d.pairs = append(d.pairs, pair{key: key, any: v})
+	return ok
+}
+
+// popObject takes pairs off the stack, as an object.
+func (d *reader) popObject(at site, base int) map[string]any {
+	if at == itsAnnotations && len(d.pairs) == base {
+		return nil
+	}
+	made := make(map[string]any, len(d.pairs)-base)
+	for i := range d.pairs[base:] {
+		made[d.pairs[base+i].key] = d.pairs[base+i].any
+	}
+	d.pop(base)
+	if at == itsMetadata {
+		leaveOutEmpty(made)
+	}
+	return made
 }
 
 func (d *reader) array() ([]any, bool) {

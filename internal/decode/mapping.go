@@ -30,7 +30,10 @@ type pair struct {
 // textMap reads maps of strings.
 type textMap struct{}
 
-func (textMap) json(d *reader, p place) bool {
+func (textMap) json(d *reader, p place) bool { return d.textMembers(p, nil) }
+
+// textMembers reads a map of strings, less what is dropped: if nothing else is there, p stays nil.
+func (d *reader) textMembers(p place, less *Drop) bool {
 	if !d.enter('{', "not an object") {
 		return false
 	}
@@ -40,33 +43,47 @@ func (textMap) json(d *reader, p place) bool {
 	}
 	base := len(d.pairs)
 	for {
-		var member pair
-		if !member.read(d) {
+		name, ok := d.key()
+		switch {
+		case !ok:
+			return false
+		case less != nil && less.has(name):
+			ok = d.skip()
+		default:
+			ok = d.textMember(name)
+		}
+		if !ok {
 			return false
 		}
-		d.pairs = append(d.pairs, member)
 		if another, ok := d.more('}'); !another {
-			made := make(map[string]string, len(d.pairs)-base)
-			for i := range d.pairs[base:] {
-				made[d.pairs[base+i].key] = d.pairs[base+i].text
+			if len(d.pairs) > base {
+				set(p, d.popTexts(base))
 			}
-			d.pop(base)
-			set(p, made)
 			return ok
 		}
 	}
 }
 
-func (member *pair) read(d *reader) bool {
-	name, ok := d.key()
-	if !ok {
-		return false
-	}
-	member.key = d.kept(name)
+// textMember reads the text of a member, and puts it on the stack.
+func (d *reader) textMember(name []byte) bool {
+	member, ok := pair{key: d.kept(name)}, false
 	if d.is('n') {
-		return d.literal("null")
+		ok = d.literal("null")
+	} else {
+		ok = textNode{}.json(d, placeIn(&member.text))
 	}
-	return textNode{}.json(d, placeIn(&member.text))
+	d.pairs = append(d.pairs, member)
+	return ok
+}
+
+// popTexts takes pairs off the stack, as a map.
+func (d *reader) popTexts(base int) map[string]string {
+	made := make(map[string]string, len(d.pairs)-base)
+	for i := range d.pairs[base:] {
+		made[d.pairs[base+i].key] = d.pairs[base+i].text
+	}
+	d.pop(base)
+	return made
 }
 
 // pop takes pairs off the stack.

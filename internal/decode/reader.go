@@ -18,6 +18,7 @@ const deepest = 500
 type Options struct {
 	Intern *Intern  // shared strings; nil: every value has its own
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
+	Drop   *Drop    // what is left out; nil: nothing
 }
 
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
@@ -37,6 +38,7 @@ type reader struct {
 	open     []int32   // stack of findBrackets
 	opened   int       // how many of them were entered
 	private  bool      // nothing goes into the tables
+	drop     *Drop
 	share    *Sharing
 	parts    *Parts // of share, if this object looks for parts
 	saved    int    // bytes of those that were found
@@ -50,6 +52,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
 	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
+	d.drop = o.Drop
 	d.share, d.parts, d.saved, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, d.brackets[:0]
 	return d
 }
@@ -77,7 +80,7 @@ func (d *reader) release(read bool) error {
 		d.brackets = nil
 	}
 	d.texts, d.pairs, d.values = emptied(d.texts), emptied(d.pairs), emptied(d.values)
-	d.data, d.table, d.share, d.parts = nil, nil, nil, nil
+	d.data, d.table, d.drop, d.share, d.parts = nil, nil, nil, nil, nil
 	readers.Put(d)
 	return err
 }

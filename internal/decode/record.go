@@ -45,6 +45,12 @@ func (b *builder) record(t reflect.Type) node {
 		if m.unsure == "" {
 			e = b.element(m.field.Type)
 		}
+		switch own := m.name == "metadata" && t == b.t; {
+		case own && m.field.Type == objectMetaType:
+			e.node = b.metadata()
+		case own && m.field.Type.Kind() == reflect.Pointer:
+			e.node = privateNode{e.node} // Drop.Trim writes to it
+		}
 		r.restless = r.restless || m.unsure == "" && m.field.Type == reflect.TypeFor[resource.Quantity]()
 		if unshared(t, m.name, t == b.t) {
 			e.node = privateNode{e.node}

@@ -18,15 +18,20 @@ type sharedField struct {
 }
 
 func (s *sharedField) wire(d *reader, p place, end int) bool {
+	return s.read(d, p, end, s, s.wireNode)
+}
+
+// read is wire by another node, and with of in the place of s in the table.
+func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) bool {
 	if d.parts == nil || d.private {
-		return s.wireNode.wire(d, p, end)
+		return by.wire(d, p, end)
 	}
 	begin, to := d.pos, s.extent(d, end)
 	if to-begin < smallestPart {
-		return s.wireNode.wire(d, p, end)
+		return by.wire(d, p, end)
 	}
 	raw := d.data[begin:to]
-	hash, known := d.parts.find(s, raw)
+	hash, known := d.parts.find(of, raw)
 	if known != nil {
 		d.found(raw)
 		known.value.put(s.t, p)
@@ -35,11 +40,11 @@ func (s *sharedField) wire(d *reader, p place, end int) bool {
 	}
 	d.counts.unshared++
 	before := d.restless
-	if !s.wireNode.wire(d, p, end) {
+	if !by.wire(d, p, end) {
 		return false
 	}
 	if d.restless == before && d.pos == to && d.parts.again(hash) {
-		d.parts.enter(&part{of: s, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
 	}
 	return true
 }
@@ -65,13 +70,16 @@ type sharedNode struct {
 	t reflect.Type
 }
 
-func (s *sharedNode) json(d *reader, p place) bool {
+func (s *sharedNode) json(d *reader, p place) bool { return s.read(d, p, s, s.node) }
+
+// read is json by another node, and with of in the place of s in the table.
+func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 	b, shares := d.extent()
 	if !shares {
-		return s.node.json(d, p)
+		return by.json(d, p)
 	}
 	raw := d.data[b.begin:b.end]
-	hash, known := d.parts.find(s, raw)
+	hash, known := d.parts.find(of, raw)
 	if known != nil {
 		d.found(raw)
 		known.value.put(s.t, p)
@@ -79,11 +87,11 @@ func (s *sharedNode) json(d *reader, p place) bool {
 	}
 	d.counts.unshared++
 	before := d.restless
-	if !s.node.json(d, p) {
+	if !by.json(d, p) {
 		return false
 	}
 	if d.restless == before && d.pos == int(b.end) && d.parts.again(hash) {
-		d.parts.enter(&part{of: s, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
 	}
 	return true
 }
@@ -91,22 +99,23 @@ func (s *sharedNode) json(d *reader, p place) bool {
 // anyDocument is the node of all objects and arrays in documents.
 var anyDocument any = documentNode{}
 
-// sharedDocument reads an object or an array of a document.
-func (d *reader) sharedDocument() (any, bool) {
+// sharedDocument reads an object, at that site, or an array of a document. In the table it is of
+// anyDocument, or of what stands for a site.
+func (d *reader) sharedDocument(of any, at site) (any, bool) {
 	b, shares := d.extent()
 	if !shares {
-		return d.container()
+		return d.container(at)
 	}
 	raw := d.data[b.begin:b.end]
-	hash, known := d.parts.find(anyDocument, raw)
+	hash, known := d.parts.find(of, raw)
 	if known != nil {
 		d.found(raw)
 		return known.value.kept, d.leap(b)
 	}
 	d.counts.unshared++
-	v, ok := d.container()
+	v, ok := d.container(at)
 	if ok && d.pos == int(b.end) && d.parts.again(hash) {
-		d.parts.enter(&part{of: anyDocument, hash: hash, raw: bytes.Clone(raw), value: whole{kept: v}})
+		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: whole{kept: v}})
 	}
 	return v, ok
 }

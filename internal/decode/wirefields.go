@@ -162,7 +162,12 @@ func (d *reader) closed(entryEnd int) bool {
 type textMapField struct{ tag uint64 }
 
 func (f textMapField) wire(d *reader, p place, end int) bool {
-	n, ok := d.run(f.tag, end)
+	return d.textEntries(p, f.tag, end, nil)
+}
+
+// textEntries reads a map of strings, less what is dropped: if nothing else is there, p stays nil.
+func (d *reader) textEntries(p place, tag uint64, end int, less *Drop) bool {
+	n, ok := d.run(tag, end)
 	if !ok {
 		return false
 	}
@@ -179,9 +184,13 @@ func (f textMapField) wire(d *reader, p place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		made[d.kept(key)] = d.kept(value)
+		if less == nil || !less.has(key) {
+			made[d.kept(key)] = d.kept(value)
+		}
 	}
-	set(p, made)
+	if len(made) > 0 {
+		set(p, made)
+	}
 	return true
 }
 

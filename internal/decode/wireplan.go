@@ -83,6 +83,9 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 			return ownMessage{t}
 		}
 		node, wire := b.field(field.Type, uint64(number))
+		if name == "metadata" && t == b.t && field.Type == objectMetaType {
+			node = messageField{b.metadata()}
+		}
 		restless = restless || field.Type == reflect.TypeFor[resource.Quantity]()
 		if unshared(t, name, t == b.t) {
 			node = privateField{node}
