@@ -15,10 +15,11 @@ import (
 // interface. The server is a child process with answers that it made
 // beforehand, so the CPU time is the client's.
 //
-// Our side runs two informers: one on a client as it is, and a tapped one,
-// whose client's transport is direct.Transport, so that it decodes itself. The
-// figures of the second one are those with "tapped" before their names. Both
-// have client-go's figure beside them.
+// Our side runs an informer for each httpWay: one on a client as it is, a tapped
+// one, whose client's transport is direct.Transport, so that it decodes itself,
+// and with pods one that shares equal parts as well. The figures of the latter
+// are those with "tapped" and "shared" before their names. All have client-go's
+// figure beside them.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
 	kind     httpKind
@@ -87,13 +88,13 @@ func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 
 // decodedAlone reports whether the bytes are decoded by themselves, too.
 func (r httpRow) decodedAlone() bool {
-	return r.figures == httpCPU && r.resource.Name == wire.Pods.Name && !r.untyped() && !r.kind.pages && !r.tls
+	return r.figures == httpCPU && r.resource.ID() == wire.Pods.ID() && !r.untyped() && !r.kind.pages && !r.tls
 }
 
 func (r httpRow) name() string {
 	name := "http/" + r.encoding + "-" + r.kind.name + r.figures.name
-	if r.resource.Name != wire.Pods.Name {
-		name += "-" + r.resource.Name
+	if id := r.resource.ID(); id != wire.Pods.ID() {
+		name += "-" + id
 	}
 	if r.tls {
 		name += "-tls"
@@ -103,6 +104,9 @@ func (r httpRow) name() string {
 
 func (r httpRow) title() string {
 	title := fmt.Sprintf("%s, %s in %s%s", r.kind.title, r.resource.Name, r.encoding, r.figures.title)
+	if r.resource.Population == wire.PodsAlone.Population {
+		title += ", one pod a deployment"
+	}
 	if r.tls {
 		title += ", over TLS and HTTP/2"
 	}
@@ -147,6 +151,9 @@ func httpKinds() []httpRow {
 	of("json", httpObjectsSmall, wire.Leases, httpWatch)
 	of("protobuf", httpObjectsSmall, wire.Leases, httpWatch)
 	of("unstructured", httpObjectsSmall/2, wire.Certificates, httpList, httpWatch)
+	of("json", httpObjectsJSON, wire.PodsAlone, httpWatchList, httpWatch)
+	of("protobuf", httpObjectsProtobuf, wire.PodsAlone, httpList, httpWatchList, httpWatch)
+	of("unstructured", httpObjectsUntyped, wire.PodsAlone, httpWatch)
 	for _, encoding := range []string{"json", "protobuf"} {
 		objects := map[string]int{"json": httpObjectsJSON, "protobuf": httpObjectsProtobuf}[encoding]
 		all = append(all,
@@ -155,7 +162,9 @@ func httpKinds() []httpRow {
 	}
 	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see httpTrial
 		objects := map[string]int{"unstructured": httpObjectsPeak / 4}[encoding]
-		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
+		for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
+			all = append(all, httpRow{encoding: encoding, kind: httpList, resource: pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
+		}
 	}
 	return all
 }

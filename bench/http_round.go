@@ -52,7 +52,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	h.one = h.runOne
 	var err error
 	h.server, err = wire.Start(ctx, wire.Config{
-		Resource: r.resource.Name, N: h.objects, Seed: e.seed, MediaType: r.mediaType(),
+		Resource: r.resource.ID(), N: h.objects, Seed: e.seed, MediaType: r.mediaType(),
 		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen,
 	})
 	if err != nil {

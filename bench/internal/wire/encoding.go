@@ -26,6 +26,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/kinformer/cache/bench/internal/workload"
 )
 
 // The media types of what the server sends.
@@ -96,6 +98,7 @@ func Encode(of Resource, objects []runtime.Object, mediaType string, page int) (
 		if err != nil {
 			return Answers{}, err
 		}
+		workload.Update(later)
 		initial = append(initial, watch.Event{Type: watch.Added, Object: object})
 		updates = append(updates, watch.Event{Type: watch.Modified, Object: later})
 	}

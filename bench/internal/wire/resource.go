@@ -18,31 +18,43 @@ import (
 type Resource struct {
 	schema.GroupVersionKind
 	// Name is in the plural, as in paths.
-	Name   string
-	object func(workload.Config, int) runtime.Object
+	Name string
+	// Population tells resources of one name apart; empty for what there is of most.
+	Population string
+	object     func(workload.Config, int) runtime.Object
 }
 
-// The resources that there are. Certificates are custom ones: clients have no
+// The resources that there are. PodsAlone have a deployment each. Certificates are custom ones: clients have no
 // Go type for them, and servers send them in JSON only.
 var (
-	Pods = Resource{corev1.SchemeGroupVersion.WithKind("Pod"), "pods",
+	Pods = Resource{corev1.SchemeGroupVersion.WithKind("Pod"), "pods", "",
 		func(c workload.Config, i int) runtime.Object { return workload.Pod(c, i) }}
-	ConfigMaps = Resource{corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps",
+	PodsAlone = Resource{corev1.SchemeGroupVersion.WithKind("Pod"), "pods", "alone",
+		func(c workload.Config, i int) runtime.Object { c.Alone = true; return workload.Pod(c, i) }}
+	ConfigMaps = Resource{corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps", "",
 		func(c workload.Config, i int) runtime.Object { return workload.ConfigMap(c, i) }}
-	Leases = Resource{coordinationv1.SchemeGroupVersion.WithKind("Lease"), "leases",
+	Leases = Resource{coordinationv1.SchemeGroupVersion.WithKind("Lease"), "leases", "",
 		func(c workload.Config, i int) runtime.Object { return workload.Lease(c, i) }}
-	Certificates = Resource{schema.GroupVersionKind{Group: "certificates.example.com", Version: "v1", Kind: "Certificate"}, "certificates",
+	Certificates = Resource{schema.GroupVersionKind{Group: "certificates.example.com", Version: "v1", Kind: "Certificate"}, "certificates", "",
 		func(c workload.Config, i int) runtime.Object { return workload.Certificate(c, i) }}
 )
 
-// resourceNamed returns a resource by its name; pods without one.
-func resourceNamed(name string) (Resource, error) {
-	for _, r := range []Resource{Pods, ConfigMaps, Leases, Certificates} {
-		if r.Name == name || name == "" {
+// ID is the name, and the population behind a hyphen if it has one.
+func (r Resource) ID() string {
+	if r.Population != "" {
+		return r.Name + "-" + r.Population
+	}
+	return r.Name
+}
+
+// resourceOf returns a resource by its ID; pods without one.
+func resourceOf(id string) (Resource, error) {
+	for _, r := range []Resource{Pods, PodsAlone, ConfigMaps, Leases, Certificates} {
+		if r.ID() == id || id == "" {
 			return r, nil
 		}
 	}
-	return Resource{}, fmt.Errorf("wire: there is no resource %q", name)
+	return Resource{}, fmt.Errorf("wire: there is no resource %q", id)
 }
 
 // APIPath is the root of the paths of the resource's group.

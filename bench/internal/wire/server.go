@@ -18,7 +18,7 @@ import (
 
 // Config says what a server serves, and how.
 type Config struct {
-	// Resource is by name; pods if that is empty.
+	// Resource is by ID; pods if that is empty.
 	Resource  string `json:"resource"`
 	N         int    `json:"n"`
 	Seed      uint64 `json:"seed"`
@@ -53,7 +53,7 @@ type server struct {
 //	GET  /bytes/...             list, initial or updates as bytes
 //	POST /open                  how many nanoseconds lists were open since the last such request
 func newHandler(c Config) (http.Handler, error) {
-	of, err := resourceNamed(c.Resource)
+	of, err := resourceOf(c.Resource)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func TestObjectsWithoutGoType(t *testing.T) {
 // TestSmallObjectsAreSmall: they are none but what they are called.
 func TestSmallObjectsAreSmall(t *testing.T) {
 	for name, most := range map[string]int{"configmaps": 1200, "leases": 1000, "certificates": 2200} {
-		of, err := resourceNamed(name)
+		of, err := resourceOf(name)
 		require.NoError(t, err)
 		answers, err := Encode(of, of.Objects(workload.Config{N: 100, Seed: 1}), JSON, 0)
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestSmallObjectsAreSmall(t *testing.T) {
 		assert.Greater(t, each, most/2, name)
 		assert.Less(t, each, most, name)
 	}
-	_, err := resourceNamed("nothing")
+	_, err := resourceOf("nothing")
 	assert.Error(t, err)
 }
 
