@@ -45,7 +45,7 @@ const (
 	lengthBytes = 4
 )
 
-// Frames cuts the stream of a watch. Frames in JSON are lines as a rule, but what is a whole value
+// Frames cuts the stream of a watch. Frames in JSON are lines as a rule, but what is a whole object
 // is not waited behind; those in protobuf are sent behind their length. A frame has all bytes of
 // the stream between its neighbours, but lines of white space are left out.
 type Frames struct {
@@ -57,9 +57,10 @@ type Frames struct {
 	from, to int // what was read and not returned
 	err      error
 
-	// Of JSON: what was looked at for the end of a line, and how far the value is in it.
-	looked int
-	extent extent
+	// Of JSON: what was searched for the end of a line, and what was looked at for the end of a
+	// value, and how far that is.
+	searched, looked int
+	extent           extent
 }
 
 // NewFrames reads frames in JSON, of at most that many bytes.
@@ -86,7 +87,7 @@ func (f *Frames) Next() ([]byte, error) {
 		if n > 0 {
 			frame := f.buf[f.from : f.from+n]
 			f.from += n
-			f.looked, f.extent = f.from, extent{}
+			f.searched, f.looked, f.extent = f.from, f.from, extent{}
 			if f.protobuf || len(bytes.TrimSpace(frame)) > 0 {
 				return frame, nil
 			}
@@ -126,17 +127,24 @@ func (f *Frames) length() (int, error) {
 }
 
 func (f *Frames) lengthOfLine() int {
-	more := f.buf[f.looked:f.to]
-	if i := bytes.IndexByte(more, '\n'); i >= 0 {
-		return f.looked + i + 1 - f.from
+	if i := bytes.IndexByte(f.buf[f.searched:f.to], '\n'); i >= 0 {
+		return f.searched + i + 1 - f.from
 	}
-	// Servers send lines, but nobody has promised that: a value may end without one.
-	n, done := f.extent.end(more)
+	f.searched = f.to
+	// Servers send lines, but nobody has promised that: a value may end without one. What was read
+	// ends with that then, or with a part of the next one, of which more is under way.
+	if f.to == f.from || !mayEndValue(f.buf[f.to-1]) {
+		return 0
+	}
+	n, done := f.extent.end(f.buf[f.looked:f.to])
 	if f.looked += n; done {
 		return f.looked - f.from
 	}
 	return 0
 }
+
+// mayEndValue reports whether an object may be at its end, or have ended, with a byte.
+func mayEndValue(b byte) bool { return b == '}' || b == ' ' || b == '\t' || b == '\r' }
 
 func (f *Frames) lengthByHeader() (int, error) {
 	if f.to-f.from < lengthBytes {
@@ -155,7 +163,7 @@ func (f *Frames) lengthByHeader() (int, error) {
 // read reads once, into memory that has room for more.
 func (f *Frames) read() {
 	if f.from > 0 && (f.from == f.to || f.to == len(f.buf)) {
-		f.looked -= f.from
+		f.searched, f.looked = f.searched-f.from, f.looked-f.from
 		f.to = copy(f.buf, f.buf[f.from:f.to])
 		f.from = 0
 	}
@@ -170,7 +178,7 @@ func (f *Frames) read() {
 // shrink gives memory back that a long frame has needed.
 func (f *Frames) shrink() {
 	if len(f.buf) > keptBuffer && f.to-f.from <= firstBuffer {
-		f.looked -= f.from
+		f.searched, f.looked = f.searched-f.from, f.looked-f.from
 		left := f.buf[f.from:f.to]
 		f.buf = make([]byte, firstBuffer)
 		f.from, f.to = 0, copy(f.buf, left)

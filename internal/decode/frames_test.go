@@ -173,11 +173,11 @@ func TestFramesWithoutNewlines(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		for _, piece := range []string{`{"a":"{"`, `}`, `{}`, `{"b":[`, `]}{"c"`, `:1}`, `{"d":"\`, `"}"`, `}`} {
+		for _, piece := range []string{`{"a":"{"`, `}`, `{}`, `{"b":[`, `]}{"c"`, `:1}`, `{"d":"\`, `"}"`, `}`, `{"e":1`, "}\t", `{"f":2}`} {
 			_, _ = w.Write([]byte(piece))
 		}
 	}()
-	for _, wanted := range []string{`{"a":"{"}`, `{}`, `{"b":[]}`, `{"c":1}`, `{"d":"\"}"}`} {
+	for _, wanted := range []string{`{"a":"{"}`, `{}`, `{"b":[]}`, `{"c":1}`, `{"d":"\"}"}`, `{"e":1}`, "\t{\"f\":2}"} {
 		frame, err := frames.Next()
 		require.NoError(t, err)
 		assert.Equal(t, wanted, string(frame))
