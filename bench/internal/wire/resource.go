@@ -24,8 +24,8 @@ type Resource struct {
 	object     func(workload.Config, int) runtime.Object
 }
 
-// The resources that there are. PodsAlone have a deployment each. Certificates are custom ones: clients have no
-// Go type for them, and servers send them in JSON only.
+// The resources that there are. PodsAlone have a deployment each. Certificates are custom ones:
+// clients have no Go type for them, and servers send them in JSON only.
 var (
 	Pods = Resource{corev1.SchemeGroupVersion.WithKind("Pod"), "pods", "",
 		func(c workload.Config, i int) runtime.Object { return workload.Pod(c, i) }}
