@@ -18,7 +18,7 @@ import (
 )
 
 // forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it,
-// or fails.
+// drops the UID, or fails.
 func forgetful(obj any) (any, error) {
 	p := obj.(*corev1.Pod).DeepCopy()
 	switch p.Labels["do"] {
@@ -26,6 +26,8 @@ func forgetful(obj any) (any, error) {
 		p.ResourceVersion = ""
 	case "alter":
 		p.ResourceVersion = "5"
+	case "nameless":
+		p.UID = ""
 	case "fail":
 		return nil, errors.New("cannot take it")
 	}
@@ -69,7 +71,8 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 func feedBoth(t *rapid.T, both [2]*pipeline) {
 	draw := func() *corev1.Pod {
 		p := testkit.Pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
-		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "fail"}).Draw(t, "do")}
+		p.UID = "uid"
+		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "nameless", "fail"}).Draw(t, "do")}
 		return p
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "op") {

@@ -209,13 +209,19 @@ func (c *controller) resourceName() string {
 	return reflector.ResourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType)
 }
 
-func (c *controller) start(ctx context.Context) *reflector.Reflector {
-	logger := klog.FromContext(ctx)
+// reflectorOptions says what is reflected, and how it is asked for.
+func (c *controller) reflectorOptions() reflector.Options {
 	o := c.options
 	o.ListerWatcher = c.config.ListerWatcher
 	o.ExpectedType = c.config.ObjectType
 	o.TypeDescription = c.config.ObjectDescription
 	o.Resource = c.resourceName()
+	return o
+}
+
+func (c *controller) start(ctx context.Context) *reflector.Reflector {
+	logger := klog.FromContext(ctx)
+	o := c.reflectorOptions()
 	o.Sink = c.sink
 	o.ResyncPeriod = c.config.FullResyncPeriod
 	o.ShouldResync = c.config.ShouldResync

@@ -108,8 +108,9 @@
 //   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
 //     [WithIndexPanics]; [IndexFailures] counts.
 //
-// Package factory has factories of informers. Package debug shows informers as a page; the modules
-// kinformerprom and kinformerotel hand metrics of them to Prometheus and OpenTelemetry.
+// Package factory has factories of informers. Package audit shows that a cache is what its server
+// has, or repairs it. Package debug shows informers as a page; the modules kinformerprom and
+// kinformerotel hand metrics of them to Prometheus and OpenTelemetry.
 //
 // # Testing
 //

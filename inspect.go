@@ -6,6 +6,7 @@ package cache
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinformer/cache/internal/audited"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
@@ -41,6 +43,7 @@ var sampling observe.Budget
 type observed struct {
 	number atomic.Uint64 // among all that ran; 0 before Run
 	sample observe.Sample
+	audits audited.History
 }
 
 // enter begins a time in which the informer runs, leave ends it.
@@ -288,4 +291,43 @@ func (i *subject) addContents(all *Inspection) {
 		behind = max(behind, all.Handlers[h].Pending)
 	}
 	memory.Handlers = int64(float64(behind) * (mean.Object + float64(unsafe.Sizeof(event.Change{}))))
+}
+
+func init() { audited.Of = auditedOf }
+
+// auditedOf returns what package audit has to know of an informer.
+func auditedOf(informer any) (*audited.Informer, error) {
+	own := subjectOf(informer)
+	if own == nil || own.pipeline == nil {
+		return nil, ErrNotSupported
+	}
+	known := &audited.Informer{
+		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState,
+		Refused: own.transform.Behind,
+	}
+	if own.runs != nil {
+		known.List = reflector.NewExact(own.runs.reflectorOptions()).List
+	}
+	if transform := own.transform; transform != nil && transform.Function != nil {
+		known.Transform = transform.Call
+	}
+	return known, nil
+}
+
+// auditedState returns the state of the store between two batches.
+func (i *subject) auditedState() (audited.State, error) {
+	p := i.pipeline
+	switch {
+	case i.report.HasEnded():
+		return audited.State{}, audited.ErrEnded
+	case !i.HasSynced():
+		return audited.State{}, audited.ErrUnsynced
+	case !p.delivery.TryLock():
+		return audited.State{}, audited.ErrBusy
+	}
+	defer p.delivery.Unlock()
+	if rv := p.contents.Table.RV(); !p.applier.Vouched() || rv == "" || rv == "0" { // as who writes to the store may have it
+		return audited.State{}, audited.ErrUnvouched
+	}
+	return audited.State{Snapshot: storeSnapshot{p.contents.Table.Snapshot()}, Received: maps.Clone(p.applier.Received)}, nil
 }

@@ -26,9 +26,10 @@ const modulePath = "github.com/kinformer/cache"
 // The engines know what an event is, and not each other; what they stand on knows nothing of ours.
 var mayImport = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout", "internal/retry",
-		"internal/table", "internal/observe"},
+		"internal/table", "internal/observe", "internal/audited"},
 	"internal/event":       {},
 	"internal/observe":     {},
+	"internal/audited":     {"internal/event"},
 	"internal/table":       {},
 	"internal/eventlog":    {},
 	"internal/identical":   {},
@@ -46,6 +47,7 @@ var mayImport = map[string][]string{
 	"internal/testkit":     {"cachetest", "internal/cputime"},
 	"cachetest":            {},
 	"direct":               {"internal/tap"},
+	"audit":                {"", "internal/audited", "internal/event", "internal/identical", "internal/reflector"},
 	"debug":                {"", "internal/observe"},
 	"factory":              {""},
 	"synctrack":            {},

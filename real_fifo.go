@@ -127,7 +127,7 @@ func (f *RealFIFO) expandLocked(listed *queue.List) (records []event.Record) {
 	}
 	for i, key := range listed.Keys {
 		records = append(records, event.Record{
-			Type: Replaced, Key: key, Version: listed.Versions[i], Object: listed.Objects[i], Transformed: true,
+			Type: Replaced, Key: key, Version: listed.Versions[i], Object: listed.Objects[i],
 		})
 	}
 	return records

@@ -146,8 +146,10 @@ type subject struct {
 	transform *event.Transformer // nil before the start, and with a foreign queue
 	processor *fanout.Processor  // nil for a controller
 	observed  *observed
-	resource  string // what logs call its objects
-	example   any    // of them
+	pipeline  *pipeline   // nil with a queue of the user's
+	runs      *controller // nil before the start
+	resource  string      // what logs call its objects
+	example   any         // of them
 	identity  InformerNameAndResource
 }
 
@@ -197,13 +199,14 @@ func subjectOf(informer any) *subject {
 		return &subject{
 			Controller: own, report: own.report, relister: own.relister, store: own.store,
 			progress: &own.pipeline.applier.Progress, transform: own.transformer(),
-			processor: own.processor, observed: &own.observed,
+			processor: own.processor, observed: &own.observed, pipeline: own.pipeline, runs: own.started(),
 			resource: own.resource, example: own.objectType, identity: own.config.Identifier,
 		}
 	case *controller:
+		filled, _ := own.sink.(*pipeline)
 		return &subject{
 			Controller: own, what: own.resourceName(), report: own.report, relister: own.relister, store: own.store,
-			progress: own.progress, transform: own.transformer(), observed: &own.observed,
+			progress: own.progress, transform: own.transformer(), observed: &own.observed, pipeline: filled, runs: own,
 			resource: own.resourceName(), example: own.config.ObjectType, identity: own.identity,
 		}
 	default:

@@ -61,6 +61,8 @@
 //	a panic in List                      Fault.Panic
 //	duplicates, old versions             Resend
 //	the server's backup is restored      Rewind
+//	events are lost without a trace      Lose
+//	... or made up, or altered           Inject
 //	garbage                              Inject(Garbage(obj)...)
 //
 // # Where it is not an API server

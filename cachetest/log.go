@@ -45,6 +45,8 @@ type entry struct {
 	// the object that the change replaced or removed, nil when there was none.
 	key  string
 	prev runtime.Object
+	// lost says of a change that no stream delivers it.
+	lost bool
 }
 
 // isWrite reports whether the entry is a write, or one that is sent again.

@@ -74,6 +74,22 @@ func (s *Source) breakLocked() {
 	s.notifyLocked()
 }
 
+// Lose has no stream, also none that opens later, deliver what is written until
+// end is called, as a server with a fault of its watch cache does: who lists
+// finds it, who watches never hears of it, and bookmarks say that there was
+// nothing. Overlapping losses last until all have ended. Settle waits for what
+// was lost, until it is heard of by a list.
+func (s *Source) Lose() (end func()) {
+	s.lose(1)
+	return sync.OnceFunc(func() { s.lose(-1) })
+}
+
+func (s *Source) lose(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.losing += n
+}
+
 // Stall holds the events of all streams, those that open later included, until
 // release is called. An event that waits for its reader already may still be
 // delivered. Overlapping stalls last until all are released.

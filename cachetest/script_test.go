@@ -117,3 +117,26 @@ func TestEventDelay(t *testing.T) {
 		require.Equal(t, 62*time.Second, time.Since(start))
 	})
 }
+
+// TestLose: what is written meanwhile is in lists, and in no stream, old or new.
+func TestLose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"), pod("b"))
+		w := open(t, src, metav1.ListOptions{ResourceVersion: "3", AllowWatchBookmarks: true})
+		first, second := src.Lose(), src.Lose()
+		relabel(src, "a", "lost")
+		src.Delete("default", "b")
+		first()
+		first()
+		relabel(src, "a", "lost, too")
+		second()
+		relabel(src, "a", "heard")
+		src.Resend(5)
+		src.Bookmark()
+		require.Equal(t, []string{"MODIFIED a 7", "DELETED b 5", "BOOKMARK  7"}, take(t, w, 3))
+		replayed := open(t, src, metav1.ListOptions{ResourceVersion: "3"})
+		require.Equal(t, []string{"MODIFIED a 7"}, take(t, replayed, 1))
+		requireSilent(t, replayed)
+		require.Equal(t, map[string]string{"default/a": "7"}, src.Versions())
+	})
+}

@@ -49,6 +49,7 @@ type Source struct {
 
 		streams map[*stream]struct{}
 		stalls  int
+		losing  int
 		delay   time.Duration
 
 		requests   []Request
@@ -319,7 +320,9 @@ func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Objec
 	} else {
 		s.storeLocked(key, obj)
 	}
-	s.appendLocked(entry{kind: change, event: watch.Event{Type: typ, Object: obj}, key: key, prev: was})
+	s.appendLocked(entry{
+		kind: change, event: watch.Event{Type: typ, Object: obj}, key: key, prev: was, lost: s.mu.losing > 0,
+	})
 	return obj
 }
 

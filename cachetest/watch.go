@@ -309,7 +309,7 @@ func (w *stream) seekLocked() bool {
 
 func (w *stream) delivers(e *entry) bool {
 	switch {
-	case e.kind == change && e.rv <= w.floor, e.kind != change && e.seq < w.born:
+	case e.lost, e.kind == change && e.rv <= w.floor, e.kind != change && e.seq < w.born:
 		return false
 	case e.kind == bookmark:
 		return w.bookmarks

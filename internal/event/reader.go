@@ -23,8 +23,12 @@ type Record struct {
 	Object  any    // as it will be stored; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
 	State   any    // of a ReplacedAll: the next whole state, known to those who make and apply it
 
-	Transformed bool // Object may show another version than was received
+	Altered *Origin // what was received, if a transform has left Object with anything else; nil: it has not
 }
+
+// Origin is what the server says of an object that no transform is asked about: its resourceVersion
+// and UID.
+type Origin struct{ Version, UID string }
 
 // Keyed reports whether the record is about one object. Only such records share a batch with
 // others.
@@ -91,7 +95,11 @@ func (r *Reader) Complete(rec *Record) error {
 
 // Pass transforms the object of a record, if there is a transform function. The key is read before.
 func (r *Reader) Pass(rec *Record) (err error) {
-	rec.Object, rec.Transformed, err = r.Transform.Pass(rec.Key, rec.Object)
+	received, called := Origin{Version: rec.Version, UID: uidOf(rec.Object)}, false
+	rec.Object, called, err = r.Transform.Pass(rec.Key, rec.Object)
+	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
+		rec.Altered = &received
+	}
 	return err
 }
 
@@ -220,6 +228,23 @@ func VersionOf(obj any) (rv string, ok bool) {
 		return "", false
 	}
 	return accessor.GetResourceVersion(), true
+}
+
+// OriginOf returns what obj shows: nothing if it has no metadata.
+func OriginOf(obj any) Origin {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return Origin{}
+	}
+	return Origin{accessor.GetResourceVersion(), string(accessor.GetUID())}
+}
+
+func uidOf(obj any) string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return string(accessor.GetUID())
 }
 
 // NamespaceOf returns the namespace of obj, and an error when obj has no metadata.

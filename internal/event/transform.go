@@ -6,6 +6,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -44,6 +45,9 @@ func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err er
 	t.note(key, err)
 	return obj, called, err
 }
+
+// Call calls the function as Pass does, for an object that nobody stores.
+func (t *Transformer) Call(obj any) (any, error) { return callTransform(t.Function, obj) }
 
 // callTransform turns a panic of the function into an error.
 func callTransform(transform clientgo.TransformFunc, obj any) (result any, err error) {
@@ -115,6 +119,17 @@ func (t *Transformer) Replaced(except []string) {
 	for _, key := range except {
 		t.mu.behind[key] = struct{}{}
 	}
+}
+
+// Behind returns the keys of the objects that are behind, in a map of the caller's own; nil for a
+// nil transformer.
+func (t *Transformer) Behind() map[string]struct{} {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.mu.behind)
 }
 
 // Untransformed is QueueStats.Untransformed; 0 for a nil transformer.

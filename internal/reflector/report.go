@@ -333,6 +333,16 @@ func (p *Report) End() {
 	p.endLocked()
 }
 
+// HasEnded reports whether End or Refuse was called.
+func (p *Report) HasEnded() bool {
+	select {
+	case <-p.Ended:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *Report) endLocked() {
 	if !p.mu.over {
 		close(p.Ended)

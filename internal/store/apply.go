@@ -28,7 +28,7 @@ type Applier struct {
 	Progress Progress
 	vouched  bool // the server vouches for the store's version, and so says Progress
 
-	Received receivedVersions // of the stored objects
+	Received received // of the stored objects
 
 	*batchMemory             // between Apply and Done
 	own          batchMemory // for batches up to ownBatch
@@ -46,7 +46,7 @@ var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 // NewApplier returns the applier of a store.
 func NewApplier(c *Contents) *Applier {
-	return &Applier{contents: c, Received: receivedVersions{}}
+	return &Applier{contents: c, Received: received{}}
 }
 
 // Apply applies the batch to the store and returns the notifications for it, in order. Each run of
@@ -131,6 +131,10 @@ func (a *Applier) turn() {
 	a.vouched = !a.vouched
 	a.Progress.era.Add(1)
 }
+
+// Vouched reports whether the server vouches for the store's version. It is for the applier's user,
+// between two batches.
+func (a *Applier) Vouched() bool { return a.vouched }
 
 // Done lets go of the last batch. It does nothing if there is none.
 func (a *Applier) Done() {
@@ -241,9 +245,7 @@ func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) ev
 		return event.Change{Kind: event.ChangeDelete, Key: rec.Key, Old: rec.Object}
 	}
 	before := a.Received.of(rec.Key, old)
-	if rec.Transformed || len(a.Received) > 0 {
-		a.Received.note(rec.Key, rec.Version, rec.Object)
-	}
+	a.Received.note(rec.Key, rec.Altered)
 	if old == nil {
 		return event.Change{Kind: event.ChangeAdd, Key: rec.Key, New: rec.Object, Initial: isInInitialList}
 	}
@@ -263,23 +265,25 @@ func isResync(typ clientgo.DeltaType, before, after string) bool {
 	}
 }
 
-// receivedVersions holds the resourceVersion as the server sent it of objects in which a transform
-// has changed it. What a resync is and what version the store is at is decided on the received one.
-type receivedVersions map[string]string
+// received holds what the server said of objects in which a transform has changed that, and so
+// costs nothing where none does. What a resync is and what version the store is at is decided on
+// the received version, and by both an audit knows what it finds on the server.
+type received map[string]event.Origin
 
 // of returns the version with which an object came from the server.
-func (r receivedVersions) of(key string, obj any) string {
-	if version, altered := r[key]; altered {
-		return version
+func (r received) of(key string, obj any) string {
+	if origin, altered := r[key]; altered {
+		return origin.Version
 	}
 	version, _ := event.VersionOf(obj)
 	return version
 }
 
-// note remembers the received version of an object if the object does not show it any more.
-func (r receivedVersions) note(key, version string, obj any) {
-	if visible, _ := event.VersionOf(obj); visible != version {
-		r[key] = version
+// note remembers what the server said of an object, if that does not show it any more; nil: it
+// does.
+func (r received) note(key string, altered *event.Origin) {
+	if altered != nil {
+		r[key] = *altered
 	} else if len(r) > 0 {
 		delete(r, key)
 	}

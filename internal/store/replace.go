@@ -20,9 +20,9 @@ type nextState struct {
 	draft *table.Draft
 	news  placeSet // places of objects that the store does not have, or has in another version
 
-	received receivedVersions // of the draft's objects
-	distrust bool             // of the versions of cached objects
-	kept     []string         // keys of listed objects that cannot be transformed: the cached ones stay
+	received received // of the draft's objects
+	distrust bool     // of the versions of cached objects
+	kept     []string // keys of listed objects that cannot be transformed: the cached ones stay
 
 	contents *Contents     // of the store
 	filed    int           // objects whose index functions have run
@@ -33,12 +33,12 @@ type nextState struct {
 }
 
 func newNextState(c *Contents, size int) *nextState {
-	return &nextState{draft: c.Table.Draft(size), received: receivedVersions{}, contents: c}
+	return &nextState{draft: c.Table.Draft(size), received: received{}, contents: c}
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as
-// received, and whether the objects may show others by now.
-func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
+// received, and what was received of those that do not show it any more.
+func (n *nextState) file(b *table.Block, versions []string, altered []*event.Origin) {
 	for i, former := range b.Former[:b.N] {
 		if former != nil {
 			n.former[i], _ = event.VersionOf(former)
@@ -53,9 +53,7 @@ func (n *nextState) file(b *table.Block, versions []string, transformed bool) {
 		n.news.put(place, n.isNews[i])
 	}
 	for i := range b.N {
-		if transformed || len(n.received) > 0 {
-			n.received.note(b.Keys[i], versions[i], b.Objects[i])
-		}
+		n.received.note(b.Keys[i], altered[i])
 	}
 }
 
@@ -164,13 +162,13 @@ func (n *nextState) keepCached() (places placeSet) {
 	return places
 }
 
-// receivedAfter returns the received versions when n is in the store: those of the listed objects,
+// receivedAfter returns what was received when n is in the store: those of the listed objects,
 // and of the kept ones as before.
-func (n *nextState) receivedAfter(before receivedVersions) receivedVersions {
+func (n *nextState) receivedAfter(before received) received {
 	after := n.received
 	for _, key := range n.kept {
-		if version, altered := before[key]; altered {
-			after[key] = version
+		if origin, altered := before[key]; altered {
+			after[key] = origin
 		}
 	}
 	return after

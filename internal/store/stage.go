@@ -29,6 +29,7 @@ type stage struct {
 	chunk    int // how many objects fill the block
 	block    table.Block
 	versions [table.BlockLen]string // as received
+	altered  [table.BlockLen]*event.Origin
 	names    [table.BlockLen]struct{ namespace, name string }
 	text     []byte
 }
@@ -63,8 +64,7 @@ func (s *stage) flush() error {
 		return err
 	}
 	s.next.draft.Look(&s.block)
-	transforms := s.reader.Transform.Function != nil
-	if transforms {
+	if s.reader.Transform.Function != nil {
 		if err := s.transform(); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *stage) flush() error {
 	if s.reuses {
 		s.reuse()
 	}
-	s.next.file(&s.block, s.versions[:], transforms)
+	s.next.file(&s.block, s.versions[:], s.altered[:])
 	return nil
 }
 
@@ -126,7 +126,8 @@ func (s *stage) transform() error {
 		err := s.reader.Pass(&rec)
 		switch {
 		case err == nil:
-			b.Keys[n], b.Objects[n], b.Former[n], s.versions[n] = rec.Key, rec.Object, b.Former[i], rec.Version
+			b.Keys[n], b.Objects[n], b.Former[n] = rec.Key, rec.Object, b.Former[i]
+			s.versions[n], s.altered[n] = rec.Version, rec.Altered
 			n++
 		case s.reader.Transform.KeepCached:
 			utilruntime.HandleErrorWithLogger(s.reader.Logger, event.Discreet(err),

@@ -1,0 +1,407 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// rig is an informer that is audited, and its server.
+type rig struct {
+	*cachetest.Source
+	cache.SharedIndexInformer
+	recorder cachetest.Recorder
+}
+
+// follow runs an informer of a source of pods until the test ends. It is called in a bubble.
+func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transform cache.TransformFunc, options ...cache.Option) *rig {
+	t.Helper()
+	r := &rig{Source: src, SharedIndexInformer: cache.InformerFunc(options...)(lw, &corev1.Pod{}, 0, cache.Indexers{})}
+	if transform != nil {
+		require.NoError(t, r.SetTransform(transform))
+	}
+	_, err := r.AddEventHandler(&r.recorder)
+	require.NoError(t, err)
+	running(t, r)
+	r.calm()
+	return r
+}
+
+// running runs an informer until the test ends.
+func running(t *testing.T, informer cache.Controller) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+// calm waits until everything that follows from what was done has happened.
+func (r *rig) calm() {
+	synctest.Wait()
+	time.Sleep(time.Minute) // longer than any pause
+	synctest.Wait()
+}
+
+// pods returns a source of pods with these names.
+func pods(names ...string) *cachetest.Source {
+	objects := make([]runtime.Object, len(names))
+	for i, name := range names {
+		objects[i] = testkit.Pod(name, "1")
+	}
+	return cachetest.New(objects...)
+}
+
+// once audits, and fails for an error.
+func (r *rig) once(t require.TestingT, o audit.Options) audit.Report {
+	report, err := audit.Once(context.Background(), r, o)
+	require.NoError(t, err)
+	return report
+}
+
+// found returns what a report has found, a line each.
+func found(r audit.Report) (lines []string) {
+	for _, f := range r.Findings {
+		line := fmt.Sprintf("%s %s", f.Kind, f.Key)
+		if !f.Confirmed {
+			line += " once"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// stored returns a pod of the store, to be changed.
+func (r *rig) stored(name string) *corev1.Pod {
+	obj, _, _ := r.GetStore().GetByKey("ns/" + name)
+	return obj.(*corev1.Pod).DeepCopy()
+}
+
+// listings are the list requests from the n-th on.
+func listings(src *cachetest.Source, n int) (asked []metav1.ListOptions) {
+	for _, request := range src.Requests()[n:] {
+		if request.Verb == cachetest.VerbList {
+			asked = append(asked, request.Options)
+		}
+	}
+	return asked
+}
+
+// TestEqual: a cache that is what the server has is said to be, by a list in pages at the version
+// of the store, however it got its state, and while the server goes on.
+func TestEqual(t *testing.T) {
+	for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+		for _, depth := range []audit.Depth{audit.Versions, audit.Content} {
+			t.Run(fmt.Sprint(mode, depth), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					src := pods()
+					for i := range 1200 {
+						src.Create(testkit.Pod(fmt.Sprint("p", i), "1"))
+					}
+					r := follow(t, src, src, nil, cache.WithListMode(mode))
+					version, before := r.LastSyncResourceVersion(), len(src.Requests())
+					release := src.Stall() // what is written now is late
+					src.Delete("ns", "p1")
+					src.Create(testkit.Pod("new", "1"))
+					report := r.once(t, audit.Options{Depth: depth})
+					release()
+					assert.True(t, report.Equal())
+					assert.Empty(t, report.Findings)
+					assert.Empty(t, report.Found)
+					assert.Equal(t, 1, report.Tries)
+					assert.Equal(t, version, report.Digest.ResourceVersion)
+					assert.Equal(t, 1200, report.Digest.Objects)
+					assert.False(t, report.Metadata)
+					assert.Equal(t, fmt.Sprintf(`*v1.Pod: 1200 objects at version %q, by %s: as on the server`, version, depth), report.String())
+
+					asked := listings(src, before)
+					require.Len(t, asked, 3)
+					for i, options := range asked {
+						assert.EqualValues(t, 500, options.Limit)
+						if i == 0 {
+							assert.Equal(t, version, options.ResourceVersion)
+							assert.Equal(t, metav1.ResourceVersionMatchExact, options.ResourceVersionMatch)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFindings: each way in which a store may differ is found under its name.
+func TestFindings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b", "c", "d", "e")
+		r := follow(t, src, src, nil)
+		store := r.GetStore()
+		require.NoError(t, store.Delete(r.stored("a")))
+		stale, other, altered := r.stored("b"), r.stored("c"), r.stored("d")
+		stale.ResourceVersion = "1"
+		other.UID = "another"
+		altered.Labels = map[string]string{"is": "altered"}
+		for _, pod := range []*corev1.Pod{stale, other, altered, testkit.PodAt("x", "1")} {
+			require.NoError(t, store.Update(pod))
+		}
+
+		report := r.once(t, audit.Options{})
+		assert.Equal(t, []string{"missing ns/a", "stale ns/b", "stale ns/c", "extra ns/x"}, found(report))
+		assert.Equal(t, audit.Finding{Key: "ns/b", Kind: audit.Stale, Cached: "1", Listed: "3", Confirmed: true}, report.Findings[1])
+		assert.Equal(t, map[audit.Kind]int{audit.Missing: 1, audit.Stale: 2, audit.Extra: 1}, report.Confirmed)
+		assert.Equal(t, report.Found, report.Confirmed)
+		assert.False(t, report.Equal())
+		assert.Contains(t, report.String(), "confirmed 1 missing, 1 extra, 2 stale (missing ns/a, stale ns/b, stale ns/c, extra ns/x)")
+
+		report = r.once(t, audit.Options{Depth: audit.Content})
+		assert.Equal(t, []string{"missing ns/a", "stale ns/b", "stale ns/c", "different ns/d", "extra ns/x"}, found(report))
+	})
+}
+
+// TestPassing: what was wrong for a moment is told, and is not confirmed.
+func TestPassing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		r := follow(t, src, src, nil)
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		go func() {
+			time.Sleep(time.Second / 2)
+			src.Put(testkit.Pod("a", "2"))
+		}()
+		report := r.once(t, audit.Options{Repair: audit.Relist})
+		assert.Equal(t, []string{"missing ns/a once"}, found(report))
+		assert.True(t, report.Equal())
+		assert.False(t, report.Relisted)
+		assert.Contains(t, report.String(), ": 1 missing, gone at a second look (missing ns/a)")
+	})
+}
+
+// TestManyFindings: all are counted, and a thousand kept.
+func TestManyFindings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		r := follow(t, src, src, nil)
+		for i := range 1500 {
+			require.NoError(t, r.GetStore().Add(testkit.PodAt(fmt.Sprint("x", i), "1")))
+		}
+		report := r.once(t, audit.Options{})
+		assert.Len(t, report.Findings, 1000)
+		assert.Equal(t, map[audit.Kind]int{audit.Extra: 1500}, report.Confirmed)
+		assert.Less(t, len(report.String()), 300)
+	})
+}
+
+// TestCompaction: another snapshot is taken when the server has forgotten the version of the first,
+// once there is a newer one; three times.
+func TestCompaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		r := follow(t, src, src, nil)
+		src.Tick()
+		src.Compact(src.Tick())
+		go func() {
+			time.Sleep(30 * time.Second)
+			src.Bookmark()
+		}()
+		began := time.Now()
+		report := r.once(t, audit.Options{})
+		assert.Equal(t, 2, report.Tries)
+		assert.Equal(t, fmt.Sprint(src.ResourceVersion()), report.Digest.ResourceVersion)
+		assert.InDelta(t, 30, time.Since(began).Seconds(), 2)
+
+		src.Compact(src.Tick())
+		began = time.Now()
+		_, err := audit.Once(t.Context(), r, audit.Options{})
+		assert.ErrorIs(t, err, audit.ErrExpired)
+		assert.True(t, apierrors.IsResourceExpired(err), "%v", err)
+		assert.InDelta(t, 180, time.Since(began).Seconds(), 5, "two waits for a newer version")
+	})
+}
+
+// TestServerIsBehind: a server that does not know the version yet is asked again.
+func TestServerIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		r := follow(t, src, src, nil)
+		src.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.TooLargeResourceVersion(9, 3))
+		assert.Equal(t, 3, r.once(t, audit.Options{}).Tries)
+	})
+}
+
+// otherList answers lists by a function.
+type otherList struct {
+	*cachetest.Source
+	list func(metav1.ListOptions) (runtime.Object, error)
+}
+
+func (l otherList) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return l.list(options)
+}
+
+// TestUnsupported: servers that list at another version than they are asked for, or refuse to be
+// asked for one, are no base for an audit.
+func TestUnsupported(t *testing.T) {
+	for name, answer := range map[string]func(*cachetest.Source) (runtime.Object, error){
+		"the newest":    func(src *cachetest.Source) (runtime.Object, error) { src.Tick(); return src.List(metav1.ListOptions{}) },
+		"no version":    func(*cachetest.Source) (runtime.Object, error) { return &corev1.PodList{}, nil },
+		"a bad request": func(*cachetest.Source) (runtime.Object, error) { return nil, apierrors.NewBadRequest("no match") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := pods("a", "b")
+				r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+					if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+						return answer(src)
+					}
+					return src.List(o)
+				}}, nil, cache.WithListMode(cache.ListModeList))
+				_, err := audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+				assert.ErrorIs(t, err, audit.ErrUnsupported)
+				assert.NotErrorIs(t, err, audit.ErrExpired)
+			})
+		})
+	}
+}
+
+// TestErrors: what cannot be audited is refused, and other errors come through.
+func TestErrors(t *testing.T) {
+	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
+	assert.ErrorIs(t, err, cache.ErrNotSupported)
+	_, err = audit.DigestOf(t.Context(), foreign{})
+	assert.ErrorIs(t, err, cache.ErrNotSupported)
+	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.Options{}), cache.ErrNotSupported)
+	queueOnly := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})})
+	_, err = audit.Once(t.Context(), queueOnly, audit.Options{})
+	assert.ErrorIs(t, err, cache.ErrNotSupported, "there is no store")
+
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		_, err := audit.Once(t.Context(), cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil), audit.Options{})
+		assert.ErrorContains(t, err, "audit of *v1.Pod: the informer has not synced")
+		r := follow(t, src, src, nil)
+		_, err = audit.Once(t.Context(), r, audit.Options{Depth: audit.Content, Source: src})
+		assert.ErrorContains(t, err, "Options.Source")
+		src.FailNext(cachetest.VerbList, cachetest.InternalError())
+		_, err = audit.Once(t.Context(), r, audit.Options{})
+		assert.True(t, apierrors.IsInternalError(err))
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		src.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
+		report, err := audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+		assert.ErrorContains(t, err, "not confirmed")
+		assert.Equal(t, []string{"missing ns/a once"}, found(report))
+		assert.False(t, report.Relisted)
+
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		never := make(chan struct{})
+		src.Script(cachetest.VerbList, cachetest.Fault{Until: never})
+		go func() { synctest.Wait(); cancel(cause) }()
+		_, err = audit.Once(ctx, r, audit.Options{})
+		assert.ErrorIs(t, err, cause)
+	})
+}
+
+// TestStopped: a cache that nobody keeps up to date is not audited.
+func TestStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- audit.Run(t.Context(), informer, audit.Options{}) }()
+		go func() { synctest.Wait(); cancel() }()
+		informer.RunWithContext(ctx)
+		_, err := audit.Once(t.Context(), informer, audit.Options{})
+		assert.ErrorContains(t, err, "the informer has stopped")
+		assert.ErrorContains(t, <-ended, "the informer has stopped")
+	})
+}
+
+// foreign is no informer of ours.
+type foreign struct{}
+
+func (foreign) HasSyncedChecker() cache.DoneChecker { return nil }
+
+// TestBusyInformer: an audit waits until the handler of NewInformer returns, or its context ends.
+func TestBusyInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		var free chan struct{}
+		_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+			ListerWatcher: src, ObjectType: &corev1.Pod{},
+			Handler: cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-free }},
+		})
+		running(t, controller)
+		synctest.Wait()
+		free = make(chan struct{})
+		src.Put(testkit.Pod("a", "2"))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := audit.Once(ctx, controller, audit.Options{})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		time.AfterFunc(time.Minute, func() { close(free) })
+		report, err := audit.Once(t.Context(), controller, audit.Options{Depth: audit.Content})
+		require.NoError(t, err)
+		assert.True(t, report.Equal())
+		assert.Equal(t, "3", report.Digest.ResourceVersion, "with what was on its way")
+	})
+}
+
+// TestDigest: digests tell states apart, and nothing else.
+func TestDigest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b", "c")
+		one := follow(t, src, src, nil, cache.WithListMode(cache.ListModeList))
+		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList), cache.WithCoalescedQueue())
+		digest := func(r *rig) audit.Digest {
+			d, err := audit.DigestOf(t.Context(), r)
+			require.NoError(t, err)
+			return d
+		}
+		assert.Equal(t, digest(one), digest(other))
+		assert.Equal(t, one.once(t, audit.Options{}).Digest, digest(one))
+		assert.Len(t, digest(one).String(), 32)
+		assert.NotContains(t, digest(one).String(), "00000000")
+
+		before := digest(one)
+		src.Put(testkit.Pod("b", "2"))
+		one.calm()
+		assert.NotEqual(t, before.Sum, digest(one).Sum)
+		assert.Equal(t, digest(one), digest(other))
+		now := digest(one)
+		src.Tick()
+		src.Bookmark()
+		one.calm()
+		assert.Equal(t, now.Sum, digest(one).Sum)
+		assert.NotEqual(t, now, digest(one), "it is of another version")
+		require.NoError(t, one.GetStore().Delete(one.stored("c")))
+		assert.NotEqual(t, now.Sum, digest(one).Sum)
+	})
+}
+
+// blank is a transform that leaves nothing of what the server says of an object.
+func blank(obj any) (any, error) {
+	pod := obj.(*corev1.Pod)
+	pod.UID, pod.ResourceVersion, pod.ManagedFields = "", strings.Repeat("7", 3), nil
+	return pod, nil
+}

@@ -1,0 +1,150 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/identical"
+)
+
+// comparison is that of one snapshot with the list at its version. Each listed object is looked up
+// in the snapshot; what is left of the snapshot then is extra. Beside the snapshot, that takes a
+// hash for each object, and what differs.
+type comparison struct {
+	*auditor
+	state   audited.State
+	behind  map[string]struct{} // keys of objects that the transform refuses
+	seed    maphash.Seed
+	stored  []uint64        // hashes of the keys of listed objects that are stored
+	kinds   map[string]Kind // of what differs, by key
+	digest  Digest
+	tries   int
+	refused int
+	foreign int
+
+	findings []Finding // the first ones; sorted by key at the end
+	metadata bool
+}
+
+func (a *auditor) begin(state audited.State) *comparison {
+	return &comparison{
+		auditor: a, state: state, behind: a.Refused(), seed: maphash.MakeSeed(),
+		stored: make([]uint64, 0, state.Len()), kinds: map[string]Kind{},
+	}
+}
+
+// take compares a listed object.
+func (c *comparison) take(listed runtime.Object) error {
+	if _, ok := listed.(*metav1.PartialObjectMetadata); ok {
+		c.metadata = true
+	}
+	key, err := cache.MetaNamespaceKeyFunc(listed)
+	if err != nil {
+		c.foreign++ // an informer takes no list that has it
+		return nil
+	}
+	stored, exists := c.state.Get(key)
+	if exists {
+		c.stored = append(c.stored, maphash.String(c.seed, key))
+	}
+	server := event.OriginOf(listed)
+	if _, refused := c.behind[key]; refused {
+		c.refused++
+		return nil
+	}
+	if !exists {
+		c.found(Finding{Key: key, Kind: Missing, Listed: server.Version})
+		return nil
+	}
+	switch origin := c.state.Origin(key, stored); {
+	case origin != server:
+		c.found(Finding{Key: key, Kind: Stale, Cached: origin.Version, Listed: server.Version})
+	case c.options.Depth == Content && !c.sameContent(stored, listed):
+		c.found(Finding{Key: key, Kind: Different, Cached: origin.Version, Listed: server.Version})
+	}
+	return nil
+}
+
+func (c *comparison) found(f Finding) {
+	c.kinds[f.Key] = f.Kind
+	if len(c.findings) < maxFindings {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// end finds what is stored and was not listed, and the digest.
+func (c *comparison) end() {
+	c.digest = digestOf(&c.state)
+	slices.Sort(c.stored)
+	if c.stored = slices.Compact(c.stored); len(c.stored) < c.state.Len() {
+		c.findExtra()
+	}
+	slices.SortFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Key, b.Key) })
+}
+
+func (c *comparison) findExtra() {
+	for key, obj := range c.state.All() {
+		if _, listed := slices.BinarySearch(c.stored, maphash.String(c.seed, key)); listed {
+			continue
+		}
+		if _, refused := c.behind[key]; refused {
+			c.refused++
+			continue
+		}
+		c.found(Finding{Key: key, Kind: Extra, Cached: c.state.Origin(key, obj).Version})
+	}
+}
+
+// counts returns how many objects there are that differ, by kind.
+func (c *comparison) counts() map[Kind]int {
+	counts := map[Kind]int{}
+	for _, kind := range c.kinds {
+		counts[kind]++
+	}
+	return counts
+}
+
+// sameContent reports whether what is stored is what the listed object is stored as. Of one that
+// the transform refuses now, that is not known.
+func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
+	var want any = listed
+	if c.Transform != nil {
+		transformed, err := c.Transform(listed.DeepCopyObject())
+		if err != nil {
+			c.refused++
+			return true
+		}
+		want = transformed
+	}
+	return identical.Objects(stored, want) || equality.Semantic.DeepEqual(stored, want) || isSameButForKind(stored, want)
+}
+
+// isSameButForKind reports whether two objects differ in nothing but that one of them does not name
+// its kind: some clients fill that in for events, and not for the items of a list.
+func isSameButForKind(stored, want any) bool {
+	a, isObject := stored.(runtime.Object)
+	b, areBoth := want.(runtime.Object)
+	if !isObject || !areBoth {
+		return false
+	}
+	kind, other := a.GetObjectKind().GroupVersionKind(), b.GetObjectKind().GroupVersionKind()
+	if kind == other || !kind.Empty() && !other.Empty() {
+		return false
+	}
+	a, b = a.DeepCopyObject(), b.DeepCopyObject()
+	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return equality.Semantic.DeepEqual(a, b)
+}

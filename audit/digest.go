@@ -1,0 +1,96 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/event"
+)
+
+// Digest is a checksum of what a cache has at a version. Two that are equal are, but for a chance
+// of 1 in 2^64, of the same objects: in two replicas, in two runs, whatever their transforms.
+type Digest struct {
+	ResourceVersion string // which may be newer than any object
+	Objects         int
+	// Sum is that of the SHA-256 of key, UID and resourceVersion of each object, as the server gave
+	// them: of the first and of the second eight bytes. It is the same in any order.
+	Sum [2]uint64
+}
+
+// String returns the sum in 32 digits.
+func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
+
+// DigestOf returns the digest of what an informer has stored now. It may be called whenever the
+// informer has synced and runs, by anybody but a transform, an index function or a handler of
+// NewInformer, and holds up nothing. The error is cache.ErrNotSupported for what is no Informer.
+func DigestOf(ctx context.Context, informer Informer) (Digest, error) {
+	known, err := audited.Of(informer)
+	if err != nil {
+		return Digest{}, fmt.Errorf("audit: %w", err)
+	}
+	state, err := stateOf(ctx, known)
+	if err != nil {
+		return Digest{}, fmt.Errorf("audit of %s: %w", known.Name, err)
+	}
+	defer state.Close()
+	return digestOf(&state), nil
+}
+
+func digestOf(state *audited.State) Digest {
+	d := Digest{ResourceVersion: state.ResourceVersion(), Objects: state.Len()}
+	var text []byte
+	for key, obj := range state.All() {
+		text = appendIdentity(text[:0], key, state.Origin(key, obj))
+		sum := sha256.Sum256(text)
+		d.Sum[0] += binary.BigEndian.Uint64(sum[:])
+		d.Sum[1] += binary.BigEndian.Uint64(sum[8:])
+	}
+	return d
+}
+
+// appendIdentity appends what tells an object in one state from all others. No part can have a zero
+// byte: all come from JSON names and numbers of a server.
+func appendIdentity(text []byte, key string, origin event.Origin) []byte {
+	text = append(append(text, key...), 0)
+	text = append(append(text, origin.UID...), 0)
+	return append(text, origin.Version...)
+}
+
+const (
+	leastPoll = time.Millisecond
+	mostPoll  = 50 * time.Millisecond
+)
+
+// stateOf returns what is stored as soon as no batch is on its way: after microseconds, or, for a
+// controller of NewInformer, when its handler has returned.
+func stateOf(ctx context.Context, known *audited.Informer) (audited.State, error) {
+	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
+		state, err := known.State()
+		if !errors.Is(err, audited.ErrBusy) {
+			return state, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return audited.State{}, err
+		}
+	}
+}
+
+// sleep waits, unless ctx ends.
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

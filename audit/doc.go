@@ -1,0 +1,50 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit shows that a cache is what its server has, or says where it is not, and has it
+// repaired. It may run in production.
+//
+//	report, err := audit.Once(ctx, informer, audit.Options{})
+//
+//	go audit.Run(ctx, informer, audit.Options{Repair: audit.Relist}) // each half an hour
+//
+// An audit takes a snapshot of the store, whose resourceVersion the server has vouched for by a
+// list, an event or a bookmark, and has the server list the collection at exactly that version. So
+// it needs no pause: what is written meanwhile, to the server and to the store, is in neither.
+//
+// What it promises:
+//
+//  1. Each object that differs at that version is found: missing, extra, stale or, with Content,
+//     different under an equal version. What comes late, or twice, does not differ.
+//  2. Nothing is done about a finding before a second snapshot, a second later, has confirmed it.
+//     A repair is a relist (cache.Relist): handlers hear of the difference in order. There is at
+//     most one an hour.
+//  3. Events and readers are not held up: the snapshot is taken between two batches, in
+//     microseconds, and whatever follows works on it. There is no cost while no audit runs.
+//  4. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
+//     selectors, without what WithExpectedNamespace leaves out, decoded directly where the
+//     informer decodes directly, in its turn with WithListSlots.
+//
+// # Transforms
+//
+// An object is compared by the UID and the resourceVersion that the server gave it, whatever a
+// transform has left of them. Where it leaves both alone, or there is none, they are read from the
+// object. Else the informer keeps them beside it, whether it is audited or not: up to 150 bytes for
+// each object, for that version also decides what is a resync. An audit copies that table, a pause
+// of the events of 5 ms for 100,000 objects.
+//
+// Objects that the transform function refuses stay as they were (cache.WithTransformErrors, and the
+// Untransformed of cache.QueueStats): they are counted, and are no finding.
+//
+// # What it costs
+//
+// The server does what it does for a list of the whole collection, in pages of 500, and so does the
+// client, which has no more than one page at a time; objects that were replaced or deleted since
+// the snapshot stay in memory until the audit ends. Beside that, it takes eight bytes for each
+// object, and a microsecond. With a metadata client as Options.Source a page has the metadata only.
+//
+// A server must be able to list as of a version: kube-apiserver is, for as long as it has not
+// compacted it, which is for five minutes at least. Aggregated servers may not: ErrUnsupported.
+// A change of the server itself, to another version with other defaults, may make objects different
+// that were cached before it; a relist repairs that, too.
+package audit

@@ -1,0 +1,45 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/cachetest"
+)
+
+// An audit finds what somebody has done to the store, which nobody may write to.
+func ExampleOnce() {
+	server := cachetest.New(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}},
+	)
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+
+	report, err := audit.Once(ctx, informer, audit.Options{})
+	fmt.Println(report, err)
+
+	lost, _, _ := informer.GetStore().GetByKey("default/a")
+	_ = informer.GetStore().Delete(lost)
+	report, err = audit.Once(ctx, informer, audit.Options{Repair: audit.Relist})
+	fmt.Println(report, err)
+	// Output:
+	// *v1.ConfigMap: 2 objects at version "3", by versions: as on the server <nil>
+	// *v1.ConfigMap: 1 object at version "3", by versions: 1 missing, confirmed 1 missing (missing default/a); asked for a relist <nil>
+}

@@ -1,0 +1,228 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// transforms leave different things of an object.
+var transforms = map[string]cache.TransformFunc{
+	"none":  nil,
+	"blank": blank,
+	"of another type": func(obj any) (any, error) {
+		pod := obj.(*corev1.Pod)
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels}}, nil
+	},
+	"without metadata": func(obj any) (any, error) { return "ns/" + obj.(*corev1.Pod).Labels["v"], nil },
+	"harmless": func(obj any) (any, error) {
+		obj.(*corev1.Pod).ManagedFields = nil
+		return obj, nil
+	},
+}
+
+// TestTransforms: an audit sees through a transform what the server has said of the objects, from
+// lists and watches, coalesced or not, and compares content with what the transform makes of what
+// is listed.
+func TestTransforms(t *testing.T) {
+	for name, transform := range transforms {
+		for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					src := pods("a", "b", "c")
+					options := []cache.Option{cache.WithListMode(mode)}
+					if mode == cache.ListModeList {
+						options = append(options, cache.WithCoalescedQueue())
+					}
+					r := follow(t, src, src, transform, options...)
+					src.Put(testkit.Pod("b", "2"))
+					src.Put(testkit.Pod("d", "1"))
+					src.Delete("ns", "c")
+					src.Put(testkit.Pod("c", "another"))
+					r.calm()
+					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+					require.NoError(t, cache.Relist(r))
+					r.calm()
+					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+
+					lost := r.lose(func() {
+						src.Put(testkit.Pod("a", "2"))
+						src.Delete("ns", "b")
+						src.Put(testkit.Pod("e", "2"))
+					})
+					assert.Equal(t, []string{"stale ns/a", "extra ns/b", "missing ns/e"}, found(lost))
+				})
+			})
+		}
+	}
+}
+
+// lose has the informer's watch not hear of what write does, and audits.
+func (r *rig) lose(write func()) audit.Report {
+	end := r.Lose()
+	write()
+	end()
+	r.Tick()
+	r.Bookmark()
+	r.calm()
+	report, _ := audit.Once(context.Background(), r, audit.Options{})
+	return report
+}
+
+// TestRefusedByTransform: objects that the transform refuses are counted, not found: a relist would
+// not help.
+func TestRefusedByTransform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b", "c")
+		refuses := func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["v"] == "bad" {
+				return nil, errors.New("cannot take it")
+			}
+			return obj, nil
+		}
+		r := follow(t, src, src, refuses, cache.WithCachedOnTransformError())
+		src.Put(testkit.Pod("a", "bad"))
+		src.Put(testkit.Pod("new", "bad"))
+		src.Put(testkit.Pod("b", "2"))
+		r.calm()
+		for _, depth := range []audit.Depth{audit.Versions, audit.Content} {
+			report := r.once(t, audit.Options{Depth: depth})
+			assert.Empty(t, report.Findings)
+			assert.Equal(t, 2, report.Refused)
+		}
+	})
+}
+
+// TestCollections: what is compared is what the informer's ListerWatcher lists, less what the
+// informer leaves out.
+func TestCollections(t *testing.T) {
+	selecting := func(src *cachetest.Source) cache.ListerWatcher {
+		modified := func(o metav1.ListOptions) metav1.ListOptions {
+			o.LabelSelector = "v=1"
+			return o
+		}
+		return &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return src.ListWithContext(ctx, modified(o))
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return src.WatchWithContext(ctx, modified(o))
+			},
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		src.Create(testkit.Pod("c", "2"))
+		elsewhere := testkit.Pod("d", "1")
+		elsewhere.Namespace = "other"
+		src.Create(elsewhere)
+		selected := follow(t, src, selecting(src), nil)
+		expecting := follow(t, src, src, nil, cache.WithExpectedNamespace("ns"))
+		src.Put(testkit.Pod("b", "2")) // leaves the selection
+		selected.calm()
+
+		report := selected.once(t, audit.Options{})
+		assert.Empty(t, report.Findings)
+		assert.Equal(t, 2, report.Digest.Objects)
+		report = expecting.once(t, audit.Options{Depth: audit.Content})
+		assert.Empty(t, report.Findings)
+		assert.Equal(t, 3, report.Digest.Objects)
+		assert.Equal(t, 1, report.Foreign)
+	})
+}
+
+// TestListSlots: an audit waits for its turn, and gives it back.
+func TestListSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, slots := pods("a"), cache.NewListSlots(1)
+		r := follow(t, src, src, nil, cache.WithListSlots(slots))
+		answer := make(chan struct{})
+		other := pods("x")
+		other.Script(cachetest.VerbWatchList, cachetest.Fault{Until: answer})
+		running(t, cache.InformerFunc(cache.WithListSlots(slots))(other, &corev1.Pod{}, 0, nil))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		before := len(src.Requests())
+		_, err := audit.Once(ctx, r, audit.Options{})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Len(t, src.Requests(), before)
+		close(answer)
+		synctest.Wait()
+		for range 3 {
+			r.once(t, audit.Options{})
+		}
+	})
+}
+
+// metadataOf lists the metadata of a source, as a metadata client does.
+func metadataOf(src *cachetest.Source) cache.ListerWithContext {
+	return &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		full, err := src.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		of, err := meta.ListAccessor(full)
+		list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: of.GetResourceVersion(), Continue: of.GetContinue()}}
+		return list, errors.Join(err, meta.EachListItem(full, func(item runtime.Object) error {
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: item.(*corev1.Pod).ObjectMeta})
+			return nil
+		}))
+	}}
+}
+
+// TestMetadata: a metadata client serves as well, and the report says so.
+func TestMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+			assert.Empty(t, o.ResourceVersionMatch)
+			return src.List(o)
+		}}, nil, cache.WithListMode(cache.ListModeList), cache.WithExpectedNamespace("ns"))
+		report := r.once(t, audit.Options{Source: metadataOf(src)})
+		assert.Empty(t, report.Findings)
+		assert.True(t, report.Metadata)
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		assert.Equal(t, []string{"missing ns/a"}, found(r.once(t, audit.Options{Source: metadataOf(src)})))
+	})
+}
+
+// TestSeveralInformers: informers of one source, and audits of one informer, side by side.
+func TestSeveralInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		good, bad := follow(t, src, src, nil), follow(t, src, src, blank)
+		require.NoError(t, bad.GetStore().Delete(good.stored("a")))
+		done := make(chan struct{})
+		for range 10 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				assert.Empty(t, good.once(t, audit.Options{Depth: audit.Content}).Findings)
+				assert.Equal(t, []string{"missing ns/a"}, found(bad.once(t, audit.Options{})))
+			}()
+		}
+		for range 10 {
+			src.Put(testkit.Pod("b", fmt.Sprint(src.ResourceVersion())))
+			<-done
+		}
+	})
+}

@@ -1,0 +1,92 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/kinformer/cache"
+)
+
+// Informer is what can be audited: an informer or controller of package cache that has a store, as
+// its NewSharedIndexInformer and NewInformer make them, however it is handed out (see
+// cache.StatusOf).
+type Informer interface{ HasSyncedChecker() cache.DoneChecker }
+
+// Options say how to audit. The zero value compares versions, repairs nothing, and as an option of
+// Run does that each half an hour and logs what differs.
+type Options struct {
+	// Depth is how much of each object is compared.
+	Depth Depth
+	// Source lists in place of the informer's ListerWatcher, for Versions: a metadata client, which
+	// is sent a third of the bytes or less. It must list the same namespace, and by the same
+	// selectors, as the informer.
+	Source cache.ListerWithContext
+	// Repair is what is done about what differs.
+	Repair Repair
+	// Every is the mean time between two audits of Run, each wait being between half of it and one
+	// and a half; 0: 30 minutes. A server decodes each object for an audit, as for a relist.
+	Every time.Duration
+	// Told is called by Run after each audit, in its goroutine, with what Once returns. nil: what
+	// differs is logged, as are, at V(2), audits that failed.
+	Told func(Report, error)
+}
+
+// Depth is how much of each object is compared.
+type Depth int
+
+const (
+	// Versions compares key, UID and resourceVersion.
+	Versions Depth = iota
+	// Content compares the whole of each object as well, by what apimachinery calls semantically
+	// equal: no value and an empty one are the same. Where there is a transform function, it is
+	// called for a copy of each listed object, beside the calls of the informer, and must make the
+	// same of the same object each time.
+	Content
+)
+
+func (d Depth) String() string {
+	if d == Content {
+		return "content"
+	}
+	return "versions"
+}
+
+// Repair is what is done about what differs.
+type Repair int
+
+const (
+	// NoRepair leaves it at the report.
+	NoRepair Repair = iota
+	// Relist has the informer ask for the whole state anew, as cache.Relist does, if anything is
+	// confirmed to differ: at most once an hour for an informer, whoever audits it, since what a
+	// relist does not repair would have it list for ever.
+	Relist
+)
+
+const (
+	defaultEvery = 30 * time.Minute
+	// repairPause is the least time between two relists: an hour's worth of wrong relists costs a
+	// server less than one restart of the program.
+	repairPause = time.Hour
+)
+
+// ErrUnsupported says that the server does not list as of a resourceVersion, as aggregated servers
+// and fakes do not: there is no state with which the cache could be compared.
+var ErrUnsupported = errors.New("the server does not list as of a resourceVersion")
+
+// ErrExpired says that, three times, the server had forgotten the version that was to be compared,
+// did not know it yet, or did not vouch for it.
+var ErrExpired = errors.New("no version of the cache could be compared")
+
+var errSourceContent = errors.New("audit: Options.Source is for Versions: Content compares what the informer's ListerWatcher lists")
+
+// check says what is wrong with the options.
+func (o *Options) check() error {
+	if o.Depth == Content && o.Source != nil {
+		return errSourceContent
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/audited"
+)
+
+// Run audits an informer again and again, until ctx ends, whose cause it returns, or the informer
+// has stopped. It may be called before the informer runs. An audit that fails is followed by the
+// next one, when that is due. Several informers need a Run each, in goroutines of their own; that
+// they begin after a random wait keeps them from auditing at once.
+func Run(ctx context.Context, informer Informer, o Options) error {
+	known, err := audited.Of(informer)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	told := o.Told
+	if told == nil {
+		told = func(r Report, err error) { log(ctx, known.Name, r, err) }
+	}
+	for {
+		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
+		select {
+		case <-ctx.Done():
+			due.Stop()
+			return context.Cause(ctx)
+		case <-known.Ended:
+			due.Stop()
+			return fmt.Errorf("audit of %s: %w", known.Name, audited.ErrEnded)
+		case <-due.C:
+		}
+		report, err := Once(ctx, informer, o)
+		if ctx.Err() == nil {
+			told(report, err)
+		}
+	}
+}
+
+// jittered returns a wait of that mean.
+func jittered(mean time.Duration) time.Duration { return mean/2 + rand.N(max(mean, 1)) }
+
+// log tells the log what is not as it should be.
+func log(ctx context.Context, name string, r Report, err error) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case err != nil:
+		logger.V(2).Info("The audit of an informer has failed", "type", name, "err", err)
+	case !r.Equal():
+		logger.Info("Warning: the cache is not what its server has", "audit", r.String())
+	default:
+		logger.V(2).Info("Audited an informer", "audit", r.String())
+	}
+}

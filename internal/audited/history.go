@@ -1,0 +1,87 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audited
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Outcome is how an audit ended, in one of few words.
+type Outcome string
+
+const (
+	Equal       Outcome = "equal"       // to the server; findings that were gone at a second look do not count
+	Differs     Outcome = "different"   // from the server, twice
+	Expired     Outcome = "expired"     // the server had forgotten the version, again and again
+	Unsupported Outcome = "unsupported" // the server does not list as of a version
+	Failed      Outcome = "failed"      // for any other reason
+)
+
+// Audit is one that has ended.
+type Audit struct {
+	Outcome Outcome
+	At      time.Time // its end
+	Version string    // that was compared
+	Took    time.Duration
+	Found   map[string]int // what differs from the server, by kind; confirmed findings only
+}
+
+// Figures sum up the audits of an informer.
+type Figures struct {
+	Audits, Found map[string]int64 // by outcome, and what was found by kind; nil: nothing to count
+	Passing       int64            // findings that were gone at a second look
+	Relists       int64            // that audits have asked for
+	Last          Audit            // zero: there was none
+}
+
+// History is what is known of the audits of an informer. The zero value is that of none, and
+// anybody may use it.
+type History struct {
+	mu struct {
+		sync.Mutex
+		figures  Figures
+		repaired time.Time // when a relist was last asked for
+	}
+}
+
+// Note adds an audit that has ended.
+func (h *History) Note(a Audit, passing int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := &h.mu.figures
+	if f.Audits == nil {
+		f.Audits, f.Found = map[string]int64{}, map[string]int64{}
+	}
+	f.Audits[string(a.Outcome)]++
+	for kind, n := range a.Found {
+		f.Found[kind] += int64(n)
+	}
+	f.Passing += int64(passing)
+	f.Last = a
+}
+
+// MayRepair reports whether a relist may be asked for, the last one being that long ago at least,
+// and if so takes it for asked for.
+func (h *History) MayRepair(now time.Time, least time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last := h.mu.repaired; !last.IsZero() && now.Sub(last) < least {
+		return false
+	}
+	h.mu.repaired = now
+	h.mu.figures.Relists++
+	return true
+}
+
+// Figures returns what is known, in memory of the caller's own but for Last.Found, which nobody
+// changes.
+func (h *History) Figures() Figures {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.mu.figures
+	f.Audits, f.Found = maps.Clone(f.Audits), maps.Clone(f.Found)
+	return f
+}
