@@ -55,6 +55,9 @@ var (
 	httpCPU = httpFigures{}
 	// httpPeak is the heap while a list is taken over.
 	httpPeak = httpFigures{name: "-peak", title: ", the heap"}
+	// httpHeld is what an update takes that waits for a handler that is stuck: the
+	// old object and the new one are both there.
+	httpHeld = httpFigures{name: "-held", title: ", while a handler is stuck"}
 	// httpOpen is how long the server has the request of a list open, when little
 	// is under way in buffers.
 	httpOpen = httpFigures{name: "-open", title: ", as the server sees it"}
@@ -159,6 +162,9 @@ func httpKinds() []httpRow {
 		all = append(all,
 			httpRow{encoding: encoding, kind: httpWatch, resource: wire.Pods, tls: true, objects: objects},
 			httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpOpen, objects: httpObjectsOpen})
+	}
+	for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
+		all = append(all, httpRow{encoding: "protobuf", kind: httpWatch, resource: pods, figures: httpHeld, objects: httpObjectsProtobuf})
 	}
 	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see httpTrial
 		objects := map[string]int{"unstructured": httpObjectsPeak / 4}[encoding]

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
@@ -142,7 +145,9 @@ func (h *httpStage) runOne(ctx context.Context, s side, way httpWay) (outcome, e
 	}
 	i := newInformerOf(s, lw, example, 0, indexers(1))
 	defer i.stop()
-	if err := i.addHandler(0, &counter{}); err != nil {
+	release, err := h.addHandlers(i)
+	defer release()
+	if err != nil {
 		return outcome{}, err
 	}
 	if _, err := h.server.Open(ctx); err != nil { // from here on
@@ -157,8 +162,20 @@ func (h *httpStage) runOne(ctx context.Context, s side, way httpWay) (outcome, e
 			return outcome{}, err
 		}
 	}
+	release()
 	state, err := i.finish()
 	return outcome{check: state, samples: samples}, err
+}
+
+// addHandlers adds one that counts, and where that is asked for one that is stuck
+// in the first update until release is called, which may be called again.
+func (h *httpStage) addHandlers(i *informer) (release func(), err error) {
+	stuck := make(chan struct{})
+	release = sync.OnceFunc(func() { close(stuck) })
+	if h.row.figures == httpHeld {
+		_, err = i.AddEventHandler(clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-stuck }})
+	}
+	return release, errors.Join(err, i.addHandler(0, &counter{}))
 }
 
 // figures starts the informer, has it updated where that is asked for, and
@@ -185,14 +202,21 @@ func (h *httpStage) figures(ctx context.Context, i *informer, lw *httpListerWatc
 		open, err := h.server.Open(ctx)
 		return append([]sample{{"open, wall", "us/object", h.each(open)}}, h.times(usage)...), err
 	}
-	if h.row.kind.updates {
+	feed := func() error {
 		i.expect(h.objects)
-		usage, err = h.env.measure(func() error {
-			if err := h.server.Feed(ctx); err != nil {
-				return err
-			}
-			return i.wait(ctx)
-		})
+		if err := h.server.Feed(ctx); err != nil {
+			return err
+		}
+		return i.wait(ctx)
+	}
+	if h.row.figures == httpHeld {
+		before := measure.LiveHeap()
+		err := feed()
+		held := float64(measure.LiveHeap()) - float64(before)
+		return []sample{{"held", "B/update", held / float64(h.objects)}}, err
+	}
+	if h.row.kind.updates {
+		usage, err = h.env.measure(feed)
 	}
 	return append(h.times(usage), sample{"allocated", "B/object", float64(usage.Bytes) / float64(h.objects)}), err
 }
