@@ -17,7 +17,7 @@ import (
 //
 // Our side runs an informer for each httpWay: one on a client as it is, a tapped
 // one, whose client's transport is direct.Transport, so that it decodes itself,
-// and with pods one that shares equal parts as well. The figures of the latter
+// and one that shares equal parts as well. The figures of the latter
 // are those with "tapped" and "shared" before their names. All have client-go's
 // figure beside them.
 type httpRow struct {

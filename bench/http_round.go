@@ -41,10 +41,10 @@ const (
 
 // ways are those of a row.
 func (r httpRow) ways() []httpWay {
-	if r.resource.Name == wire.Pods.Name && r.figures != httpOpen {
-		return []httpWay{plainWay, tappedWay, sharedWay}
+	if r.figures == httpOpen {
+		return []httpWay{plainWay, tappedWay}
 	}
-	return []httpWay{plainWay, tappedWay}
+	return []httpWay{plainWay, tappedWay, sharedWay}
 }
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {

@@ -56,7 +56,7 @@ func TestAllInformersMustEndAlike(t *testing.T) {
 // TestRoundsOfOursBeginWithTheOtherInformer: the informers of our side take turns.
 func TestRoundsOfOursBeginWithTheOtherInformer(t *testing.T) {
 	var order []httpWay
-	h := &httpStage{row: httpRow{resource: wire.Leases}, one: func(_ context.Context, _ side, way httpWay) (outcome, error) {
+	h := &httpStage{row: httpRow{resource: wire.Leases, figures: httpOpen}, one: func(_ context.Context, _ side, way httpWay) (outcome, error) {
 		order = append(order, way)
 		return outcome{samples: []sample{{"CPU", "s", 1}}}, nil
 	}}

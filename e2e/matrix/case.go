@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package matrix compares informers that decode directly with informers whose client does, for each
-// kind of client, encoding, version of HTTP, with TLS and compression and without, and for each way
-// in which a state comes. What they store and tell their handlers has to be deeply equal.
+// kind of client, encoding, version of HTTP, with TLS, compression and shared parts and without, and
+// for each way in which a state comes. What they store and tell their handlers has to be deeply equal.
 package matrix
 
 import (
@@ -20,6 +20,7 @@ type Case struct {
 	HTTP2    bool
 	TLS      bool
 	Gzip     bool
+	Share    bool // equal parts of objects, as ShareEqual does
 }
 
 // The encodings, as cache.Status has them, and the modes.
@@ -41,6 +42,7 @@ func (c Case) values() []string {
 	return []string{
 		c.Client.Name, c.Encoding, c.Mode,
 		option(c.HTTP2, "HTTP/2", "HTTP/1.1"), option(c.TLS, "TLS", "plain"), option(c.Gzip, "gzip", "not compressed"),
+		option(c.Share, "shared", "apart"),
 	}
 }
 
@@ -54,10 +56,10 @@ func option(is bool, yes, no string) string {
 // All returns all combinations that there are: HTTP/2 only comes with TLS, and not all clients know
 // all encodings.
 func All(clients ...Client) (all []Case) {
-	for i := range 2 * 2 * 2 * 2 * 3 {
+	for i := range 2 * 2 * 2 * 2 * 2 * 3 {
 		c := Case{
 			Encoding: []string{JSON, Protobuf}[i%2], HTTP2: i/2%2 == 0, TLS: i/4%2 == 0, Gzip: i/8%2 == 0,
-			Mode: []string{List, Pages, WatchList}[i/16],
+			Share: i/16%2 == 0, Mode: []string{List, Pages, WatchList}[i/32],
 		}
 		for _, c.Client = range clients {
 			if (c.TLS || !c.HTTP2) && c.Client.knows(c.Encoding) {

@@ -148,6 +148,8 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 	assert.Equal(t, p.Encoding, d.Encoding)
 	assert.Empty(t, d.GivenUp)
 	assert.Zero(t, d.Differences)
+	assert.Equal(t, p.Share, d.Shares, d.NotShared)
+	assert.Equal(t, p.Share, d.Parts.Hits > 0)
 	assert.Greater(t, d.Direct, int64(population))
 	if p.Mode == Pages {
 		assert.GreaterOrEqual(t, status.Lists, int64(2))

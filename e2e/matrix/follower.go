@@ -144,7 +144,11 @@ func (f *follower) newInformer(options []cache.Option) NewInformer {
 const pageSize = population / 2
 
 func (c Case) options(directly bool) []cache.Option {
-	options := []cache.Option{cache.WithDecoding(cache.Decoding{Off: !directly})}
+	share := cache.ShareTexts
+	if c.Share {
+		share = cache.ShareEqual
+	}
+	options := []cache.Option{cache.WithDecoding(cache.Decoding{Off: !directly, Share: share})}
 	switch c.Mode {
 	case Pages:
 		return append(options, cache.WithListMode(cache.ListModeList), cache.WithPageSize(pageSize))

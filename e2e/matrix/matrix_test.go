@@ -46,7 +46,7 @@ func TestPairwise(t *testing.T) {
 func pairsOf(cases []matrix.Case) map[string]bool {
 	pairs := map[string]bool{}
 	for _, c := range cases {
-		values := []any{c.Client.Name, c.Encoding, c.Mode, c.HTTP2, c.TLS, c.Gzip}
+		values := []any{c.Client.Name, c.Encoding, c.Mode, c.HTTP2, c.TLS, c.Gzip, c.Share}
 		for i := range values {
 			for j := range i {
 				pairs[fmt.Sprint(i, values[i], j, values[j])] = true
