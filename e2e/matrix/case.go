@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package matrix compares informers that decode directly with informers whose client does, for each
-// kind of client, encoding, version of HTTP, with TLS, compression and shared parts and without, and
-// for each way in which a state comes. What they store and tell their handlers has to be deeply equal.
+// kind of client, encoding, version of HTTP, with TLS, compression and shared parts and without,
+// and for each way in which a state comes. What they store and tell their handlers has to be deeply
+// equal.
 package matrix
 
 import (
