@@ -4,9 +4,11 @@
 package soak
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // coverage matches what the server acknowledged with what a handler heard. What is in one only must
@@ -62,9 +64,33 @@ func (c *coverage) skipped(from, to string) {
 	c.mu.gaps = append(c.mu.gaps, gap{start, end})
 }
 
+// hearPatience is how long what was acknowledged may be on its way to a handler whose replica is as
+// it should be: what was made and deleted at once does not show there.
+const hearPatience = time.Minute
+
 // settle returns the acknowledged resourceVersions that were not heard though nothing skipped them,
-// and starts anew. It is called while nobody writes and the handler has caught up.
-func (c *coverage) settle() (unheard []uint64) {
+// and starts anew. It is called while nobody writes and the replica is complete, and waits for what
+// is still to be heard.
+func (c *coverage) settle(ctx context.Context) (unheard []uint64) {
+	ctx, cancel := context.WithTimeout(ctx, hearPatience)
+	defer cancel()
+	for len(c.unheard()) > 0 && wait(ctx, 10*time.Millisecond) {
+	}
+	unheard = c.unheard()
+	c.startAnew()
+	return unheard
+}
+
+func (c *coverage) startAnew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.mu.unheard)
+	clear(c.mu.unacknowledged)
+	c.mu.gaps = nil
+}
+
+// unheard returns the acknowledged resourceVersions that were not heard though nothing skipped them.
+func (c *coverage) unheard() (unheard []uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for rv := range c.mu.unheard {
@@ -72,9 +98,6 @@ func (c *coverage) settle() (unheard []uint64) {
 			unheard = append(unheard, rv)
 		}
 	}
-	clear(c.mu.unheard)
-	clear(c.mu.unacknowledged)
-	c.mu.gaps = nil
 	slices.Sort(unheard)
 	return unheard
 }

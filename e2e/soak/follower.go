@@ -220,9 +220,8 @@ func (f *follower) compare(ctx context.Context, want follow.Contents) {
 			f.report.violation("differs", h.name, "%v", err)
 			continue
 		}
-		// The call that made them equal may still be running.
 		h.awaitSynced(ctx)
-		if unheard := h.coverage.settle(); len(unheard) > 0 && h.kind.lossless {
+		if unheard := h.unheard(ctx); len(unheard) > 0 {
 			f.report.violation("unheard", h.name, "acknowledged, skipped by no list: %v", unheard[:min(len(unheard), 20)])
 		}
 	}

@@ -93,12 +93,12 @@ func (h *handler) call(obj any, initial bool, note func()) {
 	if b.delay > 0 {
 		<-time.After(b.delay)
 	}
-	note()
 	if obj != nil {
 		key, state := follow.StateOf(obj)
 		h.coverage.heard(state.RV)
 		checkContent(h.report, h.name, key, state)
 	}
+	note()
 	if n := h.calls.Add(1); b.panicEvery > 0 && n%b.panicEvery == 0 {
 		h.panics.Add(1)
 		if initial {
@@ -106,6 +106,15 @@ func (h *handler) call(obj any, initial bool, note func()) {
 		}
 		panic("soak: a handler panics, as it was told to")
 	}
+}
+
+// unheard returns what was acknowledged and should have been heard, while nobody writes.
+func (h *handler) unheard(ctx context.Context) []uint64 {
+	if h.kind.lossless {
+		return h.coverage.settle(ctx)
+	}
+	h.coverage.startAnew()
+	return nil
 }
 
 // awaitSynced waits until the registration counts as synced. If a call of its initial list has
