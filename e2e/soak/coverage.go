@@ -89,7 +89,8 @@ func (c *coverage) startAnew() {
 	c.mu.gaps = nil
 }
 
-// unheard returns the acknowledged resourceVersions that were not heard though nothing skipped them.
+// unheard returns the acknowledged resourceVersions that were not heard though nothing skipped
+// them.
 func (c *coverage) unheard() (unheard []uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
