@@ -226,3 +226,39 @@ func TestSeveralInformers(t *testing.T) {
 		}
 	})
 }
+
+// TestUnvouched: a version that may come from events in any order is not compared.
+func TestUnvouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		added := watch.Event{Type: watch.Added, Object: testkit.PodAt("a", "5")}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("")), OnWatch: testkit.Watches(testkit.Sent(added))}
+		r := follow(t, nil, server, nil)
+		require.Len(t, r.GetStore().List(), 1)
+		_, err := audit.Once(t.Context(), r, audit.Options{})
+		assert.ErrorIs(t, err, audit.ErrExpired)
+		assert.ErrorContains(t, err, "does not vouch")
+		assert.Len(t, server.Asked(), 2, "a list and a watch")
+	})
+}
+
+// TestKinds: some clients say the kind of objects of a watch, and not of those of a list. That is no
+// difference.
+func TestKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pod := testkit.Pod("a", "1")
+		pod.Kind, pod.APIVersion = "Pod", "v1"
+		src := cachetest.New(pod)
+		r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+			list, err := src.List(o)
+			return list, errors.Join(err, meta.EachListItem(list, func(item runtime.Object) error {
+				item.(*corev1.Pod).TypeMeta = metav1.TypeMeta{}
+				return nil
+			}))
+		}}, nil)
+		assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+		altered := r.stored("a")
+		altered.Labels["v"] = "2"
+		require.NoError(t, r.GetStore().Update(altered))
+		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Depth: audit.Content})))
+	})
+}

@@ -1,0 +1,238 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// step is something that happens, perhaps to a pod.
+type step struct{ What, Name string }
+
+var anyStep = rapid.Custom(func(t *rapid.T) step {
+	return step{
+		rapid.SampledFrom([]string{
+			"write", "write", "write", "delete", "lose write", "lose write", "lose delete", "make up", "alter", "repeat",
+			"hold back", "release", "break", "relist", "bookmark", "audit",
+		}).Draw(t, "what"),
+		rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "name"),
+	}
+})
+
+// world is a server of pods, each version of which has a label "v" of its own, and an informer
+// behind whose back things happen.
+type world struct {
+	*rig
+	assert  *assert.Assertions
+	mirror  *testkit.Mirror
+	writes  int
+	release func() // what is held back; nil: nothing is
+}
+
+// faults are what a model found, in a form that rapid can shrink.
+type faults []string
+
+func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+// TestModel: after any history of lost, made up, altered, repeated and late events, an audit finds
+// exactly what differs, as a comparison of everything with everything has it, and a relist repairs
+// it, of which handlers hear.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(anyStep, 0, 30).Draw(r, "steps")
+		options := []cache.Option{
+			cache.WithListMode(rapid.SampledFrom([]cache.ListMode{cache.ListModeList, cache.ListModeWatchList}).Draw(r, "mode")),
+			cache.WithReuse(rapid.SampledFrom([]cache.ReuseMode{cache.ReuseAlways, cache.ReuseNever}).Draw(r, "reuse")),
+		}
+		if rapid.Bool().Draw(r, "coalesced") {
+			options = append(options, cache.WithCoalescedQueue())
+		}
+		transform := transforms[rapid.SampledFrom([]string{"none", "blank", "harmless"}).Draw(r, "transform")]
+		var found faults
+		synctest.Test(t, func(t *testing.T) {
+			src := cachetest.NewSource(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
+			w := &world{assert: assert.New(&found), mirror: testkit.NewMirror()}
+			w.rig = follow(t, src, src, transform, options...)
+			_, err := w.AddEventHandler(w.mirror)
+			require.NoError(t, err)
+			for _, step := range steps {
+				w.play(step)
+			}
+			w.repaired()
+		})
+		if len(found) > 0 {
+			r.Fatal(found)
+		}
+	})
+}
+
+func (w *world) play(s step) {
+	switch s.What {
+	case "write":
+		w.write(s.Name)
+	case "delete":
+		w.remove(s.Name)
+	case "lose write":
+		defer w.Lose()()
+		w.write(s.Name)
+	case "lose delete":
+		defer w.Lose()()
+		w.remove(s.Name)
+	case "make up", "alter":
+		w.forge(s)
+	case "repeat":
+		if obj := w.Source.Get("ns", s.Name); obj != nil {
+			rv, _ := strconv.ParseUint(obj.(*corev1.Pod).ResourceVersion, 10, 64)
+			w.Resend(rv, rv)
+		}
+	case "hold back":
+		if w.release == nil {
+			w.release = w.Stall()
+		}
+	case "release":
+		w.letGo()
+	case "break":
+		w.Break()
+	case "relist":
+		w.assert.NoError(cache.Relist(w))
+	case "bookmark":
+		w.Bookmark()
+	case "audit":
+		w.audited()
+	}
+}
+
+// write writes a pod, in its next state.
+func (w *world) write(name string) {
+	w.writes++
+	w.Put(testkit.Pod(name, fmt.Sprint(w.writes)))
+}
+
+func (w *world) remove(name string) {
+	if w.Source.Get("ns", name) != nil {
+		w.Source.Delete("ns", name)
+	}
+}
+
+// forge has the watch tell of a pod that there is not, or of one with another content under its
+// version.
+func (w *world) forge(s step) {
+	pod := testkit.Pod(s.Name, "made up")
+	pod.UID, pod.ResourceVersion = "made up", fmt.Sprint(w.ResourceVersion())
+	if obj := w.Source.Get("ns", s.Name); s.What == "alter" && obj != nil {
+		pod = obj.(*corev1.Pod)
+		pod.Labels["v"] += "x"
+	}
+	w.Inject(watch.Event{Type: watch.Modified, Object: pod})
+}
+
+// letGo lets events come again.
+func (w *world) letGo() {
+	if w.release != nil {
+		w.release()
+		w.release = nil
+	}
+}
+
+// labels returns what tells the versions of pods apart, by key.
+func labels(list runtime.Object) map[string]string {
+	known := map[string]string{}
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		known["ns/"+item.(*corev1.Pod).Name] = item.(*corev1.Pod).Labels["v"]
+		return nil
+	})
+	return known
+}
+
+// differences compares everything with everything.
+func (w *world) differences(depth audit.Depth) (lines []string) {
+	stored := &corev1.PodList{}
+	snapshot, err := cache.SnapshotOf(w)
+	w.assert.NoError(err)
+	defer snapshot.Close()
+	for _, obj := range snapshot.All() {
+		stored.Items = append(stored.Items, *obj.(*corev1.Pod))
+	}
+	list, err := w.List(metav1.ListOptions{ResourceVersion: snapshot.ResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	w.assert.NoError(err)
+	listed, held := labels(list), labels(stored)
+	for key, server := range listed {
+		switch ours, exists := held[key]; {
+		case !exists:
+			lines = append(lines, "missing "+key)
+		case ours == server+"x" && depth == audit.Content:
+			lines = append(lines, "different "+key)
+		case ours != server && ours != server+"x":
+			lines = append(lines, "stale "+key)
+		}
+	}
+	for key := range held {
+		if _, exists := listed[key]; !exists {
+			lines = append(lines, "extra "+key)
+		}
+	}
+	return lines
+}
+
+// audited audits at a quiet moment.
+func (w *world) audited() {
+	w.calm()
+	for _, depth := range []audit.Depth{audit.Versions, audit.Content} {
+		report := w.once(w.t(), audit.Options{Depth: depth})
+		w.assert.ElementsMatch(w.differences(depth), found(report))
+		for kind, n := range report.Found {
+			w.assert.Equal(n, report.Confirmed[kind], "nothing happens meanwhile")
+		}
+	}
+}
+
+// repaired has an audit repair what differs in the end.
+func (w *world) repaired() {
+	w.letGo()
+	w.audited()
+	w.Bookmark()
+	w.audited()
+	time.Sleep(2 * time.Hour)
+	w.once(w.t(), audit.Options{Depth: audit.Content, Repair: audit.Relist})
+	w.audited()
+	w.assert.Empty(w.differences(audit.Content))
+	now, err := w.List(metav1.ListOptions{})
+	w.assert.NoError(err)
+	heard, problems, _ := w.mirror.State()
+	for _, problem := range problems {
+		w.assert.Contains(problem, "delete of unknown", "which is what the watch told")
+	}
+	w.assert.Len(heard, len(labels(now)))
+	for key, v := range labels(now) {
+		w.assert.Equal(v, w.mirror.Objects[key[len("ns/"):]].Labels["v"], key)
+	}
+}
+
+// t is what checks of the rig fail.
+func (w *world) t() require.TestingT { return must{w.assert} }
+
+// must ends the model at once.
+type must struct{ *assert.Assertions }
+
+func (m must) Errorf(format string, args ...any) { m.Fail(fmt.Sprintf(format, args...)) }
+
+func (m must) FailNow() { panic("the model cannot go on") }

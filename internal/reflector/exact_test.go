@@ -1,0 +1,87 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// exactly lists at version 5 what a server answers, and returns the names that were taken.
+func exactly(t *testing.T, answer func(n int, o metav1.ListOptions) (runtime.Object, error), refuse error) (names []string, foreign int, err error) {
+	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) { return answer(n, o) }}
+	exact := NewExact(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Namespace: "ns"})
+	foreign, err = exact.List(t.Context(), nil, "5", func(item runtime.Object) error {
+		names = append(names, item.(*v1.Pod).Name)
+		return refuse
+	})
+	return names, foreign, err
+}
+
+// TestExact: the pages of one version are taken in their order, less what a reflector drops.
+func TestExact(t *testing.T) {
+	names, foreign, err := exactly(t, func(n int, o metav1.ListOptions) (runtime.Object, error) {
+		want := metav1.ListOptions{Limit: 500, ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+		page := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "x", "1"))
+		page.Continue = "more"
+		if n == 2 {
+			want = metav1.ListOptions{Limit: 500, Continue: "more"}
+			page = testkit.PodList("5", testkit.PodAt("b", "2"))
+		}
+		assert.Equal(t, want, o)
+		return page, nil
+	}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b"}, names)
+	assert.Equal(t, 1, foreign)
+}
+
+// TestExactErrors: whose fault it is can be told, and who takes may end it.
+func TestExactErrors(t *testing.T) {
+	stop, inexact := errors.New("stop"), (*Inexact)(nil)
+	full := func(int, metav1.ListOptions) (runtime.Object, error) {
+		return testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "1")), nil
+	}
+	names, _, err := exactly(t, full, stop)
+	assert.Equal(t, stop, err)
+	assert.Len(t, names, 1)
+	for name, tc := range map[string]struct {
+		answer  runtime.Object
+		err     error
+		inexact bool
+	}{
+		"another version": {testkit.PodList("6"), nil, true},
+		"bad request":     {nil, apierrors.NewBadRequest("no"), true},
+		"forbidden":       {nil, apierrors.NewForbidden(v1.Resource("pods"), "", nil), false},
+		"nothing":         {nil, nil, false},
+		"no list":         {&v1.Pod{}, nil, false},
+	} {
+		_, _, err := exactly(t, func(int, metav1.ListOptions) (runtime.Object, error) { return tc.answer, tc.err }, nil)
+		assert.Error(t, err, name)
+		assert.Equal(t, tc.inexact, errors.As(err, &inexact), name)
+	}
+}
+
+// TestExactInDoubt: what was decoded directly and may be wrong is asked for again.
+func TestExactInDoubt(t *testing.T) {
+	names, _, err := exactly(t, func(n int, _ metav1.ListOptions) (runtime.Object, error) {
+		if n == 1 {
+			return nil, &tap.Doubt{}
+		}
+		return testkit.PodList("5", testkit.PodAt("a", "1")), nil
+	}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, names)
+}
