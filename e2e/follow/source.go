@@ -67,7 +67,7 @@ func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	s.Hold.RLock()
 	defer s.Hold.RUnlock()
 	s.Lists.Add(1)
-	skipped := s.skipping(o.Continue != "")
+	skipped := s.skipping(o.Continue != "" || o.ResourceVersionMatch == metav1.ResourceVersionMatchExact) // that is an audit's
 	if s.PageSize > 0 && o.Limit > 0 {
 		o.Limit = s.PageSize
 	}

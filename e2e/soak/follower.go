@@ -108,6 +108,9 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 	reader := newReader(f, random, r.config.Pause)
 	f.readers.Go(func() { reader.read(ctx) })
 	f.readers.Go(func() { f.versions.hunt(ctx, f.listed) })
+	if r.config.Library == Kinformer {
+		f.readers.Go(func() { f.audit(ctx, rand.New(rand.NewPCG(r.config.Seed, 3<<32+uint64(number)))) })
+	}
 	return f, nil
 }
 

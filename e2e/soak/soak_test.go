@@ -25,4 +25,5 @@ func TestNothingLostNothingInvented(t *testing.T) {
 	assert.NotZero(t, summary.Counts["notifications"])
 	assert.NotZero(t, summary.Counts["reads"])
 	assert.NotZero(t, summary.Counts["decoded directly"])
+	assert.NotZero(t, summary.Counts["audits: objects"])
 }
