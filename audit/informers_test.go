@@ -241,8 +241,8 @@ func TestUnvouched(t *testing.T) {
 	})
 }
 
-// TestKinds: some clients say the kind of objects of a watch, and not of those of a list. That is no
-// difference.
+// TestKinds: some clients say the kind of objects of a watch, and not of those of a list. That is
+// no difference.
 func TestKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.Pod("a", "1")

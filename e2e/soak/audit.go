@@ -14,8 +14,8 @@ import (
 // auditPause is the mean time between two audits of an informer.
 const auditPause = 2 * time.Second
 
-// audit audits the informer all the time, whatever happens to it and to the server: nothing may ever
-// differ. What cannot be audited, because the server is away, or has forgotten the version, is
+// audit audits the informer all the time, whatever happens to it and to the server: nothing may
+// ever differ. What cannot be audited, because the server is away, or has forgotten the version, is
 // counted.
 func (f *follower) audit(ctx context.Context, random *rand.Rand) {
 	for wait(ctx, time.Duration(random.Int64N(int64(2*auditPause)))) {
