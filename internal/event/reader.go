@@ -98,7 +98,8 @@ func (r *Reader) Pass(rec *Record) (err error) {
 	received, called := Origin{Version: rec.Version, UID: uidOf(rec.Object)}, false
 	rec.Object, called, err = r.Transform.Pass(rec.Key, rec.Object)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
-		rec.Altered = &received
+		altered := received // so that only what is altered takes memory
+		rec.Altered = &altered
 	}
 	return err
 }
