@@ -147,6 +147,26 @@ func (s *keyedStore) keyOf(obj any) (string, error) {
 	return event.KeyOf(s.keyFunc, obj)
 }
 
+// usualKeyLen is what most keys have room in, so that they need no memory of their own where they
+// are only looked up.
+const usualKeyLen = 128
+
+// appendKey is keyOf for the usual key of an object in a namespace, as bytes; nil if it is none.
+func (s *keyedStore) appendKey(dst []byte, obj any) []byte {
+	if !s.usualKey {
+		return nil
+	}
+	o, ok := obj.(metav1.Object)
+	if !ok || event.IsNil(obj) {
+		return nil
+	}
+	namespace := o.GetNamespace()
+	if namespace == "" {
+		return nil
+	}
+	return append(append(append(dst, namespace...), '/'), o.GetName()...)
+}
+
 // admit computes the key and the form in which obj is stored.
 func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 	if key, err = s.keyOf(obj); err != nil {
@@ -163,6 +183,11 @@ func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 
 // Add stores obj. Errors: KeyError, or what the transformer returned.
 func (s *keyedStore) Add(obj interface{}) error {
+	var room [usualKeyLen]byte
+	if key := s.appendKey(room[:0], obj); key != nil && s.transformer == nil {
+		s.objects.contents.Put(key, obj, func(held string) string { return versionAfter(held, obj) })
+		return nil
+	}
 	key, stored, err := s.admit(obj)
 	if err != nil {
 		return err
@@ -177,6 +202,11 @@ func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
 func (s *keyedStore) Delete(obj interface{}) error {
+	var room [usualKeyLen]byte
+	if key := s.appendKey(room[:0], obj); key != nil {
+		s.objects.contents.Remove(key, func(held string) string { return versionAfter(held, obj) })
+		return nil
+	}
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return err

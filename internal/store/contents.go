@@ -37,6 +37,18 @@ func (c *Contents) Apply(ops []table.Op, advance table.Stamp) {
 	c.publishVersion()
 }
 
+// Put is Apply of one object. The bytes of the key stay the caller's.
+func (c *Contents) Put(key []byte, obj any, advance table.Stamp) {
+	c.Table.Put(key, obj, advance)
+	c.publishVersion()
+}
+
+// Remove is Apply of one deletion. The bytes of the key stay the caller's.
+func (c *Contents) Remove(key []byte, advance table.Stamp) {
+	c.Table.Remove(key, advance)
+	c.publishVersion()
+}
+
 // Replace makes the n objects the whole contents, at once for every reader; of those with the same
 // key the last one counts.
 func (c *Contents) Replace(objects iter.Seq2[string, any], n int, version string) {

@@ -3,9 +3,9 @@
 
 package table
 
-func (l *changes) record(id uint32) {
+func (l *changes) record(r *record) {
 	if !l.building {
-		l.records = append(l.records, id)
+		l.records = append(l.records, r)
 	}
 }
 

@@ -3,7 +3,10 @@
 
 package table
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"unsafe"
+)
 
 // newCore makes a body for about n objects, whose first batch is gen.
 func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
@@ -37,7 +40,18 @@ func (c *core) hash(key string) uint64 { return hashString(c.seed, key) }
 func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 
 // locate finds a key for the writer. The record may be one of a deletion.
+//
+// It looks at the first candidate like Get, so that the processor waits for the record and for the
+// bytes of the key at once.
 func (c *core) locate(hash uint64, key string) *record {
+	g := c.keys.at(hash)
+	g.fetch()
+	if m := match(g.Load(), hash); m != 0 {
+		data, r := g.slots[first(m)].load()
+		if int(r.keyLen) == len(key) && unsafe.String((*byte)(data), len(key)) == key {
+			return r
+		}
+	}
 	for s := c.keys.search(hash); ; {
 		if r := s.next(); r == nil || r.key() == key {
 			return r
@@ -48,21 +62,32 @@ func (c *core) locate(hash uint64, key string) *record {
 // put stores an object in the draft gen and returns its id and what it
 // replaces. hash is that of the key.
 func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old words) {
-	r := c.locate(hash, key)
-	if r == nil {
-		id = c.records.take()
-		r = c.records.at(id)
-		r.start(gen, id, key, w)
-		c.keys.insert(hash, r, c.hashOf)
-		c.log.record(id)
-		c.n++
-		return id, words{}
+	if r := c.locate(hash, key); r != nil {
+		return r.id, c.set(gen, r, w)
 	}
+	return c.begin(gen, key, hash, w), words{}
+}
+
+// begin stores an object under a key that the body does not have.
+func (c *core) begin(gen uint64, key string, hash uint64, w words) (id uint32) {
+	id = c.records.take()
+	r := c.records.at(id)
+	r.start(gen, id, key, w)
+	c.keys.insert(hash, r, c.hashOf)
+	c.log.record(r)
+	c.n++
+	return id
+}
+
+// set stores an object, or none, in the place of another one, or of none, and returns that.
+func (c *core) set(gen uint64, r *record, w words) (old words) {
 	if old = r.words; old.none() {
 		c.n++
+	} else if w.none() {
+		c.n--
 	}
 	r.set(gen, w, &c.log)
-	return r.id, old
+	return old
 }
 
 // drop deletes a key in the draft gen. hash is that of the key.
@@ -71,10 +96,7 @@ func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) 
 	if r == nil || r.none() {
 		return 0, words{}
 	}
-	old = r.words
-	c.n--
-	r.set(gen, words{}, &c.log)
-	return r.id, old
+	return r.id, c.set(gen, r, words{})
 }
 
 // publish makes the draft gen the state that everybody reads.
@@ -90,12 +112,11 @@ func (c *core) describe(gen uint64, rv string) { c.metas.set(gen, meta{rv: rv, n
 func (c *core) meta() meta { return c.metas.newest(&c.published) }
 
 // release forgets a record whose deletion everybody has seen.
-func (c *core) release(id uint32) {
-	r := c.records.at(id)
+func (c *core) release(r *record) {
 	if r.idle() || !r.none() || r.undo.Load() != nil {
 		return
 	}
 	c.keys.remove(c.hashOf(r), r)
 	r.end()
-	c.records.give(id)
+	c.records.give(r.id)
 }

@@ -86,7 +86,7 @@
 //
 //  1. Lock out other writers, or give up if there is one (TryApply). Run the
 //     stamp and the index functions on the new objects: all user code of the
-//     batch.
+//     batch. A change that comes alone is looked up before that, see Table.one.
 //  2. gen := published + 1. Change each record and leaf, as above. Nobody
 //     trusts what it finds there, because gen > published.
 //  3. publish: store gen in published. The batch is visible.

@@ -216,7 +216,7 @@ func (d *Draft) Remove(key string) (place uint32, ok bool) {
 	}
 	c.file(d.next.gen, place, d.next.ixs, nil)
 	d.next.postponed.put(place, false)
-	c.release(place)
+	c.release(c.records.at(place))
 	d.note(place, nil)
 	return place, true
 }

@@ -47,11 +47,12 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed fa
 	if n == 0 {
 		return nil, failed
 	}
-	values = slices.Grow(t.w.values[:0], n)[:n]
+	f := &t.w.filing
+	values = slices.Grow(f.values[:0], n)[:n]
 	clear(values)
-	singles := slices.Grow(t.w.singles[:0], n)[:n]
-	if t.w.values, t.w.singles = values, singles; n > keptLog {
-		t.w.values, t.w.singles = nil, nil
+	singles := slices.Grow(f.singles[:0], n)[:n]
+	if f.values, f.singles = values, singles; n > keptLog {
+		f.values, f.singles = nil, nil
 	}
 	for left := values; len(ops) > 0; {
 		block := ops[:min(len(ops), BlockLen)]

@@ -23,15 +23,15 @@ func (t *Table) settle(ops int) {
 // for what somebody needs.
 func (c *core) retire(l *limbo) {
 	alone := l.nobody()
-	for _, id := range c.log.records {
-		p, h := c.records.at(id).retire(l)
+	for _, r := range c.log.records {
+		p, h := r.retire(l)
 		switch {
 		case h != nil:
-			l.hold(h, kept{core: c, i: id, gen: p.gen})
+			l.hold(h, kept{core: c, i: r.id, gen: p.gen})
 		case p != nil && alone:
 			c.log.reuse(p)
 		}
-		c.release(id)
+		c.release(r)
 	}
 	gen := c.published.Load()
 	for _, at := range c.log.leaves {
@@ -68,9 +68,10 @@ func (k *kept) cut(l *limbo) *holder {
 		}
 		return h
 	}
-	h := k.core.records.at(k.i).cut(k.gen, l)
+	r := k.core.records.at(k.i)
+	h := r.cut(k.gen, l)
 	if h == nil {
-		k.core.release(k.i)
+		k.core.release(r)
 	}
 	return h
 }

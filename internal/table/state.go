@@ -42,8 +42,7 @@ type Table struct {
 		limbo limbo
 		// unchecked counts the writes since the last check.
 		unchecked int
-		singles   []string
-		values    []indexValues
+		filing    filing
 	}
 }
 
@@ -133,6 +132,15 @@ type posting struct {
 	n     uint32
 }
 
+// filing is memory of a writer: for each index, or for each object and each index, the values of
+// an object. For one object posts has the posting that it was in, where that is just one.
+type filing struct {
+	values  []indexValues
+	singles []string
+	posts   []*posting
+	warm    int // keeps the compiler from leaving out loads that only warm caches
+}
+
 // changes lists the records and leaves that the current batch has changed, and
 // has the memory for what they were before.
 //
@@ -141,7 +149,7 @@ type posting struct {
 type changes struct {
 	building bool
 
-	records []uint32
+	records []*record
 	leaves  []leafRef
 
 	// pasts are free. olds are for this batch, those from next on free. A batch

@@ -17,7 +17,7 @@ func (r *record) set(gen uint64, w words, log *changes) {
 		}
 		r.undo.Store(p)
 		r.gen.Store(gen)
-		log.record(r.id)
+		log.record(r)
 	}
 	r.store(w)
 }

@@ -39,7 +39,7 @@ func newIndexers(m map[string]IndexFunc, options Options) []*indexer {
 // of them. If stamp is not nil it gives the state its resource version.
 func (t *Table) Apply(ops []Op, stamp Stamp) {
 	t.w.Lock()
-	t.report(t.apply(ops, stamp))
+	t.report(t.applyAll(ops, stamp))
 }
 
 // TryApply is Apply for a caller who must not wait for other writers: while
@@ -48,8 +48,15 @@ func (t *Table) TryApply(ops []Op, stamp Stamp) (done bool) {
 	if !t.w.TryLock() {
 		return false
 	}
-	t.report(t.apply(ops, stamp))
+	t.report(t.applyAll(ops, stamp))
 	return true
+}
+
+func (t *Table) applyAll(ops []Op, stamp Stamp) failures {
+	if len(ops) == 1 {
+		return t.one(ops[0].Key, &ops[0], stamp)
+	}
+	return t.apply(ops, stamp)
 }
 
 // apply runs all user code before the first change: if that panics or exits
@@ -69,12 +76,8 @@ func (t *Table) apply(ops []Op, stamp Stamp) failures {
 		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
 	}
 	clear(values)
-	clear(t.w.singles)
-	c.publish(gen, rv)
-	t.settle(len(ops))
-	if c.sparse() {
-		t.swap(compact(c))
-	}
+	clear(t.w.filing.singles)
+	t.finish(c, gen, rv, len(ops))
 	return failed
 }
 
@@ -143,9 +146,6 @@ func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) 
 	t.settle(0)
 	return b.failed, nil
 }
-
-// swap publishes a new body. What the old one keeps for pins stays in limbo.
-func (t *Table) swap(c *core) { t.core.Store(c) }
 
 // AddIndexers adds indexes and files all objects in them: all the indexers, or
 // none and an ErrIndexExists. Readers see the table without them until the

@@ -1,0 +1,147 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Put is Apply of one object. The bytes of the key stay the caller's: the table makes a string of
+// them where it has none yet.
+func (t *Table) Put(key []byte, obj any, stamp Stamp) {
+	t.w.Lock()
+	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Object: obj}, stamp))
+}
+
+// Remove is Apply of one deletion. The bytes of the key stay the caller's.
+func (t *Table) Remove(key []byte, stamp Stamp) {
+	t.w.Lock()
+	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Delete: true}, stamp))
+}
+
+// one is apply for one change, as most writes are. The key is op.Key or, where that is empty, may
+// be in memory of the caller's.
+//
+// What the key leads to is looked for before the index functions run: nobody can change it
+// meanwhile, and then the processor waits for the memory of the table and of the new object at
+// once.
+func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
+	defer t.w.Unlock()
+	c := t.core.Load()
+	hash := c.hash(key)
+	group := c.keys.at(hash)
+	group.Load()
+	group.fetch()
+	ixs := *c.indexes.Load()
+	f := &t.w.filing
+	f.reserve(len(ixs))
+	rv := c.meta().rv
+	if stamp != nil {
+		rv = stamp(rv)
+	}
+	r := t.prepare(c, ixs, key, hash, op, &failed)
+	gen := c.published.Load() + 1
+	switch {
+	case r != nil && !(op.Delete && r.none()):
+		op.Old, op.Had = r.object(), !r.none()
+		c.set(gen, r, op.words())
+		c.refile(gen, r.id, ixs, f)
+	case !op.Delete:
+		id := c.begin(gen, op.ownKey(key), hash, op.words())
+		c.refile(gen, id, ixs, f)
+	}
+	f.clear()
+	t.finish(c, gen, rv, 1)
+	return failed
+}
+
+// prepare finds the record of a key, what it is filed under, and what it is to be filed under.
+func (t *Table) prepare(c *core, ixs []*index, key string, hash uint64, op *Op, failed *failures) *record {
+	calls := !op.Delete && len(ixs) > 0
+	if calls && callsUser(ixs) {
+		t.functions.Lock()
+		defer t.functions.Unlock()
+	}
+	f := &t.w.filing
+	r := c.locate(hash, key)
+	if r != nil && calls {
+		f.look(c.rows.row(r.id), ixs)
+	}
+	for at := 0; calls && at < len(ixs); {
+		at = computeFrom(at, ixs, op, f.values, f.singles, failed)
+	}
+	for i := range failed.all {
+		failed.all[i].Key = op.ownKey(key)
+	}
+	return r
+}
+
+// finish makes the draft gen the newest state, and lets go of what it has superseded.
+func (t *Table) finish(c *core, gen uint64, rv string, ops int) {
+	c.publish(gen, rv)
+	t.settle(ops)
+	if c.sparse() {
+		t.swap(compact(c))
+	}
+}
+
+// swap publishes a new body. What the old one keeps for pins stays in limbo.
+func (t *Table) swap(c *core) { t.core.Store(c) }
+
+// words are those of the object that the key has after the change.
+func (op *Op) words() words {
+	if op.Delete {
+		return words{}
+	}
+	return wordsOf(op.Object)
+}
+
+// ownKey returns the key in memory that will not change.
+func (op *Op) ownKey(key string) string {
+	if op.Key != "" {
+		return op.Key
+	}
+	return strings.Clone(key)
+}
+
+// reserve makes room for one object.
+func (f *filing) reserve(indexes int) {
+	f.values = slices.Grow(f.values[:0], indexes)[:indexes]
+	f.singles = slices.Grow(f.singles[:0], indexes)[:indexes]
+	f.posts = slices.Grow(f.posts[:0], indexes)[:indexes]
+	f.clear()
+}
+
+// clear lets go of all that was put in.
+func (f *filing) clear() {
+	clear(f.values)
+	clear(f.singles)
+	clear(f.posts)
+}
+
+// look finds the postings that an object is in.
+func (f *filing) look(row []ref, ixs []*index) {
+	for i, ix := range ixs {
+		if r := row[i]; r != refNone && r != refMany {
+			f.posts[i] = ix.post(r)
+			f.warm += int(touch(f.posts[i].value))
+		}
+	}
+}
+
+// refile is file for one object. A posting that it stays in is not touched.
+func (c *core) refile(gen uint64, id uint32, ixs []*index, f *filing) {
+	if len(ixs) == 0 {
+		return
+	}
+	row := c.rows.row(id)
+	for i, ix := range ixs {
+		values := f.values[i]
+		if p := f.posts[i]; p == nil || len(values) != 1 || p.value != values[0] {
+			ix.assign(gen, id, &row[i], values)
+		}
+	}
+}
