@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million charts screenshots apiserver clean
+.PHONY: cluster help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,6 +112,24 @@ bench-million: ## the store's single operations with 10^6 light objects; prints 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)
 	@cd bench && $(GO) run . -quick -check floors.txt > $(BIN)/bench-check.md
+
+# What N, which other targets have, is here if nobody says: nodes.
+NODES = $(if $(filter command environment,$(firstword $(origin N))),$(N),1000)
+SIDES ?= client-go,direct
+ENCODING ?= protobuf
+SPEED ?= 10
+CLUSTER_FLAGS ?=
+
+bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
+	@cd bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
+		-command 'make bench-cluster N=$(NODES) SIDES=$(SIDES) ENCODING=$(ENCODING) SPEED=$(SPEED)' $(CLUSTER_FLAGS)
+
+bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on where it was interrupted, by bin/bench-cluster-all
+	@cd bench && $(BIN)/cluster -n 100,1000,5000,10000,20000 -sides client-go,ours,direct,shared -encodings json,protobuf -speed $(SPEED) \
+		-state $(BIN)/bench-cluster-all -resume -command 'make bench-cluster-all' $(CLUSTER_FLAGS)
+
+cluster:
+	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
 
 charts: ## draw docs/benchmarks/charts from bin/bench.json
 	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/benchmarks/charts

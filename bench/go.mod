@@ -8,6 +8,7 @@ replace (
 )
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/go-logr/logr v1.4.3
 	github.com/kinformer/cache v0.0.0-00010101000000-000000000000
 	github.com/kinformer/cache/kinformerprom v0.0.0-00010101000000-000000000000

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// certified makes a certificate for the loopback address, which signs itself,
+// Certified makes a certificate for the loopback address, which signs itself,
 // and returns it also in PEM.
-func certified() (*tls.Config, []byte, error) {
+func Certified() (*tls.Config, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("wire: make a key: %w", err)

@@ -64,7 +64,7 @@ func serve(c Config, in io.Reader, out io.Writer) error {
 	listen := func() error { return server.Serve(listener) }
 	if c.TLS {
 		hello.URL = "https://" + listener.Addr().String()
-		if server.TLSConfig, hello.CA, err = certified(); err != nil {
+		if server.TLSConfig, hello.CA, err = Certified(); err != nil {
 			return errors.Join(err, listener.Close())
 		}
 		listen = func() error { return server.ServeTLS(listener, "", "") }

@@ -1,0 +1,77 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain is also the child: it says its config, adds up what it is told, and may end.
+func TestMain(m *testing.M) {
+	role, config := Role()
+	if role != "adder" {
+		os.Exit(m.Run())
+	}
+	sum := 0
+	err := Serve(context.Background(), os.Stdin, os.Stdout, config, Commands{
+		"add": func(_ context.Context, argument json.RawMessage) (any, error) {
+			var n int
+			err := json.Unmarshal(argument, &n)
+			sum += n
+			return sum, err
+		},
+		"fail": func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("as asked for") },
+		"end": func(context.Context, json.RawMessage) (any, error) {
+			fmt.Fprintln(os.Stderr, "ends")
+			os.Exit(3)
+			return nil, nil
+		},
+	})
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+func TestCalls(t *testing.T) {
+	var hello []string
+	p, err := Start(t.Context(), "adder", []string{"like", "this"}, &hello, os.Stderr)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"like", "this"}, hello)
+	assert.NotEqual(t, os.Getpid(), p.PID())
+	var sum int
+	require.NoError(t, p.Call(t.Context(), "add", 2, nil))
+	require.NoError(t, p.Call(t.Context(), "add", 3, &sum))
+	assert.Equal(t, 5, sum)
+	assert.ErrorContains(t, p.Call(t.Context(), "fail", nil, nil), "adder: fail: as asked for")
+	assert.ErrorContains(t, p.Call(t.Context(), "nothing", nil, nil), "no command")
+	assert.Error(t, p.Call(t.Context(), "add", 1, &hello), "a number is no list")
+	assert.NoError(t, p.Stop())
+}
+
+func TestOneThatEndsIsNoticed(t *testing.T) {
+	var complaints bytes.Buffer
+	p, err := Start(t.Context(), "adder", nil, nil, &complaints)
+	require.NoError(t, err)
+	assert.ErrorIs(t, p.Call(t.Context(), "end", nil, nil), ErrEnded)
+	assert.ErrorContains(t, p.Stop(), "exit status 3")
+	assert.Equal(t, "ends\n", complaints.String())
+}
+
+func TestACallMayBeGivenUp(t *testing.T) {
+	p, err := Start(t.Context(), "adder", nil, nil, os.Stderr)
+	require.NoError(t, err)
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, p.await(given, "nothing", nil), context.Canceled)
+	assert.NoError(t, p.Stop())
+}
