@@ -27,8 +27,8 @@ type soaking struct {
 	goroutines []int     // whenever the client had caught up
 }
 
-// soak runs a cluster with faults for a while, and tells what the memory of the client did. It fails
-// if anything is lost, repeated or out of order.
+// soak runs a cluster with faults for a while, and tells what the memory of the client did. It
+// fails if anything is lost, repeated or out of order.
 func soak(ctx context.Context, s result.Spec, d time.Duration, stdout, progress io.Writer) error {
 	say(progress, "%d nodes, %s, %s, for %s", s.Nodes, s.Encoding, follow.Title(s.Side), d)
 	t, err := newTrial(ctx, s)
@@ -101,8 +101,8 @@ func (k *soaking) forAWhile(ctx context.Context, command string) error {
 	return errors.Join(err, k.server.Call(ctx, command, false, nil))
 }
 
-// make makes a fault, waits until the client has caught up, and leaves it in peace. One time in four
-// all that it has is compared.
+// make makes a fault, waits until the client has caught up, and leaves it in peace. One time in
+// four all that it has is compared.
 func (k *soaking) make(ctx context.Context, f fault) error {
 	k.faults[f.name]++
 	if err := f.do(ctx, k); err != nil {

@@ -104,8 +104,8 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// caughtUp waits until the server has sent all that happened, by open watches, and has begun so many
-// more whole states of the resources than before.
+// caughtUp waits until the server has sent all that happened, by open watches, and has begun so
+// many more whole states of the resources than before.
 func (t *trial) caughtUp(ctx context.Context, before notes, more [world.Resources]int) error {
 	return until(ctx, "not all watches are open and up to date", func() (bool, error) {
 		now, err := t.notes(ctx)

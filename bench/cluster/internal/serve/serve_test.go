@@ -159,8 +159,8 @@ func TestListsWholeAndInPages(t *testing.T) {
 	}
 }
 
-// TestAWatchFollowsAList: each lease changes in the order of versions, and what was listed plus what
-// was watched is what the server has.
+// TestAWatchFollowsAList: each lease changes in the order of versions, and what was listed plus
+// what was watched is what the server has.
 func TestAWatchFollowsAList(t *testing.T) {
 	r := newRig(t, Config{})
 	all, err := r.list(metav1.ListOptions{})

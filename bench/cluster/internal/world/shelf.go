@@ -109,8 +109,8 @@ func (s *Shelf) announce() {
 	s.mu.changed = make(chan struct{})
 }
 
-// Snapshot is all objects of a resource at a version. Next is the number of the first change that is
-// not in it.
+// Snapshot is all objects of a resource at a version. Next is the number of the first change that
+// is not in it.
 type Snapshot struct {
 	Objects []Object
 	Version uint64
