@@ -105,7 +105,8 @@ type Inspection struct {
 	// its error policy), "outage", "errors", "refused" (the server does not know the last
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
 	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
-	// (it refused objects).
+	// (it refused objects), "audit" (the last audit has found objects that are not as on the
+	// server).
 	Causes []string
 	// Queue is zero before the start, and for a controller with a queue of the user's.
 	Queue QueueStats
@@ -157,6 +158,25 @@ type Inspection struct {
 	// the watch events that could not be queued, for they have no key or the transform function
 	// failed.
 	Drops map[string]int64
+
+	// Audits sum up the audits of package audit. Ended counts them by their outcome: "equal",
+	// "different", "expired" (the server had forgotten the version), "unsupported" (by the server),
+	// "failed". Found counts the objects that differed, confirmed by a second look, by "missing",
+	// "extra", "stale", "different"; Passing those that were gone by then. Relists is how often an
+	// audit has had the whole state asked for again. Last is zero before the first: its Outcome,
+	// when it was over, how long it took, the resourceVersion that was compared, and how many
+	// objects differed.
+	Audits struct {
+		Ended, Found     map[string]int64
+		Passing, Relists int64
+		Last             struct {
+			Outcome         string
+			At              time.Time
+			Took            time.Duration
+			ResourceVersion string
+			Differing       int
+		}
+	}
 
 	// Errors are the last 32 errors of requests and watches that differ, the one that came last
 	// at the end. They quote no objects.
@@ -250,6 +270,7 @@ func (i *subject) inspect() Inspection {
 	all.Queue, _ = QueueStatsOf(i.Controller)
 	all.Handlers, all.Disconnected = i.handlers()
 	all.addHistory(i.report.History())
+	all.addAudits(i.observed.audits.Figures())
 	if i.store != nil {
 		i.addContents(&all)
 	}
@@ -268,6 +289,14 @@ func (all *Inspection) addHistory(h reflector.History) {
 	for _, o := range h.Outages {
 		all.Outages = append(all.Outages, Outage(o))
 	}
+}
+
+// addAudits adds what audits have come to.
+func (all *Inspection) addAudits(f audited.Figures) {
+	a := &all.Audits
+	a.Ended, a.Found, a.Passing, a.Relists = f.Audits, f.Found, f.Passing, f.Relists
+	a.Last.Outcome, a.Last.At, a.Last.Took = string(f.Last.Outcome), f.Last.At, f.Last.Took
+	a.Last.ResourceVersion, a.Last.Differing = f.Last.Version, f.Last.Differing()
 }
 
 // addContents adds the indices, and what all takes.

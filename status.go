@@ -185,6 +185,9 @@ func (i *subject) faultsOfContents() (faults []fault) {
 			faults = append(faults, fault{"index", text})
 		}
 	}
+	if n := i.observed.audits.Differing(); n > 0 {
+		faults = append(faults, fault{"audit", "an audit has found " + counted(int64(n), "object") + " that differed from the server"})
+	}
 	if n := i.transform.Untransformed(); n > 0 {
 		faults = append(faults, fault{"transform",
 			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n)})

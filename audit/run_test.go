@@ -127,3 +127,73 @@ func TestRunLogs(t *testing.T) {
 		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.Options{Depth: audit.Content, Source: src}), "Options.Source")
 	})
 }
+
+// TestHistory: what audits have come to is told by Inspect and by the Status, which is degraded
+// until an audit finds that all is well.
+func TestHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		r := follow(t, src, src, nil)
+		known := func() (cache.Inspection, []string) {
+			all, err := cache.Inspect(r)
+			require.NoError(t, err)
+			return all, all.Status.Degraded
+		}
+		all, _ := known()
+		assert.Zero(t, all.Audits)
+
+		r.once(t, audit.Options{})
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		report := r.once(t, audit.Options{Repair: audit.Relist})
+		over := time.Now()
+		all, degraded := known()
+		assert.Equal(t, []string{"an audit has found 1 object that differed from the server"}, degraded)
+		assert.Equal(t, []string{"audit"}, all.Causes)
+		assert.Equal(t, map[string]int64{"equal": 1, "different": 1}, all.Audits.Ended)
+		assert.Equal(t, map[string]int64{"missing": 1}, all.Audits.Found)
+		assert.EqualValues(t, 1, all.Audits.Relists)
+		last := all.Audits.Last
+		assert.Equal(t, "different", last.Outcome)
+		assert.Equal(t, over, last.At)
+		assert.Equal(t, report.Took, last.Took)
+		assert.Equal(t, time.Second, last.Took)
+		assert.Equal(t, "3", last.ResourceVersion)
+		assert.Equal(t, 1, last.Differing)
+
+		src.FailNext(cachetest.VerbList, cachetest.InternalError())
+		_, err := audit.Once(t.Context(), r, audit.Options{})
+		require.Error(t, err)
+		all, degraded = known()
+		assert.Equal(t, "failed", all.Audits.Last.Outcome)
+		assert.Len(t, degraded, 1, "that says nothing")
+		r.calm()
+		r.once(t, audit.Options{})
+		all, degraded = known()
+		assert.Empty(t, degraded)
+		assert.Equal(t, map[string]int64{"equal": 2, "different": 1, "failed": 1}, all.Audits.Ended)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = audit.Once(ctx, r, audit.Options{})
+		require.ErrorIs(t, err, context.Canceled)
+		again, _ := known()
+		assert.Equal(t, all.Audits, again.Audits, "one that was given up does not count")
+	})
+}
+
+// TestPassingIsCounted apart from what is confirmed.
+func TestPassingIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a", "b")
+		r := follow(t, src, src, nil)
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		time.AfterFunc(time.Second/2, func() { src.Put(testkit.Pod("a", "2")) })
+		r.once(t, audit.Options{})
+		all, err := cache.Inspect(r)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, all.Audits.Passing)
+		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
+		assert.Empty(t, all.Audits.Found)
+		assert.Empty(t, all.Causes)
+	})
+}

@@ -54,7 +54,7 @@ func (v informerView) text(b *bytes.Buffer) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%d\n", r.Kind, r.Ended, r.Failed, seconds(r.Mean), seconds(r.Longest), seconds(r.Last), r.Objects)
 	}
 	section("COUNTS")
-	for name, counts := range map[string]map[string]int64{"relists": v.Relists, "watch ends": v.WatchEnds, "drops": v.Drops} {
+	for name, counts := range map[string]map[string]int64{"relists": v.Relists, "watch ends": v.WatchEnds, "drops": v.Drops, "audits": v.Audits.Ended, "audits found": v.Audits.Found} {
 		fmt.Fprintf(w, "%s\t%s\n", name, counted(counts))
 	}
 	section("MEMORY, ESTIMATED\t" + size(v.Memory))

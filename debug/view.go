@@ -82,6 +82,7 @@ type informerView struct {
 	Relists         map[string]int64 `json:"relists"`
 	WatchEnds       map[string]int64 `json:"watchEnds"`
 	Drops           map[string]int64 `json:"drops"`
+	Audits          auditsView       `json:"audits"`
 	GivenUp         map[string]int64 `json:"decodingGivenUp"`
 	Decoded         int64            `json:"decoded"`
 	Errors          []errorView      `json:"errors"`
@@ -102,6 +103,16 @@ type handlerView struct {
 	Longest   float64   `json:"longestSeconds"`
 	Histogram [7]uint64 `json:"histogram"`
 	Unsynced  string    `json:"neverSynced,omitempty"` // why
+}
+
+// auditsView is what audits have come to.
+type auditsView struct {
+	Ended     map[string]int64 `json:"ended"`
+	Found     map[string]int64 `json:"found"`
+	Relists   int64            `json:"relists"`
+	LastAt    time.Time        `json:"lastAt"`
+	Outcome   string           `json:"lastOutcome,omitempty"`
+	Differing int              `json:"lastDiffering"`
 }
 
 type indexView struct {
@@ -234,6 +245,10 @@ func (h *handler) view(i *cache.Inspection) informerView {
 		Disconnected: i.Disconnected, MemoryParts: memoryView(i.Memory), QueueStats: h.queue(&i.Queue), Events: i.Events,
 		ListBytes: i.ListBytes, WatchBytes: i.WatchBytes,
 		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
+		Audits: auditsView{
+			Ended: i.Audits.Ended, Found: i.Audits.Found, Relists: i.Audits.Relists, LastAt: i.Audits.Last.At,
+			Outcome: i.Audits.Last.Outcome, Differing: i.Audits.Last.Differing,
+		},
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
 	}
 	v.Degraded = h.degraded(i.Status.Degraded, mostReasons)

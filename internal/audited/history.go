@@ -29,6 +29,14 @@ type Audit struct {
 	Found   map[string]int // what differs from the server, by kind; confirmed findings only
 }
 
+// Differing returns how many objects differed.
+func (a *Audit) Differing() (n int) {
+	for _, of := range a.Found {
+		n += of
+	}
+	return n
+}
+
 // Figures sum up the audits of an informer.
 type Figures struct {
 	Audits, Found map[string]int64 // by outcome, and what was found by kind; nil: nothing to count
@@ -42,8 +50,9 @@ type Figures struct {
 type History struct {
 	mu struct {
 		sync.Mutex
-		figures  Figures
-		repaired time.Time // when a relist was last asked for
+		figures   Figures
+		repaired  time.Time // when a relist was last asked for
+		differing int       // objects that differed when they could last be compared
 	}
 }
 
@@ -53,14 +62,19 @@ func (h *History) Note(a Audit, passing int) {
 	defer h.mu.Unlock()
 	f := &h.mu.figures
 	if f.Audits == nil {
-		f.Audits, f.Found = map[string]int64{}, map[string]int64{}
+		f.Audits = map[string]int64{}
 	}
 	f.Audits[string(a.Outcome)]++
 	for kind, n := range a.Found {
+		if f.Found == nil {
+			f.Found = map[string]int64{}
+		}
 		f.Found[kind] += int64(n)
 	}
 	f.Passing += int64(passing)
-	f.Last = a
+	if f.Last = a; a.Outcome == Equal || a.Outcome == Differs {
+		h.mu.differing = a.Differing()
+	}
 }
 
 // MayRepair reports whether a relist may be asked for, the last one being that long ago at least,
@@ -74,6 +88,14 @@ func (h *History) MayRepair(now time.Time, least time.Duration) bool {
 	h.mu.repaired = now
 	h.mu.figures.Relists++
 	return true
+}
+
+// Differing returns how many objects differed when an audit could last compare them: those that
+// could not since have changed nothing about that.
+func (h *History) Differing() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.differing
 }
 
 // Figures returns what is known, in memory of the caller's own but for Last.Found, which nobody

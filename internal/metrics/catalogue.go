@@ -98,6 +98,10 @@ var (
 	queuePaused   = sparse(define(Counter, "queue_paused_seconds_total", "s", "For how long it has."))
 	untransformed = sparse(define(Gauge, "untransformed_objects", "{object}", "Objects that are not as on the server, because the transform function refused them."))
 	memory        = sparse(define(Gauge, "memory_bytes", "By", "Estimate of the memory by part: objects, store, indices, snapshots, queue, handlers.", "part"))
+	audits        = sparse(define(Counter, "audits_total", "{audit}", "Audits (see package audit) by their outcome: equal, different, expired, unsupported, failed.", "outcome"))
+	auditFindings = sparse(define(Counter, "audit_findings_total", "{object}", "Objects that an audit has found to differ from the server, twice, by how they do.", "kind"))
+	auditDiffers  = define(Gauge, "audit_differing_objects", "{object}", "Those that the last audit has found. Absent before the first.")
+	auditAge      = define(Gauge, "audit_age_seconds", "s", "How long ago the last audit was over. Absent before the first.")
 
 	indexValues   = define(Gauge, "index_values", "{value}", "Values of the index that have objects. An estimate for large ones.", "index")
 	indexMembers  = define(Gauge, "index_members", "{object}", "Objects of each value of the index, summed up. An estimate for large ones.", "index")

@@ -83,6 +83,7 @@ func (v visit) informer(i *cache.Inspection, known *informer) {
 	v.requests(i, known)
 	v.received(i, known)
 	v.contents(i, known)
+	v.audits(i, known)
 	v.indices(i, known)
 	v.handlers(i, known)
 }
@@ -190,5 +191,16 @@ func (v visit) contents(i *cache.Inspection, known *informer) {
 		{"snapshots", m.Snapshots}, {"queue", m.Queue}, {"handlers", m.Handlers},
 	} {
 		v.put(memory, known.series(memory, part.name), float64(part.bytes))
+	}
+}
+
+// audits says what audits have come to.
+func (v visit) audits(i *cache.Inspection, known *informer) {
+	a := &i.Audits
+	v.by(audits, known, a.Ended)
+	v.by(auditFindings, known, a.Found)
+	if !a.Last.At.IsZero() {
+		v.put(auditDiffers, known.labels, float64(a.Last.Differing))
+		v.put(auditAge, known.labels, max(0, time.Since(a.Last.At).Seconds()))
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -260,4 +262,32 @@ func TestCatalogue(t *testing.T) {
 		assert.True(t, strings.HasSuffix(m.Help, "."), m.Name)
 	}
 	assert.Greater(t, len(names), 40)
+}
+
+// TestAudits: what audits have come to is exported, once there was one.
+func TestAudits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1"))
+		informer := cache.NewSharedIndexInformer(src, &v1.Pod{}, 0, nil)
+		defer run(t, informer)()
+		r := NewReader(Options{})
+		assert.NotContains(t, values(t, r), "audit_differing_objects 0")
+		_, err := audit.Once(t.Context(), informer, audit.Options{})
+		require.NoError(t, err)
+		got := values(t, r)
+		assert.Contains(t, got, "audit_differing_objects 0")
+		assert.Zero(t, got["audit_differing_objects 0"])
+		lost, _, _ := informer.GetStore().GetByKey("ns/a")
+		require.NoError(t, informer.GetStore().Delete(lost))
+		_, err = audit.Once(t.Context(), informer, audit.Options{})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		got = values(t, r)
+		for name, want := range map[string]float64{
+			"audits_total 0 equal": 1, "audits_total 0 different": 1, "audit_findings_total missing 0": 1,
+			"audit_differing_objects 0": 1, "audit_age_seconds 0": 60, "degraded 0 audit": 1,
+		} {
+			assert.Equal(t, want, got[name], name)
+		}
+	})
 }
