@@ -128,17 +128,20 @@ func (bytesNode) json(d *reader, p place) bool {
 	if err != nil {
 		return d.giveUp("not base64")
 	}
-	set(p, b[:n])
+	set(p, b[:n:n])
+	d.makes(len(b))
 	return true
 }
 
 type pointerNode struct {
 	element
-	t reflect.Type // of what it points to
+	t    reflect.Type // of what it points to
+	size int
 }
 
 func (n *pointerNode) json(d *reader, p place) bool {
 	to := placeOf(reflect.New(n.t))
+	d.makes(n.size)
 	set(p, to)
 	return n.element.json(d, to)
 }

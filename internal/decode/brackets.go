@@ -10,7 +10,8 @@ type bracket struct {
 }
 
 // findBrackets finds all objects and arrays, in the order of their beginnings, of a document that
-// was not checked: so it may be wrong, if that is none.
+// was not checked: so it may be wrong, if that is none. It finds none in a document that is too
+// deep, parts that will be found included.
 func (d *reader) findBrackets() {
 	list, open := d.brackets[:0], d.open[:0]
 	for i := 0; i < len(d.data); i++ {
@@ -18,6 +19,10 @@ func (d *reader) findBrackets() {
 		case '"':
 			i = textEnd(d.data, i+1)
 		case '{', '[':
+			if len(open) == deepest {
+				d.brackets = list[:0]
+				return
+			}
 			open = append(open, int32(len(list)))
 			list = append(list, bracket{begin: int32(i)})
 		case '}', ']':
@@ -51,7 +56,17 @@ func (d *reader) extent() (b bracket, ok bool) {
 		return bracket{}, false
 	}
 	b = d.brackets[d.opened]
-	return b, int(b.begin) == d.pos && b.end-b.begin >= smallestPart
+	return b, int(b.begin) == d.pos && d.worthwhile(int(b.end-b.begin))
+}
+
+// worthwhile reports whether so many bytes are looked for in the table: all that are looked for, of
+// an object, are no more than lookedFor times its own, however its parts are nested.
+func (d *reader) worthwhile(size int) bool {
+	if size < smallestPart || d.looked+size > lookedFor*len(d.data) {
+		return false
+	}
+	d.looked += size
+	return true
 }
 
 // leap goes behind an object or array without reading it.

@@ -23,6 +23,7 @@ func Unstructured(data []byte, o Options) (map[string]any, error) {
 // is given these.
 func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[string]any, error) {
 	d := newReader(data, o)
+	d.private = kind == "Secret"
 	m, ok := d.whole()
 	_, hasKind := m["kind"]
 	_, hasVersion := m["apiVersion"]
@@ -80,6 +81,7 @@ func (d *reader) document() (any, bool) {
 		return nil, false
 	}
 	if whole {
+		d.makes(8)
 		if n, fits := parseInt(text); fits {
 			return n, true
 		}
@@ -111,18 +113,20 @@ func anyOf[T any](v T, ok bool) (any, bool) {
 type site uint8
 
 const (
-	anyObject      site = iota
-	wholeObject         // whose data may be a secret's
-	itsMetadata         // of a whole one, if something is dropped
-	itsAnnotations      // the same
+	anyObject site = iota
+	wholeObject
+	itsMetadata    // of a whole one, if something is dropped
+	itsAnnotations // the same
 )
 
-// object reads an object, less what is dropped. Annotations of which nothing is left are nil.
+// object reads an object, less what is dropped. Annotations of which nothing is left are nil. What is
+// called data may be a secret's, wherever it is.
 func (d *reader) object(at site) (map[string]any, bool) {
 	if !d.enter('{', "not an object") {
 		return nil, false
 	}
 	if d.peek() == '}' {
+		d.made += mapBytes(0, 0)
 		return map[string]any{}, d.leave()
 	}
 	base, before := len(d.pairs), d.private
@@ -134,18 +138,29 @@ func (d *reader) object(at site) (map[string]any, bool) {
 		if at > wholeObject && d.drop.hasAt(at, name) {
 			ok = d.skip()
 		} else {
-			key := d.kept(name)
-			d.private = before || at == wholeObject && (key == "data" || key == "stringData")
-			ok = d.anyMember(at, key)
-			d.private = before
+			ok = d.namedMember(at, d.kept(name))
 		}
 		if !ok {
 			return nil, false
 		}
 		if another, ok := d.more('}'); !another {
+			d.private = before
 			return d.popObject(at, base), ok
 		}
 	}
+}
+
+// namedMember is anyMember for one of that name. It leaves the reader private for the rest of
+// a whole object if this is the kind of a secret.
+func (d *reader) namedMember(at site, key string) bool {
+	was := d.private
+	if key == "data" || key == "stringData" {
+		d.private = true
+		d.unsharable++ // what is around it, too: it may be a secret
+	}
+	ok := d.anyMember(at, key)
+	d.private = was || ok && at == wholeObject && key == "kind" && d.pairs[len(d.pairs)-1].any == "Secret"
+	return ok
 }
 
 // anyMember reads a member of an object, and puts it on the stack.
@@ -173,6 +188,7 @@ func (d *reader) popObject(at site, base int) map[string]any {
 		made[d.pairs[base+i].key] = d.pairs[base+i].any
 	}
 	d.pop(base)
+	d.made += mapBytes(len(made), textBytes+anyBytes)
 	if at == itsMetadata {
 		leaveOutEmpty(made)
 	}
@@ -184,6 +200,7 @@ func (d *reader) array() ([]any, bool) {
 		return nil, false
 	}
 	if d.peek() == ']' {
+		d.makes(boxBytes)
 		return []any{}, d.leave()
 	}
 	base := len(d.values)
@@ -198,6 +215,7 @@ func (d *reader) array() ([]any, bool) {
 			copy(made, d.values[base:])
 			clear(d.values[base:])
 			d.values = d.values[:base]
+			d.made += boxBytes + block(anyBytes*len(made))
 			return made, ok
 		}
 	}

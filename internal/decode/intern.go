@@ -198,6 +198,7 @@ func size(e *interned) int64 {
 
 // kept returns b as a string that does not refer to the data, and is shared if it is short.
 func (d *reader) kept(b []byte) string {
+	d.makes(len(b))
 	if d.table == nil || d.private || len(b) > longestInterned || len(b) == 0 {
 		return string(b)
 	}
@@ -216,6 +217,7 @@ func (d *reader) kept(b []byte) string {
 
 // boxed is kept for texts in documents.
 func (d *reader) boxed(b []byte) any {
+	d.made += textBytes + block(len(b))
 	if d.table == nil || d.private || len(b) > longestInterned || len(b) == 0 {
 		return string(b)
 	}

@@ -4,7 +4,6 @@
 package decode
 
 import (
-	"bytes"
 	"reflect"
 	"strings"
 	"time"
@@ -125,7 +124,8 @@ func (quantityNode) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
-	d.restless++
+	d.unsharable++
+	d.makes(quantityBytes)
 	parsed, err := resource.ParseQuantity(strings.TrimSpace(d.kept(text)))
 	if err != nil {
 		return d.giveUp("not a quantity")
@@ -158,7 +158,7 @@ func (fieldsNode) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
-	get[metav1.FieldsV1](p).SetRawBytes(raw)
+	d.setFields(get[metav1.FieldsV1](p), raw)
 	return true
 }
 
@@ -169,6 +169,7 @@ func (extensionNode) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
-	get[runtime.RawExtension](p).Raw = bytes.Clone(raw)
+	get[runtime.RawExtension](p).Raw = exactly(raw)
+	d.makes(len(raw))
 	return true
 }

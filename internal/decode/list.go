@@ -18,15 +18,16 @@ func (b *builder) list(t reflect.Type) node {
 	case elem.Kind() == reflect.String && b.element(elem).node == (textNode{}):
 		return textsNode{}
 	}
-	return &listNode{element: b.element(elem), t: t, size: elem.Size()}
+	return &listNode{element: b.element(elem), t: t, size: elem.Size(), restless: restless(elem)}
 }
 
 // listNode reads slices.
 type listNode struct {
 	element
-	t    reflect.Type // of the slice
-	size uintptr      // of an element
-	last atomic.Int32 // length of the last list, which the next one may have too
+	t        reflect.Type // of the slice
+	size     uintptr      // of an element
+	restless bool         // an element may write to itself when it is read from
+	last     atomic.Int32 // length of the last list, which the next one may have too
 }
 
 func (n *listNode) json(d *reader, p place) bool {
@@ -36,6 +37,9 @@ func (n *listNode) json(d *reader, p place) bool {
 	if d.peek() == ']' {
 		set(p, slice{first: placeOf(reflect.MakeSlice(n.t, 0, 0))})
 		return d.leave()
+	}
+	if n.restless {
+		d.unsharable++
 	}
 	room := min(max(int(n.last.Load()), 1), 64)
 	list := reflect.MakeSlice(n.t, room, room)
@@ -49,21 +53,23 @@ func (n *listNode) json(d *reader, p place) bool {
 		}
 		i++
 		if another, ok := d.more(']'); !another {
-			n.store(p, list, i, room)
+			d.makes(n.store(p, list, i, room) * int(n.size))
 			return ok
 		}
 	}
 }
 
-// store puts a list of n elements to p, with little memory behind them.
-func (n *listNode) store(p place, list reflect.Value, length, room int) {
+// store puts a list of so many elements to p, with little memory behind them, and returns for how
+// many there is.
+func (n *listNode) store(p place, list reflect.Value, length, room int) int {
 	if int(n.last.Load()) != length {
 		n.last.Store(int32(length))
 	}
 	if room > length && uintptr(room-length)*n.size >= 64 {
-		list = resized(n.t, list, length, length)
+		list, room = resized(n.t, list, length, length), length
 	}
 	set(p, slice{first: placeOf(list), len: length, cap: length})
+	return room
 }
 
 // resized returns a new slice with the first elements of a list.
@@ -101,6 +107,7 @@ func (textsNode) json(d *reader, p place) bool {
 			clear(d.texts[base:])
 			d.texts = d.texts[:base]
 			set(p, made)
+			d.makes(textBytes * len(made))
 			return ok
 		}
 	}

@@ -39,6 +39,7 @@ func (d *reader) textMembers(p place, less *Drop) bool {
 	}
 	if d.peek() == '}' {
 		set(p, map[string]string{})
+		d.made += mapBytes(0, 0)
 		return d.leave()
 	}
 	base := len(d.pairs)
@@ -83,6 +84,7 @@ func (d *reader) popTexts(base int) map[string]string {
 		made[d.pairs[base+i].key] = d.pairs[base+i].text
 	}
 	d.pop(base)
+	d.made += mapBytes(len(made), 2*textBytes)
 	return made
 }
 
@@ -102,10 +104,11 @@ func (n *mapNode) json(d *reader, p place) bool {
 	if !d.enter('{', "not an object") {
 		return false
 	}
-	restless := d.restless
+	before := d.unsharable
 	made := reflect.MakeMap(n.t)
 	pointerAt(n.t, p).Elem().Set(made)
 	if d.peek() == '}' {
+		d.made += mapBytes(0, 0)
 		return d.leave()
 	}
 	key, value := reflect.New(n.t.Key()).Elem(), reflect.New(n.t.Elem())
@@ -121,8 +124,9 @@ func (n *mapNode) json(d *reader, p place) bool {
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
 		if another, ok := d.more('}'); !another {
+			d.made += mapBytes(made.Len(), mapSlot(n.t))
 			if n.t.Elem() == reflect.TypeFor[resource.Quantity]() {
-				d.restless = restless // values of maps cannot be written to, but by their copies
+				d.unsharable = before // values of maps cannot be written to, but by their copies
 			}
 			return ok
 		}

@@ -53,6 +53,7 @@ func (f *fields) message(d *reader, p place, end int) bool {
 	if d.depth++; d.depth > deepest {
 		return d.giveUp("too deep")
 	}
+	d.reached = max(d.reached, d.depth)
 	list, seen := *f, uint64(0)
 	for d.pos < end {
 		tag, ok := d.tag(end)
@@ -100,11 +101,11 @@ func (f *wireField) read(d *reader, p place, end int) bool {
 	return f.wire(d, p, end)
 }
 
-// restlessMessage is a message with a field that writes to itself when it is read from.
+// restlessMessage is a message with a field that may write to itself when it is read from.
 type restlessMessage struct{ messageNode }
 
 func (r restlessMessage) message(d *reader, p place, end int) bool {
-	d.restless++
+	d.unsharable++
 	return r.messageNode.message(d, p, end)
 }
 
@@ -122,7 +123,7 @@ type unmarshaler interface{ Unmarshal([]byte) error }
 var unmarshalMethod = reflect.TypeFor[unmarshaler]()
 
 func (o ownMessage) message(d *reader, p place, end int) bool {
-	d.restless++ // for all that is known
+	d.unsharable++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(unmarshaler)
 	if method.Unmarshal(append([]byte(nil), d.data[d.pos:end]...)) != nil {
 		return d.giveUp("an error of Unmarshal")
@@ -146,10 +147,12 @@ func (m messageField) wire(d *reader, p place, end int) bool {
 type pointerField struct {
 	wireNode
 	make func() place
+	size int
 }
 
 func (n *pointerField) wire(d *reader, p place, end int) bool {
 	to := n.make()
+	d.makes(n.size)
 	set(p, to)
 	return n.wireNode.wire(d, to, end)
 }
@@ -168,6 +171,7 @@ func (m *messagesField) wire(d *reader, p place, end int) bool {
 		return false
 	}
 	first := makeList(m.t, p, n)
+	d.makes(n * int(m.size))
 	for i := range n {
 		if !d.again(i, end) {
 			return false
@@ -180,7 +184,8 @@ func (m *messagesField) wire(d *reader, p place, end int) bool {
 	return true
 }
 
-// privateField reads what is kept in no table, and privateMessage a whole message that is.
+// privateField reads what is kept in no table, and privateMessage a secret, which is not, nor what
+// is around it.
 type (
 	privateField   struct{ wireNode }
 	privateMessage struct{ messageNode }
@@ -197,6 +202,7 @@ func (n privateField) wire(d *reader, p place, end int) bool {
 func (n privateMessage) message(d *reader, p place, end int) bool {
 	before := d.private
 	d.private = true
+	d.unsharable++
 	ok := n.messageNode.message(d, p, end)
 	d.private = before
 	return ok

@@ -18,18 +18,18 @@ const (
 	smallestParts = 1 << 8
 	// partSlotBytes and partBytes are what a slot and an entry take, without bytes and value.
 	partSlotBytes = 16
-	partBytes     = 96
+	partBytes     = 112
+	// lookedFor bounds the work for an object: parts with so many times its bytes. Each byte of a
+	// pod is in 4 parts, on the average.
+	lookedFor = 16
 	// largestShare of the limit is what one part takes at most, one in so many.
 	largestShare = 16
 	// sweep is how many slots are looked at, at most, to make room for a part.
 	sweep = 64
-	// valueShare is how much memory a value takes at most, as a rule, for each byte that it was
-	// decoded from.
-	valueShare = 4
 )
 
-// neverKept is in annotations that hold a whole object, perhaps a Secret.
-var neverKept = []byte("last-applied-configuration")
+// neverKept is in the names of annotations that hold a whole object, perhaps a Secret.
+var neverKept = []byte("last-applied")
 
 // Parts is a table of parts that values share: maps, lists, and messages behind pointers, by the
 // bytes that they were decoded from, which it keeps and compares. It takes a part in when it is
@@ -44,6 +44,7 @@ type Parts struct {
 	seed  maphash.Seed
 	limit int64                      // bytes
 	slots atomic.Pointer[[]partSlot] // as many as a power of two
+	mask  uint64                     // the bits of hashes that count: all, but in tests
 
 	entering sync.Mutex // held to change slots, bytes, parts, entered and hand
 	hand     int        // the slot that is looked at next for room
@@ -66,6 +67,8 @@ type part struct {
 	hash  uint64
 	raw   []byte
 	value whole
+	made  int64 // bytes that the value takes, with other parts that are in it
+	deep  int   // how many messages lie in each other in it; 0 for JSON, see findBrackets
 }
 
 // whole is a value that is shared: a list, a pointer, which is the first of it, or a map.
@@ -78,18 +81,18 @@ func (e *part) size() int64 {
 	if e == nil {
 		return 0
 	}
-	return partBytes + (1+valueShare)*int64(len(e.raw))
+	return partBytes + block(len(e.raw)) + e.made
 }
 
 // PartsStatus is what a table holds and was asked.
 type PartsStatus struct {
-	Parts, Bytes, Limit   int64 // Bytes with an estimate of the values
+	Parts, Bytes, Limit   int64 // Bytes with those of the values; what is in several of them counts for each
 	Hits, Misses, Entered int64
 }
 
 // NewParts makes a table that holds at most about that many bytes, at least 64 KiB.
 func NewParts(limit int64) *Parts {
-	t := &Parts{seed: maphash.MakeSeed(), limit: max(limit, 64<<10)}
+	t := &Parts{seed: maphash.MakeSeed(), limit: max(limit, 64<<10), mask: ^uint64(0)}
 	slots := make([]partSlot, smallestParts)
 	t.slots.Store(&slots)
 	t.bytes.Store(smallestParts * partSlotBytes)
@@ -114,7 +117,7 @@ func (t *Parts) count(c *counts) {
 
 // find returns the part of a node that was decoded from raw, or nil.
 func (t *Parts) find(of any, raw []byte) (hash uint64, e *part) {
-	hash = maphash.Bytes(t.seed, raw)
+	hash = maphash.Bytes(t.seed, raw) & t.mask
 	slots := *t.slots.Load()
 	i := hash & uint64(len(slots)-1)
 	for _, at := range [2]uint64{i, i ^ 1} {
@@ -145,22 +148,23 @@ func (t *Parts) again(hash uint64) bool {
 	return false
 }
 
-// enter puts a part in, in the place of others if that takes room. It does nothing while another
-// goroutine does.
-func (t *Parts) enter(e *part) {
+// enter puts a part in, with a copy of its bytes, in the place of others if that takes room. It
+// does nothing while another goroutine does.
+func (t *Parts) enter(e part) {
 	if e.size() > t.limit/largestShare || bytes.Contains(e.raw, neverKept) || !t.entering.TryLock() {
 		return
 	}
 	defer t.entering.Unlock()
 	slots := *t.slots.Load()
-	slot := vacantPart(slots, e)
-	if slot.has(e) {
+	slot := vacantPart(slots, &e)
+	if slot.has(&e) {
 		return
 	}
 	if t.put(slot, nil); !t.room(slots, e.size()) {
 		return
 	}
-	t.put(slot, e)
+	e.raw = exactly(e.raw)
+	t.put(slot, &e)
 	t.entered.Add(1)
 	full, wider := int64(len(slots))*3/4, 2*len(slots)
 	if t.parts.Load() > full && int64(wider)*partSlotBytes <= t.limit/4 {

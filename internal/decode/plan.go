@@ -111,11 +111,17 @@ func (b *builder) element(t reflect.Type) element {
 
 func (l *deferred) json(d *reader, p place) bool { return l.element.node.json(d, p) }
 
-// privateNode reads what is kept in no table.
-type privateNode struct{ node }
+// privateNode reads what is kept in no table; what is around a secret neither is.
+type privateNode struct {
+	node
+	secret bool
+}
 
 func (n privateNode) json(d *reader, p place) bool {
 	before := d.private
+	if n.secret {
+		d.unsharable++
+	}
 	d.private = true
 	ok := n.node.json(d, p)
 	d.private = before
@@ -133,7 +139,7 @@ func (b *builder) node(t reflect.Type) node {
 	case reflect.Struct:
 		return b.record(t)
 	case reflect.Pointer:
-		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem())}
+		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem()), size: int(t.Elem().Size())}
 		if t.Elem().Kind() == reflect.Struct {
 			return &sharedNode{node: pointer, t: t}
 		}
@@ -193,7 +199,7 @@ func (o ownJSON) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
-	d.restless++ // for all that is known
+	d.unsharable++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(json.Unmarshaler)
 	if method.UnmarshalJSON(append([]byte(nil), raw...)) != nil {
 		return d.giveUp("an error of UnmarshalJSON")
@@ -209,7 +215,7 @@ func (o ownText) json(d *reader, p place) bool {
 	if !ok {
 		return false
 	}
-	d.restless++ // for all that is known
+	d.unsharable++ // for all that is known
 	method := pointerAt(o.t, p).Interface().(encoding.TextUnmarshaler)
 	if method.UnmarshalText(append([]byte{}, text...)) != nil {
 		return d.giveUp("an error of UnmarshalText")

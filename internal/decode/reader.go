@@ -42,9 +42,12 @@ type reader struct {
 	share    *Sharing
 	parts    *Parts // of share, if this object looks for parts
 	saved    int    // bytes of those that were found
-	// restless counts what was read that writes to itself when it is read from, in goroutines that
-	// may be several.
-	restless int
+	looked   int    // bytes of those that were looked for
+	reached  int    // the depth to which the messages of a part go
+	made     int64  // bytes that all that was read takes, in a part at least
+	// unsharable counts what was read that may be in no part: what writes to itself when it is read
+	// from, in goroutines that may be several, and what is kept in no table.
+	unsharable int
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
@@ -53,7 +56,7 @@ func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
 	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
 	d.drop = o.Drop
-	d.share, d.parts, d.saved, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, d.brackets[:0]
+	d.share, d.parts, d.saved, d.looked, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, 0, d.brackets[:0]
 	return d
 }
 

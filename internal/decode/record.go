@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -21,7 +20,7 @@ type record struct {
 	index   map[string]int
 	next    []atomic.Uint32 // which member came behind each one; the last is for the first of a struct
 
-	restless bool // a field writes to itself when it is read from
+	restless bool // a field may write to itself when it is read from
 }
 
 type recordMember struct {
@@ -49,11 +48,11 @@ func (b *builder) record(t reflect.Type) node {
 		case own && m.field.Type == objectMetaType:
 			e.node = b.metadata()
 		case own && m.field.Type.Kind() == reflect.Pointer:
-			e.node = privateNode{e.node} // Drop.Trim writes to it
+			e.node = privateNode{node: e.node} // Drop.Trim writes to it
 		}
-		r.restless = r.restless || m.unsure == "" && m.field.Type == reflect.TypeFor[resource.Quantity]()
+		r.restless = r.restless || m.unsure == "" && restless(m.field.Type)
 		if unshared(t, m.name, t == b.t) {
-			e.node = privateNode{e.node}
+			e.node = privateNode{node: e.node}
 		}
 		key := `"` + m.name + `":`
 		r.members = append(r.members, recordMember{element: e, offset: m.offset, key: key})
@@ -61,7 +60,7 @@ func (b *builder) record(t reflect.Type) node {
 		r.next[i].Store(uint32(i + 1))
 	}
 	if t.Name() == "Secret" {
-		return privateNode{r}
+		return privateNode{node: r, secret: true}
 	}
 	return r
 }
@@ -83,7 +82,7 @@ func (r *record) json(d *reader, p place) bool {
 		return false
 	}
 	if r.restless {
-		d.restless++
+		d.unsharable++
 	}
 	if d.peek() == '}' {
 		return d.leave()

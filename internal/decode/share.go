@@ -3,10 +3,7 @@
 
 package decode
 
-import (
-	"bytes"
-	"reflect"
-)
+import "reflect"
 
 // sharedField reads a field whose value objects share if it was written alike before: a list, a
 // map, or a message behind a pointer.
@@ -27,25 +24,29 @@ func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) boo
 		return by.wire(d, p, end)
 	}
 	begin, to := d.pos, s.extent(d, end)
-	if to-begin < smallestPart {
+	if !d.worthwhile(to - begin) {
 		return by.wire(d, p, end)
 	}
 	raw := d.data[begin:to]
 	hash, known := d.parts.find(of, raw)
 	if known != nil {
-		d.found(raw)
+		if d.depth+known.deep > deepest {
+			return d.giveUp("too deep")
+		}
+		d.found(known)
 		known.value.put(s.t, p)
 		d.pos = to
 		return true
 	}
 	d.counts.unshared++
-	before := d.restless
+	before := d.state()
 	if !by.wire(d, p, end) {
 		return false
 	}
-	if d.restless == before && d.pos == to && d.parts.again(hash) {
-		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+	if d.enters(before, to, hash) {
+		d.parts.enter(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made, deep: d.reached - d.depth})
 	}
+	d.reached = max(d.reached, before.reached)
 	return true
 }
 
@@ -81,17 +82,17 @@ func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(of, raw)
 	if known != nil {
-		d.found(raw)
+		d.found(known)
 		known.value.put(s.t, p)
 		return d.leap(b)
 	}
 	d.counts.unshared++
-	before := d.restless
+	before := d.state()
 	if !by.json(d, p) {
 		return false
 	}
-	if d.restless == before && d.pos == int(b.end) && d.parts.again(hash) {
-		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: wholeOf(s.t, p)})
+	if d.enters(before, int(b.end), hash) {
+		d.parts.enter(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made})
 	}
 	return true
 }
@@ -109,21 +110,43 @@ func (d *reader) sharedDocument(of any, at site) (any, bool) {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(of, raw)
 	if known != nil {
-		d.found(raw)
+		d.found(known)
 		return known.value.kept, d.leap(b)
 	}
 	d.counts.unshared++
+	before := d.state()
 	v, ok := d.container(at)
-	if ok && d.pos == int(b.end) && d.parts.again(hash) {
-		d.parts.enter(&part{of: of, hash: hash, raw: bytes.Clone(raw), value: whole{kept: v}})
+	if ok && d.enters(before, int(b.end), hash) {
+		d.parts.enter(part{of: of, hash: hash, raw: raw, value: whole{kept: v}, made: d.made - before.made})
 	}
 	return v, ok
 }
 
 // found counts a part.
-func (d *reader) found(raw []byte) {
+func (d *reader) found(e *part) {
 	d.counts.shared++
-	d.saved += len(raw)
+	d.saved += len(e.raw)
+	d.made += e.made
+	d.reached = max(d.reached, d.depth+e.deep)
+}
+
+// partState is what a reader knows before it reads a part.
+type partState struct {
+	unsharable int
+	made       int64
+	reached    int
+}
+
+func (d *reader) state() partState {
+	before := partState{d.unsharable, d.made, d.reached}
+	d.reached = d.depth
+	return before
+}
+
+// enters reports whether the part that was read since then is to go into the table, because nothing
+// in it keeps it from that, it ends where it should, and it was asked for before.
+func (d *reader) enters(before partState, end int, hash uint64) bool {
+	return d.unsharable == before.unsharable && d.pos == end && d.parts.again(hash)
 }
 
 // wholeOf returns the value at p, a list, pointer or map.

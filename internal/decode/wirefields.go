@@ -4,7 +4,6 @@
 package decode
 
 import (
-	"bytes"
 	"math"
 	"reflect"
 
@@ -91,7 +90,8 @@ type bytesField struct{}
 
 func (bytesField) wire(d *reader, p place, end int) bool {
 	b, ok := d.chunk(end)
-	set(p, append(make([]byte, 0, len(b)), b...))
+	set(p, exactly(b))
+	d.makes(len(b))
 	return ok
 }
 
@@ -104,6 +104,7 @@ func (f textsField) wire(d *reader, p place, end int) bool {
 		return false
 	}
 	texts := make([]string, n)
+	d.makes(textBytes * n)
 	for i := range texts {
 		if !d.again(i, end) || !(textField{}).wire(d, placeIn(&texts[i]), end) {
 			return false
@@ -128,6 +129,7 @@ func (f *scalarsField) wire(d *reader, p place, end int) bool {
 		return false
 	}
 	first := makeList(f.t, p, n)
+	d.makes(n * int(f.size))
 	for i := range n {
 		if !d.again(i, end) || !f.wireNode.wire(d, offset(first, uintptr(i)*f.size), end) {
 			return false
@@ -172,6 +174,7 @@ func (d *reader) textEntries(p place, tag uint64, end int, less *Drop) bool {
 		return false
 	}
 	made := make(map[string]string, n)
+	d.made += mapBytes(n, 2*textBytes)
 	for i := range n {
 		if !d.again(i, end) {
 			return false
@@ -204,6 +207,7 @@ func (f bytesMapField) wire(d *reader, p place, end int) bool {
 		return false
 	}
 	made := make(map[string][]byte, n)
+	d.made += mapBytes(n, textBytes+boxBytes)
 	for i := range n {
 		if !d.again(i, end) {
 			return false
@@ -216,7 +220,8 @@ func (f bytesMapField) wire(d *reader, p place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		made[d.kept(key)] = bytes.Clone(value)
+		made[d.kept(key)] = exactly(value)
+		d.makes(len(value))
 	}
 	set(p, made)
 	return true
@@ -235,8 +240,9 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 	if !ok {
 		return false
 	}
-	restless := d.restless
+	before := d.unsharable
 	made := reflect.MakeMapWithSize(f.t, n)
+	d.made += mapBytes(n, mapSlot(f.t))
 	pointerAt(f.t, p).Elem().Set(made)
 	key, value := reflect.New(f.t.Key()).Elem(), reflect.New(f.t.Elem())
 	for i := range n {
@@ -253,7 +259,7 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 		value.Elem().SetZero()
 	}
 	if f.t.Elem() == reflect.TypeFor[resource.Quantity]() {
-		d.restless = restless // values of maps cannot be written to, but by their copies
+		d.unsharable = before // values of maps cannot be written to, but by their copies
 	}
 	return true
 }

@@ -51,7 +51,8 @@ func (timeMessage) message(d *reader, p place, end int) bool {
 type quantityMessage struct{}
 
 func (quantityMessage) message(d *reader, p place, end int) bool {
-	d.restless++
+	d.unsharable++
+	d.makes(quantityBytes)
 	if d.pos == end {
 		return true
 	}
@@ -75,7 +76,7 @@ func (fieldsMessage) message(d *reader, p place, end int) bool {
 	}
 	raw, ok := d.only(end)
 	if ok {
-		get[metav1.FieldsV1](p).SetRawBytes(raw)
+		d.setFields(get[metav1.FieldsV1](p), raw)
 	}
 	return ok
 }

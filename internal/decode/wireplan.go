@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -64,7 +63,7 @@ func (b *wireBuilder) newMessage(t reflect.Type) messageNode {
 // fields makes the node of a struct whose fields have tags.
 func (b *wireBuilder) fields(t reflect.Type) messageNode {
 	var list fields
-	restless := false
+	writes := false // to itself when it is read from, perhaps
 	for field := range t.Fields() {
 		tag, tagged := field.Tag.Lookup("protobuf")
 		name, _, skipped := tagOf(field)
@@ -86,13 +85,13 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 		if name == "metadata" && t == b.t && field.Type == objectMetaType {
 			node = messageField{b.metadata()}
 		}
-		restless = restless || field.Type == reflect.TypeFor[resource.Quantity]()
+		writes = writes || restless(field.Type)
 		if unshared(t, name, t == b.t) {
 			node = privateField{node}
 		}
 		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
 	}
-	if restless {
+	if writes {
 		return restlessMessage{&list}
 	}
 	return &list
@@ -131,7 +130,7 @@ func (b *wireBuilder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
 			node = unsureMessage{"a pointer to a pointer, map or list"}
 		}
-		pointer := &pointerField{wireNode: node, make: makerOf(t.Elem())}
+		pointer := &pointerField{wireNode: node, make: makerOf(t.Elem()), size: int(t.Elem().Size())}
 		if b.isMessage(t.Elem()) && t.Elem() != reflect.TypeFor[metav1.Time]() {
 			return &sharedField{wireNode: pointer, t: t, tag: tag}, wire
 		}

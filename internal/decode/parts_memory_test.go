@@ -1,0 +1,173 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package decode
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// population is objects of which no two are the same.
+type population struct {
+	name   string
+	object func(i int) []byte
+	decode func(data []byte, o Options) error
+}
+
+// jsonInto decodes JSON into a type.
+func jsonInto[T any](t testing.TB) func([]byte, Options) error {
+	plan := planOf(t, reflect.TypeFor[T]())
+	return func(data []byte, o Options) error { return plan.JSON(data, new(T), o) }
+}
+
+func wireInto[T any](t testing.TB) func([]byte, Options) error {
+	plan := planOf(t, reflect.TypeFor[T]())
+	return func(data []byte, o Options) error { return plan.Protobuf(data, new(T), o) }
+}
+
+func unstructuredInto(data []byte, o Options) error {
+	_, err := Unstructured(data, o)
+	return err
+}
+
+// inDocument is a document with a list that begins with a text of its own.
+func inDocument(rest string) func(int) []byte {
+	return func(i int) []byte {
+		return fmt.Appendf(nil, `{"apiVersion":"a/v1","kind":"A","spec":["%016x",%s]}`, i, rest)
+	}
+}
+
+func inPod(format string) func(int) []byte {
+	return func(i int) []byte { return fmt.Appendf(nil, format, fmt.Sprintf("%016x", i)) }
+}
+
+// written is an object of JSON in protobuf.
+func written[T any](t testing.TB, object func(int) []byte) func(int) []byte {
+	return func(i int) []byte {
+		into := new(T)
+		require.NoError(t, json.Unmarshal(object(i), into))
+		data, err := any(into).(interface{ Marshal() ([]byte, error) }).Marshal()
+		require.NoError(t, err)
+		return data
+	}
+}
+
+func populations(t testing.TB) []population {
+	ten := strings.Repeat(`,{"name":""}`, 10)
+	real := pods(t, 2000)
+	plain := func(i int) []byte { return real[i%len(real)] }
+	labels := inPod(`{"metadata":{"labels":{"a":"%s"}}}`)
+	many := inPod(`{"metadata":{"labels":{"a":"%s"` + manyMembers(100) + `}}}`)
+	texts := inPod(`{"metadata":{"finalizers":["%s"` + strings.Repeat(`,""`, 50) + `]}}`)
+	containers := inPod(`{"spec":{"containers":[{"name":"%s"}` + ten + `]}}`)
+	pointers := inPod(`{"spec":{"volumes":[{"name":"%s","secret":{},"configMap":{},"nfs":{},"iscsi":{},"projected":{},"csi":{},"downwardAPI":{},"azureFile":{},"quobyte":{},"rbd":{},"cinder":{},"flexVolume":{},"scaleIO":{},"storageos":{},"portworxVolume":{},"glusterfs":{},"cephfs":{},"fc":{}}]}}`)
+	return []population{
+		{"pods", plain, jsonInto[corev1.Pod](t)},
+		{"pods in protobuf", written[corev1.Pod](t, plain), wireInto[corev1.Pod](t)},
+		{"pods as documents", plain, unstructuredInto},
+		{"labels", labels, jsonInto[corev1.Pod](t)},
+		{"labels in protobuf", written[corev1.Pod](t, labels), wireInto[corev1.Pod](t)},
+		{"many labels", many, jsonInto[corev1.Pod](t)},
+		{"many labels in protobuf", written[corev1.Pod](t, many), wireInto[corev1.Pod](t)},
+		{"texts", texts, jsonInto[corev1.Pod](t)},
+		{"texts in protobuf", written[corev1.Pod](t, texts), wireInto[corev1.Pod](t)},
+		{"containers", containers, jsonInto[corev1.Pod](t)},
+		{"containers in protobuf", written[corev1.Pod](t, containers), wireInto[corev1.Pod](t)},
+		{"pointers", pointers, jsonInto[corev1.Pod](t)},
+		{"pointers in protobuf", written[corev1.Pod](t, pointers), wireInto[corev1.Pod](t)},
+		{"empty objects", inDocument(strings.Repeat(`{},`, 50) + `1`), unstructuredInto},
+		{"empty lists", inDocument(strings.Repeat(`[],`, 50) + `1`), unstructuredInto},
+		{"small objects", inDocument(strings.Repeat(`{"a":1},`, 50) + `1`), unstructuredInto},
+		{"small lists", inDocument(strings.Repeat(`[1],`, 50) + `1`), unstructuredInto},
+		{"numbers", inDocument(strings.Repeat(`0.1,300,`, 50) + `1`), unstructuredInto},
+		{"large objects", inDocument(`{"a":""` + manyMembers(1000) + `}`), unstructuredInto},
+		{"nulls", inDocument(strings.Repeat(`null,`, 50) + `1`), unstructuredInto},
+	}
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":""`, i)
+	}
+	return b.String()
+}
+
+// heapOf returns what is kept alive by what make returns.
+func heapOf[T any](make func() T) (bytes int64, made T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	made = make()
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc), made
+}
+
+// TestPartsTakeWhatTheySay: the heap that a table keeps alive is no more than it says, whatever is
+// in it, and that is below its limit. There is little between them but what nested parts share.
+func TestPartsTakeWhatTheySay(t *testing.T) {
+	const limit = 4 << 20
+	for _, p := range populations(t) {
+		t.Run(p.name, func(t *testing.T) {
+			fill := func() *Parts {
+				table := NewParts(limit)
+				o := Options{Share: NewSharing(table)}
+				for i := 0; i < 100_000 && table.entered.Load() < 20_000 && table.Status().Bytes < limit*9/10; i++ {
+					data := p.object(i)
+					for range 2 {
+						require.NoError(t, p.decode(data, o))
+						o.Share.idle.Store(false)
+					}
+				}
+				return table
+			}
+			fill() // makes what is made once
+			heap, table := heapOf(fill)
+			status := table.Status()
+			table.check(t)
+			t.Logf("%d parts, %d bytes of heap, %d as it says: %.2f", status.Parts, heap, status.Bytes, float64(heap)/float64(status.Bytes))
+			require.Greater(t, status.Bytes, int64(limit/2), "enough to be measured")
+			assert.LessOrEqual(t, heap, status.Bytes*102/100)
+			assert.LessOrEqual(t, status.Bytes, int64(limit))
+			runtime.KeepAlive(table)
+		})
+	}
+}
+
+// TestPartsCountWhatTheyHave: a part takes what parts in it take, which it keeps alive when they
+// have left the table.
+func TestPartsCountWhatTheyHave(t *testing.T) {
+	table := NewParts(1 << 20)
+	o := Options{Share: NewSharing(table)}
+	for i := range 10 {
+		data := fmt.Sprintf(`{"apiVersion":"a/v1","kind":"A","spec":{"some":[%s1],"other":%d}}`, strings.Repeat("{},", 100), i/2)
+		_, err := Unstructured([]byte(data), o)
+		require.NoError(t, err)
+	}
+	require.NotZero(t, table.Status().Hits)
+	table.each(func(_ any, v reflect.Value) {
+		if spec, ok := v.Interface().(map[string]any); ok {
+			assert.NotEmpty(t, spec["some"])
+		}
+	})
+	slots := *table.slots.Load()
+	for i := range slots {
+		if e := slots[i].entry.Load(); e != nil {
+			assert.Greater(t, e.made, int64(100*(48+anyBytes)), "%s", e.raw)
+		}
+	}
+}
