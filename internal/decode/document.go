@@ -119,8 +119,8 @@ const (
 	itsAnnotations // the same
 )
 
-// object reads an object, less what is dropped. Annotations of which nothing is left are nil. What is
-// called data may be a secret's, wherever it is.
+// object reads an object, less what is dropped. Annotations of which nothing is left are nil. What
+// is called data may be a secret's, wherever it is.
 func (d *reader) object(at site) (map[string]any, bool) {
 	if !d.enter('{', "not an object") {
 		return nil, false

@@ -103,7 +103,7 @@ func (f managedField) wire(d *reader, p place, end int) bool {
 
 func (f annotationsField) wire(d *reader, p place, end int) bool {
 	if w := d.dropping(); w != nil && len(w.annotations) > 0 {
-		return f.read(d, p, end, &w.message, fewerTextsField{f.sharedField})
+		return f.read(d, p, end, &w.message, fewerTextsField(f))
 	}
 	return f.sharedField.wire(d, p, end)
 }

@@ -174,8 +174,8 @@ func TestWidensBesideUsers(t *testing.T) {
 	}
 }
 
-// TestRunsInTwo: fields of a list that are not in one piece are given up, whatever of them is in the
-// table; what Unmarshal makes of them is more.
+// TestRunsInTwo: fields of a list that are not in one piece are given up, whatever of them is in
+// the table; what Unmarshal makes of them is more.
 func TestRunsInTwo(t *testing.T) {
 	first := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the first container"}}, Hostname: "h"}
 	second := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the second container"}}}

@@ -4,7 +4,6 @@
 package tap_test
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -217,11 +216,6 @@ func TestTextsOfSecrets(t *testing.T) {
 			assert.Empty(t, known, k.name)
 			continue
 		}
-		assert.Contains(t, known, "label-of-secrets")
-		for _, text := range known {
-			for _, part := range []string{hidden, base64.StdEncoding.EncodeToString([]byte(hidden))[:8], "other", "plain"} {
-				assert.NotContains(t, text, part)
-			}
-		}
+		assert.Subset(t, []string{"apiVersion", "v1", "kind", "Secret"}, known, "what comes before it is known to be a secret")
 	}
 }
