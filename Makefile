@@ -131,8 +131,10 @@ bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
 
-charts: ## draw docs/benchmarks/charts from bin/bench.json
+charts: ## draw docs/benchmarks/charts from bin/bench.json, and take the figures of README.md over from docs/benchmarks
 	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/benchmarks/charts
+	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
+	@cd bench/chart && $(GO) run . -readme $(CURDIR)/README.md -out $(CURDIR)/docs/pictures
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak

@@ -252,10 +252,10 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and the README
-// leads to it.
+// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and README.md
+// of this folder leads to it.
 func TestExamplesAreSmallAndListed(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, folder := range append(programs, "unittest") {
 		files, err := filepath.Glob(folder + "/*.go")
@@ -268,6 +268,6 @@ func TestExamplesAreSmallAndListed(t *testing.T) {
 			lines += bytes.Count(text, []byte("\n"))
 		}
 		assert.Less(t, lines, 120, folder)
-		assert.True(t, bytes.Contains(readme, []byte("(examples/"+folder+")")), "README.md has no link to %s", folder)
+		assert.True(t, bytes.Contains(readme, []byte("]("+folder+")")), "README.md has no link to %s", folder)
 	}
 }

@@ -116,3 +116,38 @@ func TestPercentilesLieAtEqualDistances(t *testing.T) {
 		t.Errorf("places of 90, 99 and 99.9: %v %v %v", ninety, ninetyNine, more)
 	}
 }
+
+// TestFiguresOfAReadmeAreDrawn: each row of the table is a bar with its text and figures, for both
+// modes, and nothing else is.
+func TestFiguresOfAReadmeAreDrawn(t *testing.T) {
+	folder := t.TempDir()
+	readme := filepath.Join(folder, "README.md")
+	table := "| what | a | b | ratio | row |\n|---|---:|---:|---:|---|\n" +
+		"| time of `x`, ns | 1,000 | 250 | 4.00 | `a/b-1/x`: CPU |\n| bytes | 2 | 9 | 0.22 | `c/d`: B |\n| other | 3 | 4 | - | no row |\n"
+	if err := os.WriteFile(readme, []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"-readme", readme, "-out", folder}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"light", "dark"} {
+		picture, err := os.ReadFile(filepath.Join(folder, "figures-"+mode+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{">time of x, ns<", ">1,000 → 250<", ">bytes<", ">2 → 9<"} {
+			if !strings.Contains(string(picture), want) {
+				t.Errorf("%s has no %s", mode, want)
+			}
+		}
+		if strings.Contains(string(picture), "other") {
+			t.Errorf("%s shows what has no row", mode)
+		}
+	}
+	if err := os.WriteFile(readme, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"-readme", readme, "-out", folder}, io.Discard); !errors.Is(err, errNothing) {
+		t.Errorf("an empty file: %v", err)
+	}
+}

@@ -5,10 +5,11 @@
 //
 //	cd bench && go run . -json ../bin/bench.json
 //	cd bench/chart && go run . -in ../../bin/bench.json -out ../../docs/benchmarks/charts
+//	cd bench/chart && go run . -readme ../../README.md -out ../../docs/pictures
 //
-// It replaces the SVG files of the folder that it draws into. Which pictures
-// there are is decided by the report (report.Document.Pictures), whose Markdown
-// shows the same ones.
+// The first form replaces the SVG files of the folder that it draws into. The report decides which
+// pictures there are (report.Document.Pictures), and its Markdown shows the same ones. The second
+// form draws the figures of README.md, for light and for dark pages.
 package main
 
 import (
@@ -34,9 +35,13 @@ func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("chart", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	in := flags.String("in", "bench.json", "the benchmark's results, a `file` that its flag -json wrote")
+	readme := flags.String("readme", "", "draw the figures of this `file` instead")
 	out := flags.String("out", ".", "the `folder` for the pictures")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *readme != "" {
+		return drawFigures(*readme, *out)
 	}
 	document, err := read(*in)
 	if err != nil {

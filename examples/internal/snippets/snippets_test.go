@@ -1,0 +1,176 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snippets checks the Go code in the documents.
+package snippets
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// packages are what snippets may use, by the name that they use it by.
+var packages = map[string]string{
+	"audit":         "github.com/kinformer/cache/audit",
+	"cache":         "github.com/kinformer/cache",
+	"cachetest":     "github.com/kinformer/cache/cachetest",
+	"corev1":        "k8s.io/api/core/v1",
+	"context":       "context",
+	"ctrl":          "sigs.k8s.io/controller-runtime",
+	"ctrlcache":     "sigs.k8s.io/controller-runtime/pkg/cache",
+	"debug":         "github.com/kinformer/cache/debug",
+	"direct":        "github.com/kinformer/cache/direct",
+	"dynamic":       "k8s.io/client-go/dynamic",
+	"factory":       "github.com/kinformer/cache/factory",
+	"fields":        "k8s.io/apimachinery/pkg/fields",
+	"flag":          "flag",
+	"fmt":           "fmt",
+	"http":          "net/http",
+	"informers":     "k8s.io/client-go/informers",
+	"kinformerprom": "github.com/kinformer/cache/kinformerprom",
+	"kubernetes":    "k8s.io/client-go/kubernetes",
+	"log":           "log",
+	"metadata":      "k8s.io/client-go/metadata",
+	"metav1":        "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"metrics":       "sigs.k8s.io/controller-runtime/pkg/metrics",
+	"prometheus":    "github.com/prometheus/client_golang/prometheus",
+	"rest":          "k8s.io/client-go/rest",
+	"runtime":       "k8s.io/apimachinery/pkg/runtime",
+	"time":          "time",
+	"workqueue":     "k8s.io/client-go/util/workqueue",
+}
+
+// given is what snippets need not declare, by name and type.
+var given = map[string]string{
+	"client":         "kubernetes.Interface",
+	"config":         "*rest.Config",
+	"ctx":            "context.Context",
+	"dynamicClient":  "dynamic.Interface",
+	"handler":        "cache.ResourceEventHandler",
+	"informer":       "cache.SharedIndexInformer",
+	"lw":             "*cache.ListWatch",
+	"metadataClient": "metadata.Interface",
+	"mux":            "*http.ServeMux",
+	"queue":          "workqueue.TypedRateLimitingInterface[cache.ObjectName]",
+	"registry":       "*prometheus.Registry",
+	"transport":      "http.RoundTripper",
+	"typedHandler":   "cache.TypedResourceEventHandler[*corev1.Pod]",
+	"typedInformer":  "cache.TypedSharedIndexInformer[*corev1.Pod]",
+}
+
+// elsewhere are parts of snippets that this module cannot compile: tests of the suite, of which
+// there is a copy, and OpenTelemetry, of which there is an Example.
+var elsewhere = []string{"impl implementation", "kinformerotel."}
+
+// TestSnippets: the Go code in README.md and in docs/ compiles. A snippet need not use what it
+// declares.
+func TestSnippets(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/*.md")
+	require.NoError(t, err)
+	imports := newImporter(t)
+	count := 0
+	for _, page := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for i, match := range regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllSubmatch(text, -1) {
+			snippet := string(match[1])
+			if slices.ContainsFunc(elsewhere, func(part string) bool { return strings.Contains(snippet, part) }) {
+				continue
+			}
+			count++
+			for _, err := range check(imports, snippet) {
+				assert.NoError(t, err, "%s, snippet %d:\n%s", page, i+1, snippet)
+			}
+		}
+	}
+	assert.Greater(t, count, 8, "this test finds snippets")
+}
+
+// TestBadSnippets: what does not compile is found.
+func TestBadSnippets(t *testing.T) {
+	imports := newImporter(t)
+	assert.Empty(t, check(imports, "pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, \"default\")"))
+	for _, snippet := range []string{"cache.Nothing()", "informer.Run(", "var i int = ctx", "unknown.Call()"} {
+		assert.NotEmpty(t, check(imports, snippet), snippet)
+	}
+}
+
+// check returns what is wrong with a snippet: statements, declarations or a whole file.
+func check(imports types.Importer, snippet string) (failures []error) {
+	source := snippet
+	switch {
+	case strings.HasPrefix(snippet, "package "):
+	case strings.HasPrefix(snippet, "func "), strings.HasPrefix(snippet, "type "):
+		source = prelude() + snippet
+	default:
+		source = prelude() + "func _() (_ error) {\n" + snippet + "\nreturn nil\n}\n"
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "snippet.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		return []error{err}
+	}
+	config := types.Config{Importer: imports, Error: func(err error) {
+		if failure := (types.Error{}); errors.As(err, &failure) && !failure.Soft {
+			failures = append(failures, err)
+		}
+	}}
+	_, _ = config.Check("snippet", files, []*ast.File{file}, nil) // it returns the first of them
+	return failures
+}
+
+// prelude imports all packages, and declares what is given.
+func prelude() string {
+	var b strings.Builder
+	b.WriteString("package snippet\n")
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		fmt.Fprintf(&b, "import %s %q\n", name, packages[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		fmt.Fprintf(&b, "var %s %s\n", name, given[name])
+	}
+	return b.String()
+}
+
+// newImporter returns an importer of these packages, from the build cache.
+func newImporter(t *testing.T) types.Importer {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export"}
+	cmd := exec.CommandContext(t.Context(), "go", append(args, slices.Sorted(maps.Values(packages))...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	exports := map[string]string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var listed struct{ ImportPath, Export string }
+		if err := decoder.Decode(&listed); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		exports[listed.ImportPath] = listed.Export
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(imported string) (io.ReadCloser, error) {
+		return os.Open(exports[imported])
+	})
+}
