@@ -88,6 +88,8 @@ func wirePod(i int, version string) *v1.Pod {
 	name := fmt.Sprintf("p%d", i)
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "space", UID: types.UID("uid " + name), ResourceVersion: version, Labels: map[string]string{"app": "right"},
+		Annotations:   map[string]string{"kept": "some text that stays", "dropped": "some text that does not"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "some manager"}},
 	}}
 }
 

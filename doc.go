@@ -96,7 +96,7 @@
 //     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace],
 //     and [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
 //   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding], which
-//     has a [ShareMode]: [ShareTexts] or [ShareEqual].
+//     has a [ShareMode]: [ShareTexts] or [ShareEqual], and can leave fields out.
 //   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
 //   - To set up its queue: [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
@@ -108,9 +108,10 @@
 //   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
 //     [WithIndexPanics]; [IndexFailures] counts.
 //
-// Package factory has factories of informers. Package audit shows that a cache is what its server
-// has, or repairs it. Package debug shows informers as a page; the modules kinformerprom and
-// kinformerotel hand metrics of them to Prometheus and OpenTelemetry.
+// Package factory has factories of informers, package trim transform functions that make objects
+// smaller. Package audit shows that a cache is what its server has, or repairs it. Package debug
+// shows informers as a page; the modules kinformerprom and kinformerotel hand metrics of them to
+// Prometheus and OpenTelemetry.
 //
 // # Testing
 //

@@ -200,6 +200,23 @@ func ExampleInformerFunc() {
 	// Output: <nil> [default/a]
 }
 
+// An informer whose objects have neither managed fields nor what was applied last.
+func ExampleWithDecoding() {
+	config := newConfigMap("a", "1")
+	config.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	config.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "example.com/owner": "web"}
+	newInformer := cache.InformerFunc(cache.WithDecoding(cache.Decoding{Drop: []string{
+		"metadata.managedFields",
+		"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]",
+	}}))
+	informer := newInformer(cachetest.New(config), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	cache.WaitFor(context.Background(), "config maps", informer.HasSyncedChecker())
+	obj, _, err := informer.GetStore().GetByKey("default/a")
+	fmt.Println(len(obj.(*corev1.ConfigMap).ManagedFields), obj.(*corev1.ConfigMap).Annotations, err)
+	// Output: 0 map[example.com/owner:web] <nil>
+}
+
 // A controller that was made with New, and whose process function may fail.
 func ExampleRetryProcess() {
 	attempts, done := 0, make(chan struct{})

@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"debug":                {"", "internal/observe"},
 	"factory":              {""},
 	"synctrack":            {},
+	"trim":                 {"internal/decode"},
 	"testing":              {},
 
 	"cmd/kinformer-measure": {"direct", "internal/tap", "internal/cputime"},

@@ -106,6 +106,8 @@ type informerConfig struct {
 	decoding  Decoding
 	delivery  Delivery // of handlers without Deliver
 	bad       faults   // of the options themselves
+
+	undroppable []string // of decoding.Drop
 }
 
 // WithIdentifier names the informer for its metrics, which go to the given provider, or if that is
@@ -238,6 +240,9 @@ func (c *informerConfig) checkReflector(bad *faults) {
 	if mode := c.decoding.Share; mode != ShareTexts && mode != ShareEqual {
 		bad.add("WithDecoding: Share: there is no mode %q: use ShareTexts or ShareEqual", mode)
 	}
+	for _, path := range c.undroppable {
+		bad.add(`WithDecoding: Drop: %q cannot be left out: use "metadata.managedFields", or "metadata.annotations[KEY]" of a KEY but k8s.io/initial-events-end`, path)
+	}
 	if o.Backoff != nil {
 		checkBackoff("WithBackoff", *o.Backoff, bad)
 	}
@@ -363,6 +368,13 @@ type Decoding struct {
 	// below before it changes that. Without it an informer with a transform function decodes as
 	// with ShareTexts.
 	TransformCopies bool
+	// Drop leaves out of all objects, before a transform function gets them, what nobody reads:
+	// "metadata.managedFields", and "metadata.annotations[KEY]" by its key, as of
+	// kubectl.kubernetes.io/last-applied-configuration. It is about the objects' own metadata, not
+	// that of templates in them. What the informer decodes itself never has it, which saves time
+	// beside the memory; what the client has decoded is trimmed, also without a transport of
+	// package direct. Where no other annotation is left the map is nil. See package trim, too.
+	Drop []string
 }
 
 // ShareMode is what objects that were decoded directly share.
@@ -381,14 +393,15 @@ const (
 )
 
 // WithDecoding sets how the informer decodes. Without a transport of package direct it has no
-// effect: who wraps that has opted in. KINFORMER_DIRECT=off in the environment turns it off for
-// the process. The Status tells what is on, and why not.
+// effect, but for that of Drop: who wraps that has opted in. KINFORMER_DIRECT=off in the
+// environment turns it off for the process. The Status tells what is on, and why not.
 func WithDecoding(decoding Decoding) Option {
 	return func(c *informerConfig) {
 		o := &c.reflector.Decoding
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
 		c.decoding = decoding
 		o.Share = decoding.Share == ShareEqual
+		c.undroppable = o.DropOf(decoding.Drop)
 	}
 }
 

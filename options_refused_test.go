@@ -40,6 +40,8 @@ func TestOptionsAreRefused(t *testing.T) {
 		"start jitter":       {[]cache.Option{cache.WithStartJitter(-time.Minute)}, nil, []string{"WithStartJitter is -1m0s"}},
 		"read-ahead":         {[]cache.Option{cache.WithDecoding(cache.Decoding{ReadAhead: -1})}, nil, []string{"WithDecoding: ReadAhead is -1"}},
 		"verify":             {[]cache.Option{cache.WithDecoding(cache.Decoding{Verify: -3})}, nil, []string{"WithDecoding: Verify is -3"}},
+		"drop": {[]cache.Option{cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields", "spec", "metadata.annotations[k8s.io/initial-events-end]"}})}, nil,
+			[]string{`WithDecoding: Drop: "spec" cannot be left out`, `Drop: "metadata.annotations[k8s.io/initial-events-end]"`}},
 		"backoff without a delay": {[]cache.Option{cache.WithBackoff(wait.Backoff{Steps: 5})}, nil,
 			[]string{"WithBackoff: Duration is 0s"}},
 		"backoff below zero": {[]cache.Option{cache.WithBackoff(wait.Backoff{Duration: time.Second, Cap: -1})}, nil,
@@ -55,6 +57,7 @@ func TestOptionsAreRefused(t *testing.T) {
 		"all at once":                  {[]cache.Option{nil, cache.WithPageSize(-1), cache.WithQueueLimit(-2)}, indexless, []string{"option 1 of 3", "WithQueueLimit is -2", "WithPageSize is -1", `Indexers["bad"]`}},
 
 		"the last counts":             {[]cache.Option{cache.WithPageSize(-1), cache.WithPageSize(5), cache.WithListMode("lists"), cache.WithListMode(cache.ListModeList)}, nil, nil},
+		"the last drop":               {[]cache.Option{cache.WithDecoding(cache.Decoding{Drop: []string{"spec"}}), cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}})}, nil, nil},
 		"the last of a pair":          {[]cache.Option{cache.WithListMode(cache.ListModeWatchList), cache.WithPageSize(5), cache.WithPageSize(0)}, nil, nil},
 		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithDecoding(cache.Decoding{}), cache.WithReuse(""), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
 	} {

@@ -291,3 +291,23 @@ func TestStreamComparedWithList(t *testing.T) {
 		})
 	}
 }
+
+// TestStreamComparedLessDropped: it compares what is left of both.
+func TestStreamComparedLessDropped(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	listed := testkit.PodAt("a", "1")
+	listed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
+	server := &testkit.Server{
+		OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return testkit.PodList("9", listed), nil
+		},
+		OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"))),
+	}
+	store := &testkit.StoreLog{Fail: func(string) error { cancel(); return nil }}
+	options := Options{ListerWatcher: server, Sink: Foreign(store)}
+	require.Empty(t, options.Decoding.DropOf([]string{"metadata.managedFields"}))
+	assert.NotPanics(t, func() { assert.NoError(t, New(options).ListAndWatch(ctx)) })
+	assert.Equal(t, []string{"replace 9: a@1"}, store.Entries())
+}

@@ -167,7 +167,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	if err != nil {
 		return err
 	}
-	where := difference(ours.Object, theirs.Object)
+	where := f.trust.difference(ours.Object, theirs.Object)
 	if ours.Type != theirs.Type {
 		where = "its type of event"
 	}

@@ -164,7 +164,7 @@ type Page struct {
 // page completes what was decoded by what the client has made of the substitute. It returns why
 // that is not as it should be; then differs, if an object is not what we have made of it, be it by
 // a fault of our decoder or because somebody has changed it.
-func (b *listBody) page(list runtime.Object, expected reflect.Type) (p *Page, why string, differs bool) {
+func (b *listBody) page(list runtime.Object, t *trust) (p *Page, why string, differs bool) {
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
 		return nil, fmt.Sprintf("the client returned a %T", list), false
@@ -181,10 +181,10 @@ func (b *listBody) page(list runtime.Object, expected reflect.Type) (p *Page, wh
 		if b.items[place] == nil {
 			b.items[place] = theirs[i]
 		}
-		if where := difference(b.items[place], theirs[i]); where != "" {
+		if where := t.difference(b.items[place], theirs[i]); where != "" {
 			return nil, "an item of the list, " + where, true
 		}
-		if reflect.TypeOf(theirs[i]) != expected {
+		if reflect.TypeOf(theirs[i]) != t.example {
 			return nil, fmt.Sprintf("an item of the list is a %T", theirs[i]), false
 		}
 	}

@@ -36,11 +36,11 @@ func newFrames(body io.Reader, e Encoding) *decode.Frames {
 }
 
 // ownDecoders returns what makes the decoders of this library, for an informer.
-func ownDecoders(l *Ledger, share bool) Maker {
+func ownDecoders(by Options) Maker {
 	options := func() decode.Options {
-		o := decode.Options{Intern: texts.get(&l.texts)}
-		if share {
-			o.Share = decode.NewSharing(parts.get(&l.parts))
+		o := decode.Options{Intern: texts.get(&by.Ledger.texts), Drop: by.Drop}
+		if by.Share {
+			o.Share = decode.NewSharing(parts.get(&by.Ledger.parts))
 		}
 		return o
 	}

@@ -30,6 +30,7 @@ func pod(name, version string) *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "space", UID: types.UID("uid-" + name), ResourceVersion: version,
 			Labels: map[string]string{"app": name, "é": "\u2028"}, Annotations: map[string]string{"a": `"\` + "\n"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}},
 		},
 		Spec: v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "image:" + version}}},
 	}

@@ -53,7 +53,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	}
 	o.Ledger.shares, o.Ledger.unshared = o.Share, o.Unshared
 	if o.Make == nil {
-		o.Make = ownDecoders(o.Ledger, o.Share)
+		o.Make = ownDecoders(o)
 	}
 	s := &Source{lists: lists, trust: trust{options: o, sampler: sampler{every: uint64(o.Verify)}}}
 	if _, ok := example.(runtime.Object); ok {
@@ -125,7 +125,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case err != nil || event.IsNil(list):
 		return nil, s.doubt("the client did not take the list, less items")
 	}
-	page, odd, differs := body.page(list, s.example)
+	page, odd, differs := body.page(list, &s.trust)
 	if differs {
 		s.options.Ledger.differences.Add(1)
 	}

@@ -6,6 +6,10 @@ package tap
 import (
 	"reflect"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // Options are how an informer decodes. The zero value works.
@@ -17,10 +21,18 @@ type Options struct {
 	// asked for.
 	Share    bool
 	Unshared string
+	// Drop is what is left out of objects: already while they are decoded, if we do it.
+	Drop *decode.Drop
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
 	Ledger *Ledger
+}
+
+// DropOf sets what is left out, by its paths, and returns those that cannot be.
+func (o *Options) DropOf(paths []string) (refused []string) {
+	o.Drop, refused = decode.DropOf(paths)
+	return refused
 }
 
 // trust is how an informer decodes, and whether it still does. Its lists and watches share it.
@@ -42,6 +54,13 @@ func (t *trust) decoder(of reflect.Type, e Encoding) Decoder {
 		return sure{d}
 	}
 	return nil
+}
+
+// difference compares an object as both have decoded it, less what is left out.
+func (t *trust) difference(ours, theirs runtime.Object) string {
+	t.options.Drop.Trim(ours)
+	t.options.Drop.Trim(theirs)
+	return difference(ours, theirs)
 }
 
 // doubt turns the tap off, and returns the error that says so.

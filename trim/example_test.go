@@ -1,0 +1,55 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trim_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/trim"
+)
+
+const applied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// newPod returns a pod as a server sends it.
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name,
+		Annotations:   map[string]string{applied: `{"kind":"Pod"}`, "example.com/owner": "web"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+}
+
+// An informer whose pods have no managed fields.
+func ExampleManagedFields() {
+	informer := cache.NewSharedIndexInformer(cachetest.New(newPod("web-0")), &corev1.Pod{}, 0, cache.Indexers{})
+	if err := informer.SetTransform(trim.ManagedFields); err != nil {
+		fmt.Println(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	cache.WaitFor(ctx, "pods", informer.HasSyncedChecker())
+	obj, _, err := informer.GetStore().GetByKey("default/web-0")
+	fmt.Println(len(obj.(*corev1.Pod).ManagedFields), len(obj.(*corev1.Pod).Annotations), err)
+	cancel()
+	<-ended
+	// Output: 0 2 <nil>
+}
+
+// A transform function that leaves out one annotation, and what it makes of a pod.
+func ExampleAnnotations() {
+	transform := trim.Annotations(applied)
+	obj, err := transform(newPod("web-0"))
+	fmt.Println(obj.(*corev1.Pod).Annotations, err)
+	// Output: map[example.com/owner:web] <nil>
+}

@@ -1,0 +1,51 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trim has transform functions that make objects smaller before an informer stores them:
+//
+//	err := informer.SetTransform(trim.ManagedFields)
+//
+// They take objects as clients decode them, typed, unstructured, or metadata alone; what is none,
+// and tombstones, they return as it is. What is trimmed is the objects' own metadata, not that of
+// templates in them, and the resourceVersion and all else that an informer needs stays.
+//
+// An informer of github.com/kinformer/cache can do the same, without a transform function, by
+// Decoding.Drop: that is cheaper where it decodes what the server sends itself, and for both of
+// these at once.
+//
+// # What they write to
+//
+// As all transform functions may, they change the object that they get, and return it; one that has
+// none of what is to go is not written to. They write to fields of the topmost struct, or to the
+// topmost map, only: annotations are copied before one is left out, as is the metadata of an
+// unstructured object. So they keep to what Decoding.TransformCopies vouches for, and are safe with
+// ShareEqual.
+package trim
+
+import (
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/decode"
+)
+
+var managedFields = decode.NewDrop(true)
+
+// ManagedFields is a transform function that leaves out metadata.managedFields: who has set which
+// field, of which nearly no program has a use, and which is a fifth of a pod or more.
+func ManagedFields(obj any) (any, error) {
+	managedFields.Trim(obj)
+	return obj, nil
+}
+
+var _ clientgo.TransformFunc = ManagedFields
+
+// Annotations returns a transform function that leaves out the annotations with these keys, such as
+// kubectl.kubernetes.io/last-applied-configuration, which has the whole object once more. Where no
+// other annotation is left the map is nil, and missing in an unstructured object.
+func Annotations(keys ...string) clientgo.TransformFunc {
+	drop := decode.NewDrop(false, keys...)
+	return func(obj any) (any, error) {
+		drop.Trim(obj)
+		return obj, nil
+	}
+}
