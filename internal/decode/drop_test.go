@@ -363,3 +363,19 @@ func TestTrimOfOthers(t *testing.T) {
 	assert.Equal(t, &corev1.Pod{}, pod)
 	assert.Equal(t, map[string]string{"a": "1"}, annotations)
 }
+
+// TestDroppedUntyped: the metadata of an unstructured object of which something is dropped is not
+// that of one of which nothing is, in either order.
+func TestDroppedUntyped(t *testing.T) {
+	const data = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","managedFields":[{"manager":"some manager"}]}}`
+	share := NewSharing(NewParts(0))
+	for range 4 {
+		for _, drop := range []*Drop{nil, NewDrop(true)} {
+			for range 3 {
+				content, err := Unstructured([]byte(data), Options{Share: share, Drop: drop})
+				require.NoError(t, err)
+				assert.Len(t, content["metadata"], map[bool]int{true: 2, false: 1}[drop == nil])
+			}
+		}
+	}
+}
