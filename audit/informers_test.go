@@ -88,6 +88,19 @@ func (r *rig) lose(write func()) audit.Report {
 	return report
 }
 
+// TestDropped: what an informer leaves out is left out of what it is compared with.
+func TestDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pod := testkit.Pod("a", "1")
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
+		src := cachetest.New(pod, testkit.Pod("b", "1"))
+		r := follow(t, src, src, nil, cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}}))
+		assert.Empty(t, r.stored("a").ManagedFields)
+		report := r.once(t, audit.Options{Depth: audit.Content})
+		assert.True(t, report.Equal(), "%v", report)
+	})
+}
+
 // TestRefusedByTransform: objects that the transform refuses are counted, not found: a relist would
 // not help.
 func TestRefusedByTransform(t *testing.T) {

@@ -55,8 +55,8 @@ func (e *Inexact) Error() string {
 
 func (e *Inexact) Unwrap() error { return e.Why }
 
-// List calls take for each object of the collection at version that the reflector would admit, and
-// returns how many there are that it would not. An error of take ends it. With from, which may be
+// List calls take for each object of the collection at version that the reflector would admit, less
+// what it drops, and returns how many there are that it would not. An error of take ends it. With from, which may be
 // nil, the requests go to another ListerWatcher, and objects may be of any type. It waits for its
 // turn, as a reflector does.
 func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
@@ -74,13 +74,17 @@ func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, versi
 	} else {
 		expects = expectation{namespace: expects.namespace}
 	}
+	trimmed := func(item runtime.Object) error {
+		e.Decoding.Drop.Trim(item)
+		return take(item)
+	}
 	options := metav1.ListOptions{Limit: exactPage, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	for {
 		page, err := askExactly(ctx, from, options)
 		if err != nil {
 			return foreign, err
 		}
-		n, next, err := expects.takePage(page, version, take)
+		n, next, err := expects.takePage(page, version, trimmed)
 		if foreign += n; err != nil || next == "" {
 			return foreign, err
 		}
