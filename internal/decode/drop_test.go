@@ -130,7 +130,7 @@ func eachDecoder[T any](t *testing.T, data string, drop *Drop, test func(t *test
 // TestDroppedAtItsDepth: nothing of a template is left out, although it is written as what is left
 // out of the object.
 func TestDroppedAtItsDepth(t *testing.T) {
-	const metadata = `{"name":"a","annotations":{"dropped":"some text of an annotation","kept":"some more text"},"managedFields":[{"manager":"some manager"}]}`
+	const metadata = `{"name":"a","annotations":{"dropped":"some text of an annotation","kept":"some more text"},"managedFields":[{"manager":"some manager"},{"manager":"another manager"}]}`
 	const data = `{"metadata":` + metadata + `,"spec":{"template":{"metadata":` + metadata + `}}}`
 	var whole metav1.ObjectMeta
 	require.NoError(t, json.Unmarshal([]byte(metadata), &whole))
@@ -285,17 +285,37 @@ func TestDroppedIsChecked(t *testing.T) {
 	}
 }
 
+// TestDroppedFirst: what follows managed fields in a message is read.
+func TestDroppedFirst(t *testing.T) {
+	pod, data := new(corev1.Pod), []byte{0x0a, 0x09, 0x8a, 0x01, 0x00, 0x8a, 0x01, 0x00, 0x0a, 0x01, 'a'}
+	require.NoError(t, planOf(t, reflect.TypeFor[corev1.Pod]()).Protobuf(data, pod, Options{Drop: NewDrop(true)}))
+	assert.Equal(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, pod)
+}
+
 // TestDroppedAndShared: annotations of which some are left out are one part, which is another one
 // for each Drop, and for no Drop.
 func TestDroppedAndShared(t *testing.T) {
 	const data = `{"metadata":{"annotations":{"dropped":"some text of an annotation","kept":"some more text"}}}`
-	share := NewSharing(NewParts(0))
+	plan, whole := planOf(t, reflect.TypeFor[corev1.Pod]()), new(corev1.Pod)
+	require.NoError(t, json.Unmarshal([]byte(data), whole))
+	wire, err := whole.Marshal()
+	require.NoError(t, err)
+	for _, decode := range []func(*corev1.Pod, Options) error{
+		func(pod *corev1.Pod, o Options) error { return plan.JSON([]byte(data), pod, o) },
+		func(pod *corev1.Pod, o Options) error { return plan.Protobuf(wire, pod, o) },
+	} {
+		droppedAndShared(t, decode)
+	}
+}
+
+func droppedAndShared(t *testing.T, decode func(*corev1.Pod, Options) error) {
+	share, drops := NewSharing(NewParts(0)), []*Drop{nil, NewDrop(true, "dropped"), NewDrop(false, "kept"), NewDrop(true)}
 	for range 4 {
 		var last, before any
-		for _, drop := range []*Drop{nil, NewDrop(true, "dropped"), NewDrop(false, "kept"), NewDrop(true)} {
+		for _, drop := range drops {
 			for range 3 {
 				pod := new(corev1.Pod)
-				require.NoError(t, planOf(t, reflect.TypeFor[corev1.Pod]()).JSON([]byte(data), pod, Options{Share: share, Drop: drop}))
+				require.NoError(t, decode(pod, Options{Share: share, Drop: drop}))
 				for key := range map[string]bool{"dropped": true, "kept": true} {
 					assert.Equal(t, drop == nil || !slices.Contains(drop.annotations, key), pod.Annotations[key] != "", key)
 				}

@@ -56,9 +56,9 @@ func (e *Inexact) Error() string {
 func (e *Inexact) Unwrap() error { return e.Why }
 
 // List calls take for each object of the collection at version that the reflector would admit, less
-// what it drops, and returns how many there are that it would not. An error of take ends it. With from, which may be
-// nil, the requests go to another ListerWatcher, and objects may be of any type. It waits for its
-// turn, as a reflector does.
+// what it drops, and returns how many there are that it would not. An error of take ends it. With
+// from, which may be nil, the requests go to another ListerWatcher, and objects may be of any type.
+// It waits for its turn, as a reflector does.
 func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
 	if e.Turns != nil {
 		select {
