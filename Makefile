@@ -126,7 +126,9 @@ bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct
 
 bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on where it was interrupted, by bin/bench-cluster-all
 	@cd bench && $(BIN)/cluster -n 100,1000,5000,10000,20000 -sides client-go,ours,direct,shared -encodings json,protobuf -speed $(SPEED) \
-		-state $(BIN)/bench-cluster-all -resume -command 'make bench-cluster-all' $(CLUSTER_FLAGS)
+		-state $(BIN)/bench-cluster-all -resume -command 'make bench-cluster-all' \
+		-figures $(BIN)/bench-cluster-all.json -pictures cluster $(CLUSTER_FLAGS)
+	@cd bench/chart && $(GO) run . -cluster $(BIN)/bench-cluster-all.json -out $(CURDIR)/docs/benchmarks/cluster
 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster

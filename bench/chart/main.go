@@ -36,12 +36,16 @@ func run(args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	in := flags.String("in", "bench.json", "the benchmark's results, a `file` that its flag -json wrote")
 	readme := flags.String("readme", "", "draw the figures of this `file` instead")
+	lines := flags.String("cluster", "", "draw the pictures of this `file` instead, which bench/cluster wrote")
 	out := flags.String("out", ".", "the `folder` for the pictures")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *readme != "" {
 		return drawFigures(*readme, *out)
+	}
+	if *lines != "" {
+		return clusterPictures(*lines, *out)
 	}
 	document, err := read(*in)
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/kinformer/cache/bench/cluster/internal/follow"
 	"github.com/kinformer/cache/bench/cluster/internal/result"
 	"github.com/kinformer/cache/bench/cluster/internal/serve"
+	"github.com/kinformer/cache/bench/internal/report"
 )
 
 func main() {
@@ -71,6 +72,7 @@ type config struct {
 	sides, encodings []string
 	like             result.Spec // but for what the lists above say
 	state, command   string
+	figures, folder  string
 	resume           bool
 	soak             time.Duration
 	profile          string
@@ -87,9 +89,12 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags.Uint64Var(&c.like.Seed, "seed", 1, "seed of the plan")
 	flags.Float64Var(&c.like.Churn, "churn", 1, "how much more often pods and nodes change")
 	flags.BoolVar(&c.like.Lists, "lists", false, "take whole states by lists instead of watch-lists")
+	flags.IntVar(&c.like.Procs, "procs", 0, "GOMAXPROCS of the client; 0: the number of cores")
 	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
 	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
 	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
+	flags.StringVar(&c.figures, "figures", "", "write what bench/chart -cluster draws to this `file`")
+	flags.StringVar(&c.folder, "pictures", "", "show the pictures that it draws into this `folder`")
 	flags.DurationVar(&c.soak, "soak", 0, "go on for so long, with faults, instead of measuring")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
@@ -120,8 +125,8 @@ func (c config) check() error {
 			return fmt.Errorf("-encodings: there is no encoding %q but json and protobuf", encoding)
 		}
 	}
-	if c.like.Speed <= 0 || c.like.Steady <= 0 || c.like.Churn <= 0 {
-		return errors.New("-speed, -steady and -churn must be positive")
+	if c.like.Speed <= 0 || c.like.Steady <= 0 || c.like.Churn <= 0 || c.like.Procs < 0 {
+		return errors.New("-speed, -steady and -churn must be positive, and -procs not negative")
 	}
 	if c.resume && c.state == "" {
 		return errors.New("-resume needs -state")
@@ -167,7 +172,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return nil
 	}
 	result.Sort(made)
-	return result.WriteMarkdown(stdout, made, c.command)
+	return errors.Join(c.writeFigures(made), result.WriteMarkdown(stdout, made, c.command, c.folder))
+}
+
+func (c config) writeFigures(all []result.Result) error {
+	if c.figures == "" {
+		return nil
+	}
+	file, err := os.Create(c.figures)
+	if err != nil {
+		return fmt.Errorf("write figures: %w", err)
+	}
+	return errors.Join(report.WriteFigures(file, result.Figures(all)), file.Close())
 }
 
 // one runs a spec, or takes the result that there is. With -resume, a run that fails is a result.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,15 +57,20 @@ func TestClusters(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s lists=%v", c.side, c.encoding, c.lists), func(t *testing.T) {
 			t.Parallel()
 			s := result.Spec{Nodes: 40, Side: c.side, Encoding: c.encoding, Lists: c.lists, Speed: 60, Churn: 20, Seed: 7, Steady: *steadyFor}
-			r, err := measured(t.Context(), s, "", io.Discard)
+			folder := t.TempDir()
+			r, err := measured(t.Context(), s, filepath.Join(folder, "p."), io.Discard)
 			require.NoError(t, err)
 			checkResult(t, r)
-			folder := t.TempDir()
+			for _, kind := range []string{"", ".heap", ".mutex", ".goroutine"} {
+				assert.FileExists(t, filepath.Join(folder, fmt.Sprintf("p.40.%s.%s.pprof%s", c.encoding, c.side, kind)))
+			}
 			require.NoError(t, result.Keep(folder, r))
 			var page strings.Builder
-			require.NoError(t, run(t.Context(), []string{"-n", "40", "-sides", c.side, "-encodings", c.encoding, "-state", folder, "-resume",
+			figures := filepath.Join(folder, "figures")
+			require.NoError(t, run(t.Context(), []string{"-figures", figures, "-n", "40", "-sides", c.side, "-encodings", c.encoding, "-state", folder, "-resume",
 				"-lists=" + fmt.Sprint(c.lists), "-speed", "60", "-churn", "20", "-seed", "7", "-steady", steadyFor.String()}, &page, io.Discard))
 			assert.Contains(t, page.String(), "| 40 | "+follow.Title(c.side)+" |", "it is not run again")
+			assert.FileExists(t, figures)
 		})
 	}
 }
@@ -110,7 +116,7 @@ func checkLatency(t *testing.T, l follow.Latency) {
 
 func TestBadCommandLines(t *testing.T) {
 	for _, args := range [][]string{
-		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"},
+		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"}, {"-procs", "-1"},
 	} {
 		assert.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%v", args)
 	}
@@ -121,6 +127,7 @@ func TestSpecs(t *testing.T) {
 	require.NoError(t, err)
 	all := c.specs()
 	require.Len(t, all, 4)
+	assert.Equal(t, []string{"GODEBUG=gctrace=1", "GOMAXPROCS=1"}, environment(result.Spec{Procs: 1}))
 	assert.Equal(t, result.Spec{Nodes: 20, Side: "ours", Encoding: "json", Speed: 10, Seed: 3, Steady: 2 * time.Minute, Churn: 1}, all[2])
 }
 

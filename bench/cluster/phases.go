@@ -61,26 +61,34 @@ func measured(ctx context.Context, s result.Spec, profile string, progress io.Wr
 
 // run runs the phases.
 func (t *trial) run(ctx context.Context, profile string, progress io.Writer) error {
-	for _, p := range []struct {
-		name string
-		run  func(context.Context) error
+	for _, step := range []struct {
+		name     string
+		measured bool
+		run      func(context.Context) error
 	}{
-		{result.Start, t.start},
-		{"", t.between},
-		{result.Steady, func(ctx context.Context) error { return t.steady(ctx, profile) }},
-		{"", t.settle}, // the last time that nothing was listed anew: each change is told exactly once
-		{result.Gone, t.gone},
-		{"", t.settle},
-		{result.Storm, t.storm},
+		{result.Start, true, t.start},
+		{"after the start", false, t.between},
+		{result.Steady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
+		{"settle", false, t.settle}, // nothing was listed anew so far: each change is told exactly once
+		{result.Gone, true, t.gone},
+		{"settle", false, t.settle},
+		{result.Storm, true, t.storm},
+		{"report", false, t.report},
 	} {
-		if err := t.phase(ctx, p.name, p.run); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		err := error(nil)
+		if step.measured {
+			err = t.phase(ctx, step.name, step.run)
+		} else {
+			err = step.run(ctx)
 		}
-		if p.name != "" {
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if step.measured {
 			say(progress, "  %s", describe(t.result.Phases[len(t.result.Phases)-1]))
 		}
 	}
-	return t.report(ctx)
+	return nil
 }
 
 func describe(p result.Phase) string {
@@ -88,11 +96,8 @@ func describe(p result.Phase) string {
 		100*p.Share(), p.RSS>>20, p.Peak>>20, p.Collections)
 }
 
-// phase measures what is run, if it has a name.
+// phase measures what is run.
 func (t *trial) phase(ctx context.Context, name string, run func(context.Context) error) error {
-	if name == "" {
-		return run(ctx)
-	}
 	noted, err := t.notes(ctx)
 	if err == nil && name != result.Start { // that began with the process
 		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())

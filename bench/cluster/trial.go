@@ -55,7 +55,7 @@ func newTrial(ctx context.Context, s result.Spec) (*trial, error) {
 	}
 	t.client, err = child.Start(ctx, follow.Role, follow.Config{
 		Side: s.Side, URL: hello.URL, CA: hello.CA, MediaType: mediaTypes[s.Encoding], Lists: s.Lists,
-	}, nil, t.collector, outside.GCTrace)
+	}, nil, t.collector, environment(s)...)
 	if err != nil {
 		return nil, errors.Join(err, t.server.Stop())
 	}
@@ -64,6 +64,15 @@ func newTrial(ctx context.Context, s result.Spec) (*trial, error) {
 		return nil, errors.Join(err, t.stop())
 	}
 	return t, nil
+}
+
+// environment is what the client has in its environment.
+func environment(s result.Spec) []string {
+	all := []string{outside.GCTrace}
+	if s.Procs > 0 {
+		all = append(all, fmt.Sprintf("GOMAXPROCS=%d", s.Procs))
+	}
+	return all
 }
 
 func (t *trial) stop() error { return errors.Join(t.client.Stop(), t.server.Stop()) }

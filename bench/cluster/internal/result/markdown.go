@@ -15,21 +15,20 @@ import (
 // Goal is the share of events that should be within follow.Limit.
 const Goal = 0.999
 
-// WriteMarkdown writes the results, in the order of Sort, as a page.
-func WriteMarkdown(w io.Writer, all []Result, command string) error {
+// WriteMarkdown writes the results, in the order of Sort, as a page. It shows the Figures if there
+// is a folder for them.
+func WriteMarkdown(w io.Writer, all []Result, command, figures string) error {
 	var b strings.Builder
 	b.WriteString("# A cluster, by its number of nodes\n\n")
 	fmt.Fprintf(&b, "Written by `%s`; do not edit. [What is run, and how it is measured](../cluster.md).\n\n", command)
 	if len(all) > 0 {
 		writeMachine(&b, all)
 		writeLargest(&b, all)
-		for begin := 0; begin < len(all); {
-			end := begin
-			for end < len(all) && all[end].Spec.Encoding == all[begin].Spec.Encoding && all[end].Spec.Lists == all[begin].Spec.Lists {
-				end++
+		for group := range groups(all) {
+			writeGroup(&b, group)
+			if figures != "" {
+				writePictures(&b, group, figures)
 			}
-			writeGroup(&b, all[begin:end])
-			begin = end
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -61,7 +60,7 @@ func writeLargest(b *strings.Builder, all []Result) {
 	var order []key
 	kept, broken := map[key]int{}, map[key]int{}
 	for _, r := range all {
-		k := key{groupOf(r.Spec), r.Spec.Side}
+		k := key{r.Spec.group(), r.Spec.Side}
 		if kept[k] == 0 && broken[k] == 0 {
 			order = append(order, k)
 		}
@@ -86,16 +85,9 @@ func orNone(n int) string {
 	return fmt.Sprint(n)
 }
 
-func groupOf(s Spec) string {
-	if s.Lists {
-		return s.Encoding + ", lists"
-	}
-	return s.Encoding + ", watch-lists"
-}
-
 func writeGroup(b *strings.Builder, all []Result) {
 	s := all[0].Spec
-	fmt.Fprintf(b, "\n## %s\n\nSPEED %g, steady for %s.\n\n", groupOf(s), s.Speed, s.Steady)
+	fmt.Fprintf(b, "\n## %s\n\nSPEED %g, steady for %s.\n\n", s.group(), s.Speed, s.Steady)
 	b.WriteString("| nodes | side | events/s | p50 | p99 | p99.9 | most | under 100 ms | CPU, % of a core | of that GC | RSS steady | at the start | in the storm | storm/steady | synced after | recovered after |\n")
 	b.WriteString("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range all {
@@ -108,6 +100,13 @@ func writeGroup(b *strings.Builder, all []Result) {
 		if r.Failed == "" {
 			writeOthers(b, r)
 		}
+	}
+}
+
+func writePictures(b *strings.Builder, group []Result, folder string) {
+	b.WriteByte('\n')
+	for _, f := range Figures(group) {
+		fmt.Fprintf(b, "![%s](%s/%s)\n", f.Title, folder, f.File)
 	}
 }
 

@@ -32,6 +32,8 @@ type Spec struct {
 	Steady time.Duration `json:"steady"`
 	// Churn multiplies how often pods and nodes change.
 	Churn float64 `json:"churn"`
+	// Procs is the client's GOMAXPROCS; 0: as many as there are cores.
+	Procs int `json:"procs,omitempty"`
 }
 
 // Phase is what a time of a run gave.
@@ -102,11 +104,14 @@ func (r Result) Phase(name string) Phase {
 
 // file is the name of the file that a result is kept in.
 func (s Spec) file() string {
-	lists := ""
+	more := ""
 	if s.Lists {
-		lists = "-lists"
+		more = "-lists"
 	}
-	return fmt.Sprintf("%06d-%s-%s%s.json", s.Nodes, s.Encoding, s.Side, lists)
+	if s.Procs > 0 {
+		more += fmt.Sprintf("-%d", s.Procs)
+	}
+	return fmt.Sprintf("%06d-%s-%s%s.json", s.Nodes, s.Encoding, s.Side, more)
 }
 
 // Keep writes a result to its file in a folder, in the place of an earlier one.
@@ -140,17 +145,35 @@ func Kept(folder string, s Spec) (r Result, there bool, err error) {
 	return r, r.Spec == s, nil
 }
 
-// Sort brings results into the order of reports.
+// Sort brings results into the order of reports: groups, and in them sizes and sides.
 func Sort(all []Result) {
 	place := func(side string) int { return slices.Index(follow.Sides(), side) }
 	slices.SortFunc(all, func(a, b Result) int {
-		lists := func(r Result) int {
-			if r.Spec.Lists {
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(cmp.Compare(lists(a), lists(b)), cmp.Compare(a.Spec.Encoding, b.Spec.Encoding),
-			cmp.Compare(a.Spec.Nodes, b.Spec.Nodes), cmp.Compare(place(a.Spec.Side), place(b.Spec.Side)))
+		return cmp.Or(cmp.Compare(a.Spec.Procs, b.Spec.Procs), compareBool(a.Spec.Lists, b.Spec.Lists),
+			cmp.Compare(a.Spec.Encoding, b.Spec.Encoding), cmp.Compare(a.Spec.Nodes, b.Spec.Nodes),
+			cmp.Compare(place(a.Spec.Side), place(b.Spec.Side)))
 	})
+}
+
+// compareBool puts what is not so first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// group is what results have in common that are compared with each other.
+func (s Spec) group() string {
+	how := "watch-lists"
+	if s.Lists {
+		how = "lists"
+	}
+	if s.Procs > 0 {
+		how += fmt.Sprintf(", GOMAXPROCS %d", s.Procs)
+	}
+	return s.Encoding + ", " + how
 }

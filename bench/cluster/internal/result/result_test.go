@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kinformer/cache/bench/cluster/internal/follow"
+	"github.com/kinformer/cache/bench/internal/report"
 )
 
 // of makes a result of which so many in 100,000 events were late.
@@ -62,26 +63,51 @@ func TestTheOrderOfReports(t *testing.T) {
 	lists.Spec.Lists = true
 	protobuf := of(1, "client-go", 0)
 	protobuf.Spec.Encoding = "protobuf"
-	want := []Result{of(20, "client-go", 0), of(20, "direct", 0), of(1000, "client-go", 0), protobuf, lists}
-	all := []Result{lists, protobuf, of(1000, "client-go", 0), of(20, "direct", 0), of(20, "client-go", 0)}
+	single := of(1, "client-go", 0)
+	single.Spec.Procs = 1
+	want := []Result{of(20, "client-go", 0), of(20, "direct", 0), of(1000, "client-go", 0), protobuf, lists, single}
+	all := []Result{single, lists, protobuf, of(1000, "client-go", 0), of(20, "direct", 0), of(20, "client-go", 0)}
 	Sort(all)
 	assert.Equal(t, want, all)
+	files, groups := map[string]bool{}, map[string]bool{}
+	for _, r := range all {
+		files[r.Spec.file()], groups[r.Spec.group()] = true, true
+	}
+	assert.Len(t, files, len(all))
+	assert.Len(t, groups, 4)
+	assert.Equal(t, "json-watch-lists-gomaxprocs-1-x.svg", pictureOf(single.Spec, "x"))
 }
 
 func TestMarkdown(t *testing.T) {
 	var b strings.Builder
 	all := []Result{of(100, "client-go", 99), of(100, "direct", 99), of(1000, "client-go", 101), of(1000, "direct", 100), of(5000, "client-go", 0)}
-	require.NoError(t, WriteMarkdown(&b, all, "make it"))
+	require.NoError(t, WriteMarkdown(&b, all, "make it", "pictures"))
 	text := b.String()
 	assert.Contains(t, text, "Written by `make it`")
 	assert.Contains(t, text, "| json, watch-lists | client-go | 100 | 1000 |", "what is larger does not count")
 	assert.Contains(t, text, "| json, watch-lists | kinformer, decoding directly | 1000 | none was run |")
 	assert.Contains(t, text, "| 1000 | client-go | 120 | 900 us | 12.3 ms | 235 ms | 12.3 s | 99.899 % | 10.0 | 1.0 | 200 MiB | 300 MiB | 500 MiB | 2.50 | 2.0 s | 0.0 s |")
+	assert.Contains(t, text, "![memory, steady (json, watch-lists)](pictures/json-watch-lists-rss.svg)")
 	b.Reset()
 	failed := of(100, "client-go", 0)
 	failed.Failed = "out of\nmemory"
-	require.NoError(t, WriteMarkdown(&b, []Result{failed}, "x"))
+	require.NoError(t, WriteMarkdown(&b, []Result{failed}, "x", ""))
 	assert.Contains(t, b.String(), "| 100 | client-go | failed: out of memory |")
 	assert.Contains(t, b.String(), "| json, watch-lists | client-go | none was run | 100 |")
-	require.NoError(t, WriteMarkdown(&b, nil, "x"))
+	require.NoError(t, WriteMarkdown(&b, nil, "x", ""))
+}
+
+func TestFigures(t *testing.T) {
+	failed := of(5000, "direct", 0)
+	failed.Failed = "out of memory"
+	all := Figures([]Result{of(100, "client-go", 0), of(100, "direct", 0), of(1000, "client-go", 0), of(1000, "direct", 0), failed})
+	require.Len(t, all, 6)
+	cpu := all[1]
+	assert.Equal(t, "json-watch-lists-cpu.svg", cpu.File)
+	require.Len(t, cpu.Lines, 2)
+	assert.Equal(t, report.FigureLine{Label: "kinformer, decoding directly", Color: 2, Points: []report.Point{{100, 10}, {1000, 10}}}, cpu.Lines[1])
+	assert.Equal(t, "latency at 1000 nodes (json, watch-lists)", all[5].Title)
+	require.Len(t, all[5].Lines, 2)
+	assert.Equal(t, report.Point{99.9, 234.567}, all[5].Lines[0].Points[1])
+	assert.Empty(t, Figures([]Result{failed}))
 }
