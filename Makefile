@@ -95,6 +95,7 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
+	cd examples && $(GO) test -count=1 ./internal/snippets # the go command does not see that documents have changed
 
 browser: ## the pages of package debug in Chromium; skipped without it, but not in CI
 	cd debug/browser && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
