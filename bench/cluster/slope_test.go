@@ -45,5 +45,6 @@ func TestSoak(t *testing.T) {
 	for _, f := range faults {
 		assert.Regexp(t, `[1-9]\d* times `+f.name, text)
 	}
+	assert.Contains(t, text, "12 audits of an informer")
 	assert.Regexp(t, `goroutines: \d+ to \d+`, text)
 }

@@ -25,6 +25,8 @@ type soaking struct {
 	faults     map[string]int
 	memory     []float64 // MiB, second by second
 	goroutines []int     // whenever the client had caught up
+	made       int       // faults
+	audits     int       // of informers, none of which found anything
 }
 
 // soak runs a cluster with faults for a while, and tells what the memory of the client did. It
@@ -115,6 +117,9 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 	if err == nil && k.random.IntN(4) == 0 {
 		err = k.settle(ctx)
 	}
+	if k.made++; err == nil && k.made%auditPeriod == 0 {
+		err = k.audit(ctx)
+	}
 	var status follow.Status
 	for range 1 + k.random.IntN(5) {
 		reading, err2 := k.outside.Read()
@@ -128,6 +133,16 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 	return err
 }
 
+// auditPeriod is after how many faults the informers are audited, while the cluster lives.
+const auditPeriod = 3
+
+func (k *soaking) audit(ctx context.Context) error {
+	var audited int
+	err := k.client.Call(ctx, "audit", nil, &audited)
+	k.audits += audited
+	return err
+}
+
 // write writes what there was.
 func (k *soaking) write(w io.Writer) error {
 	p := k.result.Phase(soakPhase)
@@ -137,6 +152,7 @@ func (k *soaking) write(w io.Writer) error {
 	for _, f := range faults {
 		fmt.Fprintf(&b, "%5d times %s\n", k.faults[f.name], f.name)
 	}
+	fmt.Fprintf(&b, "%5d audits of an informer, which found nothing that differs\n", k.audits)
 	slope, uncertain := slopeOf(k.memory[len(k.memory)/4:])
 	hour := float64(len(k.memory)) / p.Wall.Hours()
 	fmt.Fprintf(&b, "\nmemory: %.0f to %.0f MiB; in the last three quarters %+.1f ± %.1f MiB an hour\n", slices.Min(k.memory), slices.Max(k.memory), slope*hour, uncertain*hour)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/bench/cluster/internal/blank"
 	"github.com/kinformer/cache/bench/cluster/internal/world"
 	"github.com/kinformer/cache/direct"
@@ -218,4 +219,25 @@ func (m *manager) decodes() error {
 		}
 	}
 	return nil
+}
+
+var errAudit = errors.New("an audit finds what differs")
+
+// audit compares all that the informers have with the server's state at a version, while that
+// changes. There are no audits of client-go's.
+func (m *manager) audit(ctx context.Context) (audits int, err error) {
+	for _, i := range m.informers {
+		if !m.side.ours() {
+			continue
+		}
+		report, err := audit.Once(ctx, i, audit.Options{Depth: audit.Content})
+		if err == nil && !report.Equal() {
+			err = fmt.Errorf("%w: %v", errAudit, report)
+		}
+		if err != nil {
+			return audits, fmt.Errorf("%s: %w", i.of, err)
+		}
+		audits++
+	}
+	return audits, nil
 }

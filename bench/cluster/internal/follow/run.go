@@ -54,6 +54,7 @@ type Status struct {
 //	phase      {name}: begins a phase now
 //	join       adds the handler that joins late, and returns how long it took to know all
 //	differs    {Expected of each resource}: returns what is otherwise, as texts
+//	audit      compares all with the server while it changes, and returns how many informers it did
 //	status     returns the Status
 //	report     returns the Report
 //	profile    {a file}: begins a CPU profile; "" ends it
@@ -104,6 +105,7 @@ func (m *manager) commands(start time.Time) child.Commands {
 		"differs": with(func(_ context.Context, expected [world.Resources]Expected) ([]string, error) {
 			return texts(m.differs(expected)), nil
 		}),
+		"audit":   with(func(ctx context.Context, _ any) (int, error) { return m.audit(ctx) }),
 		"status":  with(func(context.Context, any) (Status, error) { return m.status(), nil }),
 		"report":  with(func(context.Context, any) (Report, error) { return m.report(), m.decodes() }),
 		"profile": with(func(_ context.Context, path string) (any, error) { return nil, toggle(&profile, path) }),

@@ -57,12 +57,15 @@ func sideNamed(name string) (side, error) {
 	return sides[i], nil
 }
 
+// ours reports whether the side is this library.
+func (s side) ours() bool { return s.name != "client-go" }
+
 var errOtherwise = errors.New("an informer does not decode as it should")
 
 // decodes returns an error if an informer of the side does not decode directly although it should,
 // or the other way round.
 func (s side) decodes(of clientgo.SharedIndexInformer) error {
-	if s.name == "client-go" {
+	if !s.ours() {
 		return nil
 	}
 	status, err := kinformer.StatusOf(of)

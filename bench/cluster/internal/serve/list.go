@@ -4,10 +4,14 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/bench/cluster/internal/world"
 )
@@ -52,11 +56,11 @@ type page struct {
 }
 
 // list serves a list: whole for the version "0", as from the cache of an API server, which knows no
-// pages, and else in pages as asked for.
+// pages, and else in pages as asked for; as of a version, if that is wanted exactly.
 func (s *server) list(w http.ResponseWriter, r *http.Request, of world.Resource) {
-	p, known := s.page(r, of)
-	if !known {
-		http.Error(w, "the continue token has expired", http.StatusGone)
+	p, err := s.page(r, of)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusGone)
 		return
 	}
 	items := p.snapshot.Objects[p.from:p.to]
@@ -80,29 +84,48 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, of world.Resource)
 	_, _ = w.Write(append(buffer, around.After...))
 }
 
+var errToken = errors.New("the continue token has expired")
+
 // page finds what a request asks for.
-func (s *server) page(r *http.Request, of world.Resource) (p page, known bool) {
+func (s *server) page(r *http.Request, of world.Resource) (p page, err error) {
 	query := r.URL.Query()
 	limit, _ := strconv.Atoi(query.Get("limit")) // 0: none
-	var number uint64
-	if token := query.Get("continue"); token != "" {
-		if _, err := fmt.Sscanf(token, "%d.%d", &number, &p.from); err != nil {
-			return p, false
-		}
-		if p.snapshot, known = s.pages.find(number); !known || p.from > len(p.snapshot.Objects) {
-			return p, false
-		}
-	} else {
-		p.snapshot = s.snapshot(of)
+	number, err := s.begin(&p, query, of)
+	if err != nil {
+		return p, err
 	}
 	p.to = len(p.snapshot.Objects)
 	if limit <= 0 || p.from+limit >= p.to || query.Get("resourceVersion") == "0" {
-		return p, true
+		return p, nil
 	}
 	if number == 0 {
 		number = s.pages.keep(p.snapshot)
 	}
 	p.to = p.from + limit
 	p.next = fmt.Sprintf("%d.%d", number, p.to)
-	return p, true
+	return p, nil
+}
+
+// begin finds the snapshot, and where in it the page begins. Number is what pages know it by; 0 for
+// a new one.
+func (s *server) begin(p *page, query url.Values, of world.Resource) (number uint64, err error) {
+	if token := query.Get("continue"); token != "" {
+		var known bool
+		if _, err := fmt.Sscanf(token, "%d.%d", &number, &p.from); err == nil {
+			p.snapshot, known = s.pages.find(number)
+		}
+		if !known || p.from > len(p.snapshot.Objects) {
+			return 0, errToken
+		}
+		return number, nil
+	}
+	if query.Get("resourceVersionMatch") != string(metav1.ResourceVersionMatchExact) {
+		p.snapshot = s.snapshot(of)
+		return 0, nil
+	}
+	version, err := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
+	if err == nil {
+		p.snapshot, err = s.world.Shelf(of).At(version)
+	}
+	return 0, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -157,6 +158,38 @@ func TestListsWholeAndInPages(t *testing.T) {
 		_, err = r.list(metav1.ListOptions{Limit: 7, Continue: "99.7"})
 		assert.Error(t, err)
 	}
+}
+
+// TestListsAsOfAVersion are those of that time, in pages, and no new state for who counts those.
+func TestListsAsOfAVersion(t *testing.T) {
+	r := newRig(t, Config{})
+	before, err := r.list(metav1.ListOptions{})
+	require.NoError(t, err)
+	w := r.watch(metav1.ListOptions{ResourceVersion: before.ResourceVersion})
+	r.do("resume", nil, nil)
+	for range 5 {
+		r.next(w)
+	}
+	options := metav1.ListOptions{
+		ResourceVersion: before.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: 20,
+	}
+	versions := map[string]string{}
+	for page := 0; page == 0 || options.Continue != ""; page++ {
+		some, err := r.list(options)
+		require.NoError(t, err)
+		assert.Equal(t, before.ResourceVersion, some.ResourceVersion)
+		for i := range some.Items {
+			versions[some.Items[i].Name] = some.Items[i].ResourceVersion
+		}
+		options.ResourceVersion, options.ResourceVersionMatch, options.Continue = "", "", some.Continue
+	}
+	require.Len(t, versions, nodes)
+	for i := range before.Items {
+		assert.Equal(t, before.Items[i].ResourceVersion, versions[before.Items[i].Name])
+	}
+	assert.Equal(t, 1, r.notes().Lists)
+	_, err = r.list(metav1.ListOptions{ResourceVersion: "1", ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	assert.True(t, apierrors.IsGone(err) || apierrors.IsResourceExpired(err), "%v", err)
 }
 
 // TestAWatchFollowsAList: each lease changes in the order of versions, and what was listed plus

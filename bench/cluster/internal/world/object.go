@@ -91,10 +91,10 @@ const (
 )
 
 // Change is an event of a watch: Object is as it became, or as it was with the version of the
-// deletion.
+// deletion. Before is as it was, if it was there.
 type Change struct {
-	Kind   Kind
-	Object Object
+	Kind           Kind
+	Object, Before Object
 }
 
 // UID returns the UID of an object, 36 bytes.

@@ -5,6 +5,8 @@ package world
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -51,7 +53,7 @@ func (s *Shelf) add(o Object) int32 {
 	defer s.mu.Unlock()
 	o.Version = s.latest.Add(1)
 	s.mu.objects++
-	s.logLocked(Change{Added, o})
+	s.logLocked(Change{Kind: Added, Object: o})
 	if n := len(s.mu.free); n > 0 {
 		slot := s.mu.free[n-1]
 		s.mu.free = s.mu.free[:n-1]
@@ -67,19 +69,21 @@ func (s *Shelf) change(slot int32, due int64, by func(*Object)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.mu.slots[slot]
+	before := *o
 	by(o)
 	o.Changes++
 	o.Version, o.Due = s.latest.Add(1), due
-	s.logLocked(Change{Modified, *o})
+	s.logLocked(Change{Modified, *o, before})
 }
 
 // remove deletes an object.
 func (s *Shelf) remove(slot int32, due int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.mu.slots[slot]
+	before := s.mu.slots[slot]
+	o := before
 	o.Version, o.Due = s.latest.Add(1), due
-	s.logLocked(Change{Deleted, o})
+	s.logLocked(Change{Deleted, o, before})
 	s.mu.slots[slot] = Object{}
 	s.mu.free = append(s.mu.free, slot)
 	s.mu.objects--
@@ -121,6 +125,10 @@ type Snapshot struct {
 func (s *Shelf) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.snapshotLocked()
+}
+
+func (s *Shelf) snapshotLocked() Snapshot {
 	all := make([]Object, 0, s.mu.objects)
 	for i := range s.mu.slots {
 		if s.mu.slots[i].Version > 0 {
@@ -128,6 +136,41 @@ func (s *Shelf) Snapshot() Snapshot {
 		}
 	}
 	return Snapshot{Objects: all, Version: s.latest.Load(), Next: s.mu.next}
+}
+
+// At returns the objects as they were at a version, or ErrGone. Next is that of all objects.
+func (s *Shelf) At(version uint64) (Snapshot, error) {
+	snapshot, since, err := s.since(version)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	before := make(map[uint32]Object, len(snapshot.Objects))
+	for _, o := range snapshot.Objects {
+		before[o.Serial] = o
+	}
+	for _, c := range slices.Backward(since) {
+		before[c.Object.Serial] = c.Before
+		if c.Kind == Added {
+			delete(before, c.Object.Serial)
+		}
+	}
+	snapshot.Objects, snapshot.Version = slices.Collect(maps.Values(before)), version
+	return snapshot, nil
+}
+
+// since returns the objects, and the changes since a version.
+func (s *Shelf) since(version uint64) (Snapshot, []Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, err := s.sinceLocked(version)
+	if err != nil {
+		return Snapshot{}, nil, err
+	}
+	var changes []Change
+	for ; from < s.mu.next; from++ {
+		changes = append(changes, *s.loggedLocked(from))
+	}
+	return s.snapshotLocked(), changes, nil
 }
 
 // State condenses the objects. Changes is how many there have been.
@@ -143,6 +186,10 @@ func (s *Shelf) State() (state State, changes uint64) {
 func (s *Shelf) Since(version uint64) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.sinceLocked(version)
+}
+
+func (s *Shelf) sinceLocked(version uint64) (uint64, error) {
 	oldest := s.oldestLocked()
 	if version < s.mu.compacted || oldest > 0 && version < s.loggedLocked(oldest).Object.Version {
 		return 0, ErrGone

@@ -272,3 +272,29 @@ func TestStatesDiffer(t *testing.T) {
 	assert.NotEqual(t, a, c)
 	assert.NotEqual(t, a, d)
 }
+
+// TestStatesOfThePast are those that were there at their version.
+func TestStatesOfThePast(t *testing.T) {
+	w := New(Config{Nodes: 20, Seed: 1, Churn: 100})
+	for _, r := range All() {
+		s := w.Shelf(r)
+		past := map[uint64]State{}
+		for range 20 {
+			w.Advance(w.plan.now + 2*time.Second)
+			state, _ := s.State()
+			past[s.Snapshot().Version] = state
+		}
+		for version, want := range past {
+			at, err := s.At(version)
+			require.NoError(t, err)
+			var got State
+			for _, o := range at.Objects {
+				got.Add(UID(r, o.Serial), o.Version)
+			}
+			assert.Equal(t, want, got, "%s", r)
+			assert.Equal(t, version, at.Version)
+		}
+		_, err := s.At(FirstVersion)
+		assert.ErrorIs(t, err, ErrGone)
+	}
+}
