@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -72,7 +73,7 @@ func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, versi
 	if from == nil {
 		from = e.lists
 	} else {
-		expects = expectation{namespace: expects.namespace}
+		from, expects = e.tapped(from), expectation{namespace: expects.namespace}
 	}
 	trimmed := func(item runtime.Object) error {
 		e.Decoding.Drop.Trim(item)
@@ -90,6 +91,24 @@ func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, versi
 		}
 		options = metav1.ListOptions{Limit: exactPage, Continue: next}
 	}
+}
+
+// tapped returns another lister, whose answers are decoded directly if they are metadata.
+func (e *Exact) tapped(from clientgo.ListerWithContext) clientgo.ListerWithContext {
+	return tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, e.decoding())
+}
+
+// listsOnly is a lister that nobody asks to watch.
+type listsOnly struct{ clientgo.ListerWithContext }
+
+func (l listsOnly) List(o metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), o)
+}
+
+func (listsOnly) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errNoStream }
+
+func (listsOnly) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, errNoStream
 }
 
 // askExactly asks for a page, and again if what was decoded directly is in doubt: from then on the
