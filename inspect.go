@@ -164,8 +164,8 @@ type Inspection struct {
 	// "failed". Found counts the objects that differed, confirmed by a second look, by "missing",
 	// "extra", "stale", "different"; Passing those that were gone by then. Relists is how often an
 	// audit has had the whole state asked for again. Last is zero before the first: its Outcome,
-	// when it was over, how long it took, the resourceVersion that was compared, and how many
-	// objects differed.
+	// when it was over, how long it took, and the resourceVersion that was compared. Differing is
+	// how many objects differed when an audit could last compare them.
 	Audits struct {
 		Ended, Found     map[string]int64
 		Passing, Relists int64
@@ -174,8 +174,8 @@ type Inspection struct {
 			At              time.Time
 			Took            time.Duration
 			ResourceVersion string
-			Differing       int
 		}
+		Differing int
 	}
 
 	// Errors are the last 32 errors of requests and watches that differ, the one that came last
@@ -296,7 +296,7 @@ func (all *Inspection) addAudits(f audited.Figures) {
 	a := &all.Audits
 	a.Ended, a.Found, a.Passing, a.Relists = f.Audits, f.Found, f.Passing, f.Relists
 	a.Last.Outcome, a.Last.At, a.Last.Took = string(f.Last.Outcome), f.Last.At, f.Last.Took
-	a.Last.ResourceVersion, a.Last.Differing = f.Last.Version, f.Last.Differing()
+	a.Last.ResourceVersion, a.Differing = f.Last.Version, f.Differing
 }
 
 // addContents adds the indices, and what all takes.

@@ -30,8 +30,8 @@
 // An object is compared by the UID and the resourceVersion that the server gave it, whatever a
 // transform has left of them. Where it leaves both alone, or there is none, they are read from the
 // object. Else the informer keeps them beside it, whether it is audited or not: up to 150 bytes for
-// each object, for that version also decides what is a resync. An audit copies that table, a pause
-// of the events of 5 ms for 100,000 objects.
+// each object, for that version also decides what is a resync. An audit copies that table: 7 MB,
+// and a pause of the events of some 10 ms, for 100,000 objects.
 //
 // Objects that the transform function refuses stay as they were (cache.WithTransformErrors, and the
 // Untransformed of cache.QueueStats): they are counted, and are no finding.
@@ -41,7 +41,8 @@
 // The server does what it does for a list of the whole collection, in pages of 500, and so does the
 // client, which has no more than one page at a time; objects that were replaced or deleted since
 // the snapshot stay in memory until the audit ends. Beside that, it takes eight bytes for each
-// object, and a microsecond. With a metadata client as Options.Source a page has the metadata only.
+// object, and about two microseconds. With a metadata client as Options.Source a page has the
+// metadata only; if that has a transport of package direct, managed fields are not even decoded.
 //
 // A server must be able to list as of a version: kube-apiserver is, for as long as it has not
 // compacted it, which is for five minutes at least. Aggregated servers may not: ErrUnsupported.

@@ -38,7 +38,7 @@ func TestAudits(t *testing.T) {
 		require.NoError(t, err)
 		at := time.Now().Format(time.RFC3339)
 		assert.Contains(t, read("refresh=off"),
-			"<p>Audits: different 1; the last at "+at+": different, 1 objects. Found in all: missing 1. Relists for it: 1.</p>")
+			"<p>Audits: different 1; the last at "+at+": different; objects that differ: 1. Found in all: missing 1. Relists for it: 1.</p>")
 		assert.Contains(t, read("format=json"), `"lastOutcome": "different"`)
 		assert.Regexp(t, `audits +different 1\n`, read("format=text"))
 	})

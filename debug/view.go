@@ -112,7 +112,7 @@ type auditsView struct {
 	Relists   int64            `json:"relists"`
 	LastAt    time.Time        `json:"lastAt"`
 	Outcome   string           `json:"lastOutcome,omitempty"`
-	Differing int              `json:"lastDiffering"`
+	Differing int              `json:"differing"`
 }
 
 type indexView struct {
@@ -247,7 +247,7 @@ func (h *handler) view(i *cache.Inspection) informerView {
 		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
 		Audits: auditsView{
 			Ended: i.Audits.Ended, Found: i.Audits.Found, Relists: i.Audits.Relists, LastAt: i.Audits.Last.At,
-			Outcome: i.Audits.Last.Outcome, Differing: i.Audits.Last.Differing,
+			Outcome: i.Audits.Last.Outcome, Differing: i.Audits.Differing,
 		},
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
 	}

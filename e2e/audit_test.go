@@ -18,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 )
@@ -49,10 +50,12 @@ func audits(ctx context.Context, f *followed, options ...audit.Options) (stop fu
 // metadataOf lists the metadata of the objects of a resource.
 func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.ListerWithContext {
 	t.Helper()
-	httpClient, err := rest.HTTPClientFor(srv.Config())
+	config := srv.Config()
+	config.Wrap(direct.Transport)
+	httpClient, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
 	t.Cleanup(follow.CloseIdle(httpClient))
-	client, err := metadata.NewForConfigAndClient(srv.Config(), httpClient)
+	client, err := metadata.NewForConfigAndClient(config, httpClient)
 	require.NoError(t, err)
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	if r.Name == "crd-dynamic" {

@@ -29,8 +29,8 @@ type Audit struct {
 	Found   map[string]int // what differs from the server, by kind; confirmed findings only
 }
 
-// Differing returns how many objects differed.
-func (a *Audit) Differing() (n int) {
+// differing returns how many objects differed.
+func (a *Audit) differing() (n int) {
 	for _, of := range a.Found {
 		n += of
 	}
@@ -43,6 +43,7 @@ type Figures struct {
 	Passing       int64            // findings that were gone at a second look
 	Relists       int64            // that audits have asked for
 	Last          Audit            // zero: there was none
+	Differing     int              // objects that differed when an audit could last compare them
 }
 
 // History is what is known of the audits of an informer. The zero value is that of none, and
@@ -50,9 +51,8 @@ type Figures struct {
 type History struct {
 	mu struct {
 		sync.Mutex
-		figures   Figures
-		repaired  time.Time // when a relist was last asked for
-		differing int       // objects that differed when they could last be compared
+		figures  Figures
+		repaired time.Time // when a relist was last asked for
 	}
 }
 
@@ -73,7 +73,7 @@ func (h *History) Note(a Audit, passing int) {
 	}
 	f.Passing += int64(passing)
 	if f.Last = a; a.Outcome == Equal || a.Outcome == Differs {
-		h.mu.differing = a.Differing()
+		f.Differing = a.differing()
 	}
 }
 
@@ -90,12 +90,11 @@ func (h *History) MayRepair(now time.Time, least time.Duration) bool {
 	return true
 }
 
-// Differing returns how many objects differed when an audit could last compare them: those that
-// could not since have changed nothing about that.
+// Differing returns Figures().Differing.
 func (h *History) Differing() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.differing
+	return h.mu.figures.Differing
 }
 
 // Figures returns what is known, in memory of the caller's own but for Last.Found, which nobody

@@ -100,7 +100,7 @@ var (
 	memory        = sparse(define(Gauge, "memory_bytes", "By", "Estimate of the memory by part: objects, store, indices, snapshots, queue, handlers.", "part"))
 	audits        = sparse(define(Counter, "audits_total", "{audit}", "Audits (see package audit) by their outcome: equal, different, expired, unsupported, failed.", "outcome"))
 	auditFindings = sparse(define(Counter, "audit_findings_total", "{object}", "Objects that an audit has found to differ from the server, twice, by how they do.", "kind"))
-	auditDiffers  = define(Gauge, "audit_differing_objects", "{object}", "Those that the last audit has found. Absent before the first.")
+	auditDiffers  = define(Gauge, "audit_differing_objects", "{object}", "Those that differed when an audit could last compare them. Absent before the first audit.")
 	auditAge      = define(Gauge, "audit_age_seconds", "s", "How long ago the last audit was over. Absent before the first.")
 
 	indexValues   = define(Gauge, "index_values", "{value}", "Values of the index that have objects. An estimate for large ones.", "index")

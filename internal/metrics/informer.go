@@ -200,7 +200,7 @@ func (v visit) audits(i *cache.Inspection, known *informer) {
 	v.by(audits, known, a.Ended)
 	v.by(auditFindings, known, a.Found)
 	if !a.Last.At.IsZero() {
-		v.put(auditDiffers, known.labels, float64(a.Last.Differing))
+		v.put(auditDiffers, known.labels, float64(a.Differing))
 		v.put(auditAge, known.labels, max(0, time.Since(a.Last.At).Seconds()))
 	}
 }

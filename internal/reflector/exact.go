@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,9 +94,12 @@ func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, versi
 	}
 }
 
-// tapped returns another lister, whose answers are decoded directly if they are metadata.
+// tapped returns another lister, whose answers are decoded directly if they are metadata, without
+// the larger half, which nobody compares.
 func (e *Exact) tapped(from clientgo.ListerWithContext) clientgo.ListerWithContext {
-	return tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, e.decoding())
+	o := e.decoding()
+	o.DropOf([]string{"metadata.managedFields", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"})
+	return tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, o)
 }
 
 // listsOnly is a lister that nobody asks to watch.
