@@ -159,9 +159,9 @@ func forgetIdentity(obj any) (any, error) {
 }
 
 // BenchmarkAudit audits pods, whose lists come over HTTP from this process: what the transfer alone
-// takes of both ends is the row of that name. CPU time is that of the process, garbage collection of
-// all that the informer and the server hold included. MiB-held is by how much the live heap is larger
-// when the last page is asked for.
+// takes of both ends is the row of that name. CPU time is that of the process, garbage collection
+// of all that the informer and the server hold included. MiB-held is by how much the live heap is
+// larger when the last page is asked for.
 func BenchmarkAudit(b *testing.B) {
 	pods := make([]corev1.Pod, auditedPods)
 	for i := range pods {
