@@ -69,10 +69,10 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 		{result.Start, true, t.start},
 		{"after the start", false, t.between},
 		{result.Steady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
-		{"settle", false, t.settle}, // nothing was listed anew so far: each change is told exactly once
+		{"settle", false, t.settle},   // nothing was listed anew so far: each change is told exactly once
+		{result.Storm, true, t.storm}, // first, while the memory is what it is while all is well
 		{result.Gone, true, t.gone},
 		{"settle", false, t.settle},
-		{result.Storm, true, t.storm},
 		{"report", false, t.report},
 	} {
 		err := error(nil)
