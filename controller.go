@@ -187,7 +187,7 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 }
 
 // errNoListerWatcher says why a controller without a source does not run.
-var errNoListerWatcher = errors.New("the ListerWatcher is nil: nothing can be listed or watched")
+var errNoListerWatcher = errors.New("the ListerWatcher is nil, so nothing can be listed or watched")
 
 // refused reports whether the controller cannot run, and if so logs why.
 func (c *controller) refused(ctx context.Context) bool {

@@ -18,15 +18,15 @@ import (
 	"github.com/kinformer/cache/internal/fanout"
 )
 
-// Delivery says how a handler is served; see Deliver and WithDelivery. The zero value is what a
-// handler gets that nothing is said of: everything, in order, one call at a time, however much has
-// to wait in memory.
+// Delivery says how an informer calls a handler; see Deliver and WithDelivery. The zero value is
+// the default: the handler is called for everything, in order, one call at a time, and what waits
+// for it stays in memory without a bound.
 type Delivery struct {
-	// Name is what logs, HandlerStatistics and the registration's DoneChecker call the handler. The
-	// default is its type, or for functions the place in the code where they are.
+	// Name is the name of the handler in logs, in HandlerStatistics and in the registration's
+	// DoneChecker. The default is its type or, for functions, their file and line.
 	Name string
 
-	// Overflow says what happens when the handler is slower than the changes come.
+	// Overflow says what happens when changes come faster than the handler returns.
 	Overflow Overflow
 
 	// Max is for OverflowBlock and OverflowDisconnect only: how many notifications may wait for the
@@ -35,30 +35,31 @@ type Delivery struct {
 	Max int
 
 	// OnDisconnect, for OverflowDisconnect only, is called once, in a goroutine of its own, when
-	// the handler was removed because too much waited for it, with an error that names it and wraps
-	// ErrDisconnected. The handler's last call may still be running then. OnDisconnect may add
-	// handlers, this one too.
+	// the handler has been removed because too much waited for it. The error names the handler and
+	// wraps ErrDisconnected. The handler's last call may still be running then. OnDisconnect may
+	// add handlers, this one included.
 	OnDisconnect func(err error)
 
-	// Parallel is from how many goroutines the handler is called, which must then be safe for that,
-	// 1024 at most. Calls about the same object stay in order and do not overlap. 0 means 1.
+	// Parallel is the number of goroutines that call the handler, at most 1024. If it is more than
+	// one, the handler must be safe for concurrent use. Calls about the same object stay in order
+	// and do not overlap. 0 means 1.
 	Parallel int
 }
 
-// Overflow is what happens to a handler that is slower than the changes come.
+// Overflow says what happens when changes come faster than a handler returns.
 type Overflow uint8
 
 const (
-	// OverflowLossless keeps everything that the handler has not been called for in memory, without
-	// a bound. Nothing else waits. It is the default, and what client-go does.
+	// OverflowLossless keeps in memory, without a bound, everything that the handler has not been
+	// called for. Nothing else waits. It is the default, and what client-go does.
 	OverflowLossless Overflow = iota
 
 	// OverflowBlock stops the informer from reading its watch while Delivery.Max notifications wait
-	// or are on their way. The store and all other handlers of the informer stand still, too, and
-	// the server sees a client that does not read. Lists are delivered as a whole, resyncs go on,
-	// and the informer can be stopped. The wait ends when a call of the handler returns, when it is
-	// removed, and when the informer ends. The handler must not wait in a call for the informer to
-	// go on.
+	// or are on their way. The store and all other handlers of the informer stand still as well,
+	// and the server sees a client that does not read. Lists are delivered as a whole, resyncs go
+	// on, and the informer can be stopped. The wait ends when a call of the handler returns, when
+	// it is removed, and when the informer ends. The handler must not wait in a call for the
+	// informer to go on.
 	OverflowBlock
 
 	// OverflowCoalesce merges what waits by object: memory grows with the objects that change, not
@@ -104,13 +105,12 @@ var ErrDisconnected = fanout.ErrDisconnected
 
 var errBadDelivery = errors.New("invalid Delivery")
 
-// Deliver returns the handler with a request for how it is served, which goes before the informer's
-// WithDelivery. The shared informers of this package honour it when the outermost wrapper of what
-// is added is Deliver's. AddEventHandler fails where they cannot: for a Delivery that makes no
-// sense, and for a wrapper of Deliver's inside another one, or inside a
-// FilteringResourceEventHandler: Deliver the filter. Informers of NewInformer*, which call their
-// one handler themselves, do not run with such a handler. Those of other packages just call the
-// handler.
+// Deliver returns the handler together with a Delivery, which replaces that of the informer's
+// WithDelivery. The shared informers of this package follow it if Deliver's wrapper is the
+// outermost one. AddEventHandler fails for an invalid Delivery, and for a wrapper of Deliver's
+// inside another one, or inside a FilteringResourceEventHandler: Deliver the filter. Informers of
+// NewInformer*, which call their one handler themselves, do not run with such a handler. Those of
+// other packages just call the handler.
 func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
 	return deliveredHandler{handler, delivery}
 }
@@ -120,11 +120,10 @@ type deliveredHandler struct {
 	delivery Delivery
 }
 
-// WithDelivery sets how handlers are served that are added without Deliver, for instance by a
-// framework. A handler with Deliver is served as that says, and takes nothing from here. Each
-// handler keeps its own name: with a Delivery that has a Name, and with one that Deliver would be
-// refused for, the informer does not run, and handlers without Deliver are refused. The default is
-// the zero Delivery.
+// WithDelivery sets the Delivery of all handlers that are added without Deliver, for instance by a
+// framework. It does not apply to handlers that are added with Deliver. Each handler keeps its own
+// name, so a Delivery with a Name is invalid here. With an invalid Delivery the informer does not
+// run, and refuses handlers without Deliver. The default is the zero Delivery.
 func WithDelivery(delivery Delivery) Option {
 	return func(c *informerConfig) { c.delivery = delivery }
 }
@@ -225,7 +224,7 @@ func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
 	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
 		if v.IsNil() {
-			logger.Info("Warning: an event handler is nil: its calls panic, unless its methods expect that",
+			logger.Info("Warning: an event handler is a nil pointer: its calls panic, unless its methods accept that",
 				"type", v.Type().String())
 		}
 	}

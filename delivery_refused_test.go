@@ -106,7 +106,7 @@ func TestTypedNilHandler(t *testing.T) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
 	warnings := func() int {
-		return lines.Count(`an event handler is nil: its calls panic, unless its methods expect that" "type"="*cache_test.quietHandler"`)
+		return lines.Count(`an event handler is a nil pointer: its calls panic, unless its methods accept that" "type"="*cache_test.quietHandler"`)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cache keeps a local copy of the objects of a Kubernetes API server and reports changes.
-// It is a drop-in for k8s.io/client-go/tools/cache v0.37 with engines of its own: change the import
-// line and everything compiles, mixed with code that still uses client-go's package.
+// It is a drop-in replacement for k8s.io/client-go/tools/cache v0.37 with engines of its own.
+// Change the import line and everything compiles, also beside code that uses client-go's package.
 //
 //	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{
 //		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
@@ -17,61 +17,30 @@
 //	}
 //	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
-// # Guarantees
+// # Client-go's names
 //
-//  1. A handler is called once for each change, in the order of the server's watch, one call at a
-//     time.
-//  2. The store has a change, with all its indices, before any handler is called for it.
-//  3. A handler that is added late is first called for what is in the store (isInInitialList is
-//     true), then for all that follows, without repeating or leaving out anything.
-//  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. They
-//     never wait for a writer.
-//  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
-//     OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
-//     Delivery sets one. A handler that has returned from all its calls keeps no object in memory
-//     and has no goroutine.
-//  6. The user's functions (index, key, transform, handler) are never called under a lock that
-//     readers of the store take. One that fails or panics is reported to
-//     k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a handler) and leaves
-//     everything else as it was. Two index functions of one store never run at the same time, but
-//     for those that readers call by Index. Slow ones delay the store and the handlers, and not the
-//     reading of the watch.
-//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It
-//     does not wait for the ListerWatcher: no call of List or Watch begins after Run has returned,
-//     but one that has begun may still go on, in a goroutine that ends with the call; its result is
-//     dropped, and a watch stopped. No other goroutine of the informer is left.
+// All of them are here, and mean what they mean there:
 //
-// What the user's functions must keep to:
+//   - An informer with handlers, indices and a lister: [NewSharedIndexInformer],
+//     [NewSharedIndexInformerWithOptions], [ResourceEventHandlerFuncs], [Indexers],
+//     [NewGenericLister]; with types: [NewTypedSharedIndexInformer].
+//   - An informer with one handler: [NewInformerWithOptions]. A queue and a loop of one's own:
+//     [New] with [NewRealFIFOWithOptions] or [NewDeltaFIFOWithOptions].
+//   - Requests: [NewListWatchFromClient], [ListWatch]. [NewReflectorWithOptions] follows them into a
+//     store; it runs client-go's loop.
+//   - Stores: [NewStore], [NewIndexer], [NewThreadSafeStore], [NewTTLStore].
+//   - Keys: [MetaNamespaceKeyFunc], [ObjectToName], [DeletionHandlingObjectToName].
+//   - Waits: [WaitFor], [WaitForCacheSync], [WaitForNamedCacheSyncWithContext].
 //
-//   - Objects are shared between the store, all handlers and all readers: never change one. With
-//     KUBE_CACHE_MUTATION_DETECTOR=true in the environment informers look for changed objects and
-//     panic, at a cost.
-//   - A handler may call every method of its informer, and read its store. An index function may do
-//     so, too, but for adding handlers and indices.
-//
-// # When something is wrong
-//
-//   - Nothing arrives: [StatusOf] returns what the informer does and for how long, the state of its
-//     connection, and its last error. It prints as one line.
-//   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
-//   - Something is slow or large, and it is not known which informer: [Informers] has all that run,
-//     and [Inspect] tells of each what it does, has done and costs. An execution trace
-//     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
-//   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
-//   - A handler falls behind: its registration is a [MeasuredRegistration], with the time in calls
-//     and the number of notifications that wait.
-//   - The wait between two requests is too long, or none is worth making: an [ErrorPolicy] decides.
-//
-// The log warns of a server that is out of reach for some seconds, of a handler that is stuck or
-// falls behind, and of one for which Run waits at its end. At V(2) it has a line for each change of
-// an informer's state: docs/observability.md has a table.
+// A name that is declared as an alias, as in "type Store = clientgo.Store", is client-go's own
+// type, so values of both packages mix.
 //
 // # Names beyond client-go's
 //
-// All of them are optional. What client-go has is documented where it stands; these are ours alone:
+// All of them are optional:
 //
-//   - To serve slow handlers: [Deliver] or [DeliverTyped] one of them, or [WithDelivery] all of an
-//     informer, with a [Delivery]. Its [Overflow] is [OverflowLossless], [OverflowBlock],
+//   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
+//     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
 //   - To measure handlers: [MeasuredRegistration] returns [HandlerStatistics], with
 //     [CallTimeBounds] and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck],
@@ -80,14 +49,14 @@
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
 //     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].
-//   - To see all informers, and all of each: [Informers], [Inspect] with an [Inspection], which has
-//     [IndexStatistics], [RequestStatistics], a [MemoryEstimate], each [InformerError] and each
-//     [Outage], and [HandlersOf].
-//   - To tell whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
+//   - To see all informers, and everything about each: [Informers], [Inspect] with an [Inspection],
+//     which has [IndexStatistics], [RequestStatistics], a [MemoryEstimate], each [InformerError]
+//     and each [Outage], and [HandlersOf].
+//   - To check whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
 //     [PhaseNew], [PhaseListing], [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or
 //     [PhaseStopped].
-//   - To have it take the whole state over again: [Relist].
+//   - To make it request the whole state again: [Relist].
 //   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotSupported], [ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.
 //     [WithIdentifier] and [WithObjectDescription] name it.
@@ -108,16 +77,66 @@
 //   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
 //     [WithIndexPanics]; [IndexFailures] counts.
 //
-// Package factory has factories of informers, package trim transform functions that make objects
-// smaller. Package audit shows that a cache is what its server has, or repairs it. Package debug
-// shows informers as a page; the modules kinformerprom and kinformerotel hand metrics of them to
-// Prometheus and OpenTelemetry.
+// Package factory puts informers behind client-go's factories. Package direct decodes what servers
+// send. Package trim has transform functions that make objects smaller. Package audit compares a
+// cache with its server, and repairs it. Package debug shows informers as a page. The modules
+// kinformerprom and kinformerotel export metrics to Prometheus and OpenTelemetry.
+//
+// # Guarantees
+//
+//  1. A handler is called once for each change, in the order of the server's watch, one call at a
+//     time.
+//  2. The store has a change, with all its indices, before any handler is called for it.
+//  3. A handler that is added late is first called for what is in the store (isInInitialList is
+//     true), then for all that follows, without repeating or leaving out anything.
+//  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. They
+//     never wait for a writer.
+//  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
+//     OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
+//     Delivery sets one. A handler that has returned from all its calls keeps no object in memory
+//     and has no goroutine.
+//  6. The user's functions (index, key, transform, handler) are never called under a lock that
+//     readers of the store take. One that fails or panics is reported to
+//     k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a handler) and leaves
+//     everything else as it was. Two index functions of one store never run at the same time,
+//     except for those that readers call by Index. A slow index function delays the store and the
+//     handlers, but not the reading of the watch.
+//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It
+//     does not wait for the ListerWatcher. No call of List or Watch begins after Run has returned.
+//     A call that has begun may go on, in a goroutine that ends with it; its result is dropped, and
+//     a watch is stopped. No other goroutine of the informer is left.
+//
+// Rules for the user's functions:
+//
+//   - Objects are shared between the store, all handlers and all readers: never change one. With
+//     KUBE_CACHE_MUTATION_DETECTOR=true in the environment informers look for changed objects and
+//     panic, at a cost.
+//   - A handler may call every method of its informer, and read its store. An index function may do
+//     the same, except for adding handlers and indices.
+//
+// # When something is wrong
+//
+//   - Nothing arrives: [StatusOf] returns what the informer does and for how long, the state of its
+//     connection, and its last error. It prints as one line.
+//   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
+//   - Something is slow or large, and you do not know which informer: [Informers] yields all that
+//     run, and [Inspect] describes what each does, has done and costs. An execution trace
+//     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
+//   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
+//   - A handler falls behind: its registration is a [MeasuredRegistration], with the time in calls
+//     and the number of notifications that wait.
+//   - The wait between two requests is too long, or no further request makes sense: an
+//     [ErrorPolicy] decides.
+//
+// The log warns when the server is out of reach for some seconds, when a handler is stuck or falls
+// behind, and when Run waits for a handler at its end. At V(2) it has a line for each change of an
+// informer's state: docs/observability.md has a table.
 //
 // # Testing
 //
-// Every constructor takes a ListerWatcher: package cachetest has one that is scripted like an API
-// server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels,
+// Every constructor takes a ListerWatcher: package cachetest has one that a test scripts like an
+// API server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels,
 // contexts and clocks, so informers work inside a testing/synctest bubble.
 //
-// Those who change this package find its inside described in internal/README.md.
+// internal/README.md describes the inside, for those who change this package.
 package cache

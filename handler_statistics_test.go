@@ -107,7 +107,7 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Statistics().State)
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
-			assert.Contains(t, said[0], `falls behind; this is said once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
+			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
 			assert.Regexp(t, `"call"="200ms" "pendingNotifications"=(1800|1799) "oldest"="200ms"$`, said[0])
 			assert.Regexp(t, `has caught up" "handler"="sloth" "informer"="SharedIndexInformer \*v1.Pod" "after"="(6m0s|5m59.8s)"$`, said[1])
 		}
@@ -127,7 +127,7 @@ func TestStuckHandlerIsLoggedOnce(t *testing.T) {
 		}
 		said := lines.Take()
 		require.Len(t, said, 1)
-		assert.Contains(t, said[0], `does not return from a call; this is said once until it has caught up" "handler"="stone"`)
+		assert.Contains(t, said[0], `does not return from a call; this is logged once until it has caught up" "handler"="stone"`)
 		assert.Regexp(t, `"call"="1m0s" "pendingNotifications"=[4-8]\d\d "oldest"="1m0s"$`, said[0])
 		close(release)
 		synctest.Wait()

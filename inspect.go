@@ -20,12 +20,11 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// Informers yields the informers and controllers of this package that run in the process, in the
-// order in which they were started: those of factories and of frameworks, too. Shared informers
-// come as the SharedIndexInformer that they are, without the wrapper in which a factory may hand
-// them out. Each is among them from the call of its Run until that returns; nothing of it is kept
-// afterwards. A loop goes over those that ran when it began, and holds up none of them. Do not run
-// what it yields: it runs.
+// Informers yields the informers and controllers of this package that run in the process, those of
+// factories and frameworks included, in the order of their start. A shared informer is yielded as a
+// SharedIndexInformer, without the wrapper of a factory. Each is included from the call of its Run
+// until that returns; nothing of it is kept afterwards. A loop covers those that ran when it began,
+// and delays none of them. Do not run what it yields: it is running.
 func Informers() iter.Seq[Controller] {
 	return func(yield func(Controller) bool) {
 		for _, informer := range observe.Informers.All() {
@@ -54,9 +53,9 @@ func (o *observed) enter(informer Controller) (leave func()) {
 }
 
 // HandlersOf returns the statistics of each handler of a shared informer of this package, however
-// it is handed out (see StatusOf), in the order in which they were added, for programs that have
-// not got the registrations, because a framework keeps them. Those that were removed, also by
-// OverflowDisconnect, are not among them: none is once Run has returned. Controllers have none,
+// it is handed out (see StatusOf), in the order in which they were added. It is for programs that
+// do not have the registrations, because a framework keeps them. Handlers that were removed, also
+// by OverflowDisconnect, are not included; after Run has returned, none is. Controllers have none,
 // since they call their handler, or process function, themselves. The error is ErrNotSupported for
 // informers of other packages. It may be called at any time, waits for no call, and costs some
 // microseconds for each handler.
@@ -82,17 +81,17 @@ func (i *subject) handlers() (handlers []HandlerStatistics, disconnected int) {
 	return handlers, disconnected
 }
 
-// Inspection is all that is known of an informer at one time: what it is, does and has done, and
-// what it costs. It is a copy. Its parts are read one after the other while the informer goes on.
-// It has no objects, keys or index values, but what errors say.
+// Inspection describes an informer at one time: what it is, what it does and has done, and what it
+// costs. It is a copy. Its parts are read one after the other while the informer goes on. It has no
+// objects, keys or index values, except in the texts of errors.
 //
-// The maps count by one of few words, so that these may be the labels of a metric; words may be
-// added. They are nil as long as there is nothing to count.
+// The keys of the maps are from small sets, so they may become labels of a metric; later versions
+// may add keys. A map is nil while there is nothing to count.
 type Inspection struct {
 	// ID tells the informers apart that ran in this process: it grows with each Run. 0 before.
 	ID uint64
-	// Name is what logs call the informer's objects: resource.version.group or, as far as
-	// WithIdentifier has not told that, a description or the type.
+	// Name is the name of the informer's objects in logs: resource.version.group if WithIdentifier
+	// has set that, else a description or the type.
 	Name string
 	// Type is that of the objects, or for unstructured objects their kind.
 	Type string
@@ -189,8 +188,8 @@ type Inspection struct {
 	FailingSince time.Time
 }
 
-// IndexStatistics is how large an index of a store is, and how its function does. Of an index of
-// more than some 300 values all but Failures and Lacking is an estimate.
+// IndexStatistics is the size of an index of a store, and how often its function failed. Of an
+// index of more than some 300 values, all fields except Failures and Lacking are estimates.
 type IndexStatistics struct {
 	Name string
 	// Values counts the values that have objects, Members the objects of each value, summed up.
@@ -203,10 +202,10 @@ type IndexStatistics struct {
 	Bytes int64
 }
 
-// RequestStatistics sums up the requests of one kind that are over.
+// RequestStatistics sums up the finished requests of one kind.
 type RequestStatistics struct {
-	// Ended counts them, Failed those of them that gave no state or, of watches, ended otherwise
-	// than in the ordinary way.
+	// Ended counts them. Failed counts those that brought no state and, of watches, those that did
+	// not end in the ordinary way.
 	Ended, Failed int64
 	// Total is how long they took together, Longest and Last how long one did.
 	Total, Longest, Last time.Duration
@@ -228,12 +227,11 @@ type Outage struct {
 	Over   bool
 }
 
-// MemoryEstimate is how many bytes an informer's memory takes, by part. The mean size of its
-// objects, on which all of it but Store and Indices depends, is that of 64 objects, or fewer if
-// these are very large, in which what they share counts once. A sample serves for ten minutes, and
-// is taken by Inspect, at about a millisecond, as far as all samples of the process together cost
-// it no more than 6 ms at once and a thousandth of a core. Objects that informers share are counted
-// for each of them.
+// MemoryEstimate is the memory of an informer in bytes, by part. All parts except Store and Indices
+// are estimated from the mean size of 64 objects, or fewer if these are very large; what these
+// objects share counts once. Inspect takes such a sample in about a millisecond, and uses it for
+// ten minutes. All samples of the process together take at most 6 ms at once and a thousandth of a
+// core. Objects that informers share are counted for each informer.
 type MemoryEstimate struct {
 	// Sampled is how many objects were looked at, and SampledAt when. 0 and zero before.
 	Sampled   int
@@ -247,12 +245,11 @@ type MemoryEstimate struct {
 	Handlers  int64 // what waits for the slowest handler, as if none of it were in the store
 }
 
-// Inspect returns all that is known of an informer or controller of this package, however it is
-// handed out: see StatusOf. The error is ErrNotSupported for others. It may be called at any time,
-// and holds up neither events nor handlers. It costs tens of microseconds, some more for each
-// handler, some nanoseconds for each value of an index, and now and then a sample, for which it
-// reads cached objects: see MemoryEstimate. (Programs that write to cached objects, which is
-// forbidden, get away with it less often.)
+// Inspect describes an informer or controller of this package. It takes what StatusOf takes. The
+// error is ErrNotSupported for others. It may be called at any time, and holds up neither events
+// nor handlers. It costs tens of microseconds, some more for each handler, some nanoseconds for
+// each value of an index, and now and then a sample, for which it reads cached objects: see
+// MemoryEstimate. A program that writes to cached objects, which is forbidden, races with that.
 func Inspect(informer interface{ HasSyncedChecker() DoneChecker }) (Inspection, error) {
 	own := subjectOf(informer)
 	if own == nil {

@@ -20,54 +20,54 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// ErrorPolicy decides what an informer does about an error of a list or watch after which it would
-// wait: attempts is how many errors there were since the last success, this one included; those of
-// requests that fail one right after the other are one. It is called by the goroutine that lists
-// and watches, before the watch-error handler, and must not wait. See WithErrorPolicy.
+// ErrorPolicy decides what an informer does after an error of a list or watch, before it would
+// wait. Attempts is the number of errors since the last success, this one included; a watch-list
+// and the list that replaces it count as one. It is called by the goroutine that lists and watches,
+// before the watch-error handler, and must not wait. See WithErrorPolicy.
 type ErrorPolicy func(ctx context.Context, err error, attempts int) ErrorDecision
 
-// ErrorDecision is what an ErrorPolicy wants. The zero value: try again after the informer's
+// ErrorDecision is what an ErrorPolicy returns. The zero value tries again after the informer's
 // backoff, as without a policy.
 type ErrorDecision struct {
-	// Stop ends the informer if it has not got its first list yet, as a program does that would
-	// rather fail at its start than wait. An informer that has it goes on, with its backoff, or
-	// after After: it is in use, and what is wrong now may be right again in seconds.
+	// Stop ends the informer if it does not have its first list yet. It is for programs that should
+	// fail at their start instead of waiting. An informer that has its first list goes on, after
+	// its backoff or After: it is in use, and the error may pass in seconds.
 	//
 	// An informer that was stopped never starts again. Its Run returns, as if its context had
 	// ended, and the error is the LastError of its Status. What WaitForSync and WaitForVersion
 	// still wait for fails with it. That it has stopped is reported to
 	// k8s.io/apimachinery/pkg/util/runtime.HandleError, and to the handler of WithStopHandler.
 	Stop bool
-	// StopEvenIfSynced ends the informer at any time, as Stop does before the first list. Who reads
-	// the store of one that had synced goes on reading its last state, which is never brought up to
-	// date: the program has to end, or to put another informer in its place. See WithStopHandler.
+	// StopEvenIfSynced ends the informer at any time, as Stop does before the first list. Readers
+	// of its store go on reading the last state, which is never updated again: the program has to
+	// end, or to start another informer in its place. See WithStopHandler.
 	StopEvenIfSynced bool
 	// After, if positive, is how long to wait before the next attempt instead of the informer's
 	// backoff.
 	After time.Duration
-	// Expected says that the error is a state to wait through, and nothing for the log but once, at
-	// info, until requests succeed or fail otherwise. Only a watch-error handler that was set is
-	// called each time.
+	// Expected says that the error is normal. It is logged once, at info, until requests succeed or
+	// fail in another way. A watch-error handler, if one is set, is called each time.
 	Expected bool
 }
 
 // stops reports whether an informer that has, or has not, got its first list is to end.
 func (d ErrorDecision) stops(synced bool) bool { return d.StopEvenIfSynced || d.Stop && !synced }
 
-// StopOnForbidden is an ErrorPolicy that stops the informer when the server says 403 before the
-// first list is there: for programs that should rather fail at their start than wait for a
-// permission. A 403 that comes later, as while the rules are rewritten, is waited through, with the
-// backoff. WaitForSync returns at once; a framework that waits in its own way, as
-// controller-runtime does for two minutes, is to be ended by the handler of WithStopHandler.
+// StopOnForbidden is an ErrorPolicy that stops the informer when the server answers 403 before the
+// first list has arrived. It is for programs that should fail at their start instead of waiting for
+// a permission. After a later 403, for instance while roles are rewritten, the informer waits and
+// tries again. WaitForSync returns as soon as the informer has stopped. A framework that waits in
+// its own way, as controller-runtime does for two minutes, needs a handler of WithStopHandler that
+// ends it.
 func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
 	return ErrorDecision{Stop: apierrors.IsForbidden(err)}
 }
 
-// WaitForResource returns an ErrorPolicy for a resource that may not be installed yet, as that of a
-// CustomResourceDefinition: as long as the server does not know it, the informer asks again every
-// period, without the backoff that would let it notice late, and without more than one line in the
-// log. The resource gone is like the resource not there yet: what is cached stays until it is back.
-// For other errors the backoff applies. A period of 0 means 5 s.
+// WaitForResource returns an ErrorPolicy for a resource that may not be installed yet, such as that
+// of a CustomResourceDefinition. While the server does not know the resource, the informer asks
+// again every period instead of backing off, and logs one line. The same holds for a resource that
+// is removed later: the cache stays as it is until the resource is back. For other errors the
+// backoff applies. A period of 0 means 5 s.
 func WaitForResource(period time.Duration) ErrorPolicy {
 	const cheap = 5 * time.Second // one cheap request: a 404 is answered without touching storage
 	if period <= 0 {
@@ -118,7 +118,7 @@ func WithIdentifier(identifier InformerNameAndResource, metrics InformerMetricsP
 	}
 }
 
-// WithObjectDescription sets how logs call the informer's objects; the default is their type.
+// WithObjectDescription sets the name of the informer's objects in logs; the default is their type.
 func WithObjectDescription(description string) Option {
 	return func(c *informerConfig) { c.ObjectDescription = description }
 }
@@ -186,8 +186,8 @@ func WithCachedOnTransformError() Option {
 
 // WithQueueLimit bounds what waits between the watch and the store at n changes, or objects
 // WithCoalescedQueue: then the watch is read no further until some are in the store. See
-// RealFIFO.SetLimit for what that means; QueueStatsOf returns depth and pauses. n of 0 is no bound,
-// client-go's behaviour.
+// RealFIFO.SetLimit for what that means; QueueStatsOf returns depth and pauses. With n of 0 there
+// is no bound, as in client-go.
 func WithQueueLimit(n int) Option {
 	return func(c *informerConfig) { c.queue.limit = n }
 }
@@ -281,12 +281,12 @@ func WithErrorPolicy(policy ErrorPolicy) Option {
 	return func(c *informerConfig) { c.reflector.Decide = decisionsBy(policy) }
 }
 
-// WithStopHandler sets what is called if the informer stops for good by itself, because its error
-// policy wants that, or because it cannot run as it was made, with an error that names its objects
-// and wraps the reason: that is the moment to end the program, as by cancelling the context of its
-// manager. It is called by one of the goroutines of Run, after the Status says that the informer
-// has stopped and before Run returns: it must not wait for that. The end of Run's context is no
-// such stop.
+// WithStopHandler sets a function that is called when the informer stops for good by itself:
+// because its error policy says so, or because its options are invalid. The error names the
+// informer's objects and wraps the reason. The function may end the program, for instance by
+// canceling the context of its manager. A goroutine of Run calls it, after the Status says that the
+// informer has stopped and before Run returns, so it must not wait for Run. It is not called when
+// Run's context ends.
 func WithStopHandler(handle func(ctx context.Context, err error)) Option {
 	return func(c *informerConfig) { c.reflector.OnStop = handle }
 }
@@ -312,9 +312,10 @@ func WithIdleTimeout(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.IdleTimeout = limit }
 }
 
-// WithBackoff sets the delays between failed requests. 2 minutes without one begin the series anew.
-// The default, also for the zero value, grows from 0.8 s to 30 s, and is jittered up to the double.
-// A longer Retry-After of the server goes first, up to 5 minutes.
+// WithBackoff sets the delays between failed requests. The series starts again after 2 minutes
+// without a failure. The default, also for the zero value, grows from 0.8 s to 30 s, plus a random
+// part of up to the same length. A longer Retry-After of the server takes precedence, up to 5
+// minutes.
 func WithBackoff(backoff wait.Backoff) Option {
 	return func(c *informerConfig) {
 		if c.reflector.Backoff = &backoff; backoff == (wait.Backoff{}) {
@@ -405,9 +406,9 @@ func WithDecoding(decoding Decoding) Option {
 	}
 }
 
-// ListSlots caps how many informers take over the whole state at the same time: of those with the
-// same ListSlots at most that many list or stream, which bounds the peak of the memory. The others
-// wait for their turn.
+// ListSlots limits how many informers request their whole state at the same time, which bounds the
+// peak of the memory. It applies to informers that have the same ListSlots; the others of them wait
+// for their turn.
 type ListSlots struct{ free chan struct{} }
 
 // NewListSlots returns slots for n informers at the same time; 0 stands for 1. With a negative n

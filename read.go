@@ -219,7 +219,7 @@ func reportPointer[T any](obj any) bool {
 	_, ok := obj.(*T)
 	if ok {
 		t := reflect.TypeFor[T]()
-		utilruntime.HandleError(fmt.Errorf("a typed read finds no %v: the store has pointers to it, ask for [*%v]", t, t))
+		utilruntime.HandleError(fmt.Errorf("a typed read finds no %v, because the store has pointers to it: use [*%v]", t, t))
 	}
 	return ok
 }

@@ -28,7 +28,7 @@ type ReadyOptions struct {
 	MaxOutage time.Duration
 }
 
-// Readiness is what ReadyCheck returns. It keeps its informers in memory.
+// Readiness is the check that ReadyCheck returns. It keeps its informers in memory.
 type Readiness struct {
 	options   ReadyOptions
 	informers []interface{ HasSyncedChecker() DoneChecker }

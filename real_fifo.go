@@ -194,12 +194,11 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 }
 
 // SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
-// its watch until some are taken. How far the server waits for that is the server's business; a
-// watch that it ends meanwhile goes on later from the last resourceVersion. 0 or less is no bound,
-// as in the beginning.
+// its watch until some are taken. The server may end the watch meanwhile; it then goes on later
+// from the last resourceVersion. 0 or less is no bound, the default.
 //
-// The limit holds up our reflectors only. What others put, lists, resyncs and the bookmarks of a
-// full queue are taken in beyond it. What is being processed does not count.
+// The limit applies to the reflectors of this package only. Items that others put, lists, resyncs,
+// and bookmarks of a full queue exceed it. Items that are being processed do not count.
 func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
 
 // core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.

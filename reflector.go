@@ -226,22 +226,20 @@ func (standInStore) Replace([]any, string) error { return nil }
 func (standInStore) Resync() error { return nil }
 
 // errAsksNoMore refuses what only an informer that runs can do.
-var errAsksNoMore = errors.New("the informer has stopped, and asks its server for nothing any more")
+var errAsksNoMore = errors.New("the informer has stopped and sends no more requests")
 
-// Relist has an informer or controller of this package, however it is handed out (see StatusOf),
-// ask its server for the whole state anew, because what is cached is in doubt. Reads are served
-// from what is cached until the answer is complete; then handlers hear, in order, of what is
-// different, also of an object that has another content under the version that is cached. The watch
-// that is open ends, and the request, a list or a watch-list, is made after the pause that there is
-// between any two such requests, which a second is at first.
+// Relist makes an informer or controller of this package request the whole state again, for when
+// the cache is in doubt. It takes what StatusOf takes. Reads are served from the cache until the
+// answer is complete. Then handlers are called, in order, for what is different, including objects
+// with other content under the cached version. The open watch ends. The request, a list or a
+// watch-list, follows after the usual pause between two such requests, which is a second at first.
 //
-// It may be called at any time and by anybody, handlers included, and returns at once. The request
-// is always one that begins after the call; many calls before it begins are one. What follows is
-// seen in Inspection.Relists, under "asked". Before Run there is nothing to doubt: the first
-// request is the one that is asked for.
+// It may be called at any time, also from handlers, and returns at once. The request always begins
+// after the call; several calls before it begins lead to one request. Inspection.Relists counts it
+// under "asked". Before Run the call has no effect, because the first request is still to come.
 //
 // The error is ErrNotSupported for informers of other packages, and another one for an informer
-// that has stopped, and so asks for nothing any more.
+// that has stopped.
 func Relist(informer interface{ HasSyncedChecker() DoneChecker }) error {
 	own := subjectOf(informer)
 	if own == nil {

@@ -26,9 +26,8 @@ import (
 // cache.Options.NewInformer, the InformerFor of generated factories. Without options it is
 // NewSharedIndexInformer.
 //
-// An option that asks for what there is not, or two that exclude each other, is no panic: such an
-// informer does not run. Its Run logs the error and returns; StatusOf and WaitForSync give it from
-// the beginning.
+// Invalid options, and options that exclude each other, do not panic: the informer does not run.
+// Its Run logs the error and returns; StatusOf and WaitForSync return it from the beginning.
 func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 		config := informerConfig{}

@@ -11,8 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// MeasuredRegistration is what the registration handles of our informers are beside a
-// ResourceEventHandlerRegistration:
+// MeasuredRegistration is implemented by the registrations of this package's informers, in addition
+// to ResourceEventHandlerRegistration:
 //
 //	if measured, ok := registration.(cache.MeasuredRegistration); ok {
 //		statistics := measured.Statistics()
@@ -26,14 +26,14 @@ type MeasuredRegistration interface {
 	Statistics() HandlerStatistics
 }
 
-// HandlerStatistics is what is known of one handler. Calls that a panic or runtime.Goexit has ended
-// count like others.
+// HandlerStatistics describes one handler. Calls that a panic or runtime.Goexit has ended count
+// like others.
 type HandlerStatistics struct {
 	// Name is Delivery.Name, or the name that the handler's code gives.
 	Name string
 
-	// State is what the handler is doing, and Calling for how long the running call has lasted, 0
-	// if there is none. Where calls take microseconds it is the time since one of the last few.
+	// State is what the handler is doing. Calling is how long the running call has lasted, 0 if
+	// there is none. Where calls take microseconds, it is the time since one of the last few began.
 	State   HandlerState
 	Calling time.Duration
 
@@ -42,28 +42,28 @@ type HandlerStatistics struct {
 	// that list. Else it is nil.
 	SyncError error
 
-	// Pending is how many calls are outstanding, the running one included, and Oldest how long ago
-	// the change was distributed that the running one is about. Quick calls that have just
-	// returned, up to 31 or, of a list or a resync, 255, and resyncs that are not for the handler,
-	// may be included. With Delivery.Parallel the goroutine counts that is behind most.
+	// Pending is the number of outstanding calls, the running one included. Oldest is the age of
+	// the change that the running call is about, since the informer passed it on to its handlers.
+	// Pending may include up to 31 quick calls that have just returned, or 255 of a list or a
+	// resync, and resyncs that are not for the handler. With Delivery.Parallel, the goroutine that
+	// is furthest behind counts.
 	Pending int
 	Oldest  time.Duration
 
-	// Delivered is how many calls have returned. Quick ones that follow each other, up to 32 or, of
-	// a list or a resync, 256, are counted together, when the last of them has returned.
+	// Delivered is the number of calls that have returned. Up to 32 quick calls in a row, or 256 of
+	// a list or a resync, are counted together when the last of them has returned.
 	Delivered uint64
 
-	// Coalesced is how many changes will not be delivered because others say what they said: with
-	// OverflowCoalesce only.
+	// Coalesced is the number of changes that are not delivered because later ones include them. It
+	// is for OverflowCoalesce only.
 	Coalesced uint64
 
-	// Busy is how long all calls that have returned took together, and Longest the longest of them.
-	// Those that are counted together are timed together, and Longest is then the time of all of
-	// them.
+	// Busy is the total time of the calls that have returned, and Longest the time of the longest.
+	// Calls that are counted together are timed together; Longest is then the time of all of them.
 	Busy, Longest time.Duration
 
-	// Histogram counts the calls that have returned by the time they took: element i those of up to
-	// CallTimeBounds()[i], the last one all others.
+	// Histogram counts the calls that have returned by their time. Element i counts those of up to
+	// CallTimeBounds()[i], the last element all others.
 	Histogram [7]uint64
 }
 
@@ -93,8 +93,8 @@ func (s HandlerState) String() string {
 	return "unknown"
 }
 
-// CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, but for
-// the last one, which has none: powers of ten from 100 microseconds to 10 seconds.
+// CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, except
+// for the last one, which has none: powers of ten from 100 microseconds to 10 seconds.
 func CallTimeBounds() []time.Duration {
 	return append([]time.Duration(nil), fanout.CallTimeBounds[:]...)
 }
@@ -131,7 +131,7 @@ func stateOf(known *fanout.Figures) HandlerState {
 	}
 }
 
-// QueueStats is how a queue, and the controller that empties it, are doing. See QueueStatsOf.
+// QueueStats describes a queue and the controller that empties it. See QueueStatsOf.
 type QueueStats struct {
 	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being
 	// processed is not counted.

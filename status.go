@@ -15,8 +15,8 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Status is what an informer is doing and how well it goes, at the moment of the call that returned
-// it. It is a copy.
+// Status describes what an informer does, and how well, at the moment of the call that returned it.
+// It is a copy.
 type Status struct {
 	// Phase is what the informer's reflector does, PhaseSince when it began to, and PhaseAge how
 	// long that was ago. Zero and 0 for PhaseNew.
@@ -95,7 +95,7 @@ type Status struct {
 		// those that were not.
 		Parts struct{ Count, Bytes, Limit, Hits, Misses int64 }
 	}
-	// Degraded says in words what is not as it should be; empty if all is well.
+	// Degraded says in words what is wrong; it is empty if all is well.
 	Degraded []string
 }
 

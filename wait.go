@@ -27,14 +27,14 @@ var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 // HasSyncedChecker: informers and controllers, those of controller-runtime's caches too, and the
 // registrations of handlers. It does not poll.
 //
-// It returns nil, or, when ctx ends, one of the informers has stopped without having synced or
-// cannot run, or one of the registrations can never count as synced, an error that joins the cause
-// of that with, for each that has not synced, its name and what is known of the reason: what the
-// informer does and for how long, what is wrong with it, and its last error, as 403, 401, a missing
-// resource, a refused connection; what a handler does; the call in which it panicked. errors.Is,
-// errors.As and so apierrors.IsForbidden and its kin look into all of them. Of informers and
-// registrations of other packages only the names are known. That an informer has synced says
-// nothing of its handlers.
+// It returns nil when all have synced. It returns an error when ctx ends, when an informer has
+// stopped without having synced or cannot run, and when a registration can never count as synced.
+// The error joins the cause of that with the name of each that has not synced, and what is known of
+// the reason: what the informer does and for how long, what is wrong with it, and its last error,
+// such as a 403, a missing resource or a refused connection; what a handler does; or the call in
+// which it panicked. errors.Is and errors.As look into all of them, and so do apierrors.IsForbidden
+// and its kin. Of informers and registrations of other packages only the names are known. An
+// informer that has synced says nothing of its handlers.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ HasSyncedChecker() DoneChecker }) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))

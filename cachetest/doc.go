@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cachetest tests informers, reflectors and what is built on them
-// against a scripted API server in memory. It knows only interfaces of
-// client-go, so it serves client-go's informers as well as ours.
+// Package cachetest tests informers, reflectors and what is built on them against a scripted API
+// server in memory. It uses only interfaces of client-go, so it serves the informers of both
+// libraries.
 //
 // A Source is one resource of that server, and a ListerWatcher. A test writes
 // objects to it, scripts faults, waits until the handlers have been told, and

@@ -1,14 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debug shows the informers of a process to people: as a page for browsers, as JSON, and as
-// text. It uses the standard library only, and importing it registers nothing.
+// Package debug shows the informers of a process as a page for browsers, as JSON and as text. It
+// uses the standard library only, and importing it registers nothing.
 //
 //	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
 //
 // The page has a table of all informers that run (cache.Informers), and one page for each: what it
-// does, its handlers, indices, requests, errors and memory (cache.Inspect). What is asked for is in
-// the query, whatever the path:
+// does, its handlers, indices, requests, errors and memory (cache.Inspect). The query selects what
+// is shown, whatever the path:
 //
 //	?                       the table, of 500 informers at most; ?from=500 has the next ones
 //	?id=7                   the informer with this number
@@ -24,24 +24,24 @@
 //
 // # What it shows, and to whom
 //
-// Put it behind what guards the rest of the program's inside. It checks nobody, and shows names of
-// resources, handlers, indices and servers, and what errors say. A way to do so is a listener of
-// its own on 127.0.0.1; another is a wrapper that asks the API server:
+// Protect the page like the program's other internal pages. It does not check who asks, and it
+// shows names of resources, handlers, indices and servers, and the texts of errors. One way is a
+// listener of its own on 127.0.0.1. Another is a wrapper that asks the API server:
 //
 //	mux.Handle("/debug/informers/", requireAuthorization(debug.Handler(debug.Options{})))
 //
 // where controller-runtime's filters.WithAuthenticationAndAuthorization can be that wrapper.
 //
-// Without Options.Objects it shows counts: no keys, index values or objects, nor what the functions
-// of the program say when they fail, which may quote those. Of a Secret, of whatever version, only
-// key and resourceVersion are shown in any case, and of no object its managed fields and what
-// kubectl has last applied.
+// Without Options.Objects it shows counts: no keys, index values or objects, and no errors of the
+// program's functions, which may quote those. Of a Secret it never shows more than key and
+// resourceVersion. It never shows managed fields, or the annotation in which kubectl keeps what it
+// has last applied.
 //
 // # What it does not do
 //
-// It answers GET and HEAD only, and changes nothing. Its content security policy allows its own
-// style and script, by their hashes, and nothing else; nothing comes from elsewhere. All texts are
-// escaped, and cut after 300 characters.
+// It answers GET and HEAD only, and changes nothing. Its content security policy allows only its
+// own style and script, by their hashes. Nothing is loaded from elsewhere. All texts are escaped,
+// and cut after 300 characters.
 //
 // It works without JavaScript: the server draws the charts, and pages load themselves again every
 // 10 seconds. The script does that in place, every 2 seconds where there are charts, stops while
@@ -50,9 +50,9 @@
 //
 // # What it costs
 //
-// Nothing while nobody asks: there is no goroutine. Charts show what was so whenever somebody asked
-// for the page of that informer, once a second at most, in the last five minutes. That is kept for
-// the 32 informers that were looked at last, in less than a MiB.
+// Nothing while nobody asks: there is no goroutine. Charts show the values of the last five
+// minutes, taken whenever somebody asked for the page of that informer, once a second at most. They
+// are kept for the 32 informers that were shown last, in less than a MiB.
 //
 // The time that a page takes grows with nothing but the informers that are shown, their handlers,
 // at some microseconds each, and the values of their indices, at some nanoseconds: see

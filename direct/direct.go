@@ -7,28 +7,28 @@
 //
 //	config.Wrap(direct.Transport)
 //
-// That serves generated, dynamic and metadata clients, and controller-runtime's; an http.Client
-// that exists gets direct.Transport as its Transport, and NewListWatch is for ListWatches that are
-// made by hand. Other requests, and informers of client-go's, are not touched.
+// That works for generated, dynamic and metadata clients, and for those of controller-runtime. An
+// existing http.Client gets direct.Transport as its Transport. NewListWatch is for ListWatches that
+// are made by hand. Other requests, and informers of client-go, are not touched.
 //
-// cache.StatusOf of an informer tells whether it is on, in which encoding, and why not;
+// cache.StatusOf tells whether an informer decodes directly, in which encoding, and if not, why.
 // docs/direct.md explains each reason.
 //
 // # What stays as it is
 //
 // Requests are client-go's: auth, retries, Retry-After, rate limits, warnings, errors. Objects are
-// deeply equal to those that it decodes. What is not understood for sure is decoded by client-go,
-// each event and each item in its place, and so are the first ones of an informer and one in many
-// after that: if the results ever differ, the informer goes back to client-go's decoding for good,
-// and takes its whole state over again. It does so, too, where a ListerWatcher changes what it
-// lists or watches. cache.WithDecoding has the options, and KINFORMER_DIRECT=off in the environment
-// is the kill switch of a process.
+// deeply equal to those that it decodes. client-go decodes each event and item that this package
+// does not understand for certain. It also decodes the first ones of an informer and a sample of
+// the rest, for comparison: if the results ever differ, the informer returns to client-go's
+// decoding for good, and requests its whole state again. It does the same if a ListerWatcher
+// changes what it lists or watches. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the
+// environment turns direct decoding off for the process.
 //
 // # What to know
 //
 // Wrap last: transports that were wrapped after this one, and client-go's metrics of response
-// sizes, see bodies of lists without most of their items; those wrapped before it see all. A client
-// that exists already is not changed by Wrap. Where klog writes bodies, at level 8, nothing is
+// sizes, see bodies of lists without most of their items; those wrapped before it see all. Wrap
+// does not change a client that exists already. Where klog writes bodies, at level 8, nothing is
 // decoded directly.
 package direct
 

@@ -14,21 +14,21 @@
 // Wrap returns an informers.SharedInformerFactory. Every accessor (Core().V1().Pods(), ForResource)
 // makes its informer on first use and leaves it with the wrapped factory, which starts it, shuts it
 // down and gives it its resync period and transform. Code that still holds the wrapped factory gets
-// the same informers, once they exist: whoever asks first for a type decides. Only types that
-// somebody asked for are listed.
+// the same informers once they exist: the first request for a type decides which library makes its
+// informer. Only requested types are listed.
 //
 // The namespace and the informer name of client-go's factory are taken over. Its function that
-// tweaks list options, for selectors, cannot be: give it to Wrap as well. The log says so if it is
-// missing.
+// tweaks list options cannot be taken over: give it to Wrap as well (WithTweakListOptions). The log
+// warns if it is missing.
 //
 // A direct call of InformerFor with a constructor uses that constructor, and so do generated groups
 // that are made outside of the factory, as in coreinformers.New(f, "kube-system", nil).
 //
 // # Dynamic and metadata
 //
-// Dynamic and Metadata return a ResourceFactory, which has the methods of
+// Dynamic and Metadata return a ResourceFactory. It has the methods of
 // dynamicinformer.DynamicSharedInformerFactory and of metadatainformer.SharedInformerFactory, those
-// of the typed factory that take a context, and Stop for one informer.
+// of the typed factory that take a context, and Stop, which stops one informer.
 //
 // # Stopping one informer
 //
@@ -40,6 +40,6 @@
 //	f.StartWithContext(ctx) // pods runs already and is left alone, but for a line in the log
 //
 // The factory keeps it: later accessors return the stopped informer, whose store keeps its last
-// state. Waits of the wrapper are over when an informer has stopped that had not synced, and say
-// which; those of client-go's factory go on until their context ends.
+// state. A wait of the wrapper ends when an informer stops before it has synced, and its error
+// names that informer. A wait of client-go's factory goes on until its context ends.
 package factory

@@ -1,13 +1,13 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinformerotel hands what is known of the informers of a process to OpenTelemetry:
+// Package kinformerotel exports metrics and spans of the informers of a process to OpenTelemetry:
 //
 //	registration, err := kinformerotel.RegisterMetrics(otel.GetMeterProvider(), kinformerotel.Options{})
 //	go kinformerotel.RunTraces(ctx, otel.GetTracerProvider(), kinformerotel.TraceOptions{})
 //
-// shows all that run, whoever made them: those of factories, of the dynamic and the metadata
-// client, and of controller-runtime. Neither costs an event anything.
+// cover all informers that run, including those of factories, of the dynamic and the metadata
+// client, and of controller-runtime. They cost nothing per event.
 //
 // # Metrics
 //

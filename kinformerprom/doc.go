@@ -1,12 +1,12 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinformerprom hands what is known of the informers of a process to Prometheus:
+// Package kinformerprom exports metrics of the informers of a process to Prometheus:
 //
 //	registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
 //
-// shows all that run, whoever made them: those of factories, of the dynamic and the metadata
-// client, and of controller-runtime, whose registry is
+// exports those of all informers that run, including those of factories, of the dynamic and the
+// metadata client, and of controller-runtime, whose registry is
 // sigs.k8s.io/controller-runtime/pkg/metrics.Registry. NewInformerMetrics has the metrics that
 // client-go itself has of informers. dashboard.json is a dashboard for Grafana, rules.yml are
 // alerts.

@@ -41,9 +41,9 @@ func (r remark) say() {
 // is logged here, since its line must come second.
 func (t *target) logLag(l lag) {
 	t.lags.warned.Store(t.feed.now())
-	message := "Warning: an event handler is slow and falls behind; this is said once until it has caught up"
+	message := "Warning: an event handler is slow and falls behind; this is logged once until it has caught up"
 	if l.isStuck() {
-		message = "Warning: an event handler does not return from a call; this is said once until it has caught up"
+		message = "Warning: an event handler does not return from a call; this is logged once until it has caught up"
 	}
 	t.logger.Info(message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
 		"pendingNotifications", l.backlog, "oldest", l.oldest)

@@ -33,7 +33,7 @@ func (m *memory) announce(ctx context.Context, err error, decision Decision) {
 	}
 	if decision.Expected && !m.waitsOut {
 		m.waitsOut = true
-		klog.FromContext(ctx).Info("The server does not have it, as expected: asking again until it does", "reflector", m.Name,
+		klog.FromContext(ctx).Info("The server does not have the resource, as expected; asking again until it does", "reflector", m.Name,
 			"type", m.TypeDescription, "period", decision.After, "err", err)
 	}
 }
@@ -51,7 +51,7 @@ func (m *memory) delayAfter(err error, decision Decision) time.Duration {
 // GiveUp makes it known that a decision has stopped the reflector.
 func (m *memory) giveUp(ctx context.Context, err error) {
 	m.Report.giveUp(err)
-	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, as its error policy wants: what is cached stays as it is",
+	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
 		"state", stateStopped, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
 	m.TellStopped(ctx, m.TypeDescription, err)
 }

@@ -126,7 +126,7 @@ func (o *outage) say(ctx context.Context, others uint64) {
 		o.unsaid = false
 		logger.Info("The server is in reach again", "state", stateReachable, "outage", o.lasted.Round(time.Millisecond))
 	} else {
-		logger.Info("Warning: the server is out of reach, and what is cached gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+		logger.Info("Warning: the server is out of reach, and the cache gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // errAsked says that a watch was given up because somebody wants the whole state anew.
-var errAsked = errors.New("the whole state is asked for anew")
+var errAsked = errors.New("the whole state is requested again")
 
 // Relister takes the wishes of those who want a reflector to ask for the whole state anew. The zero
 // value is ready, anybody may use it, and no call waits.
