@@ -275,3 +275,18 @@ func TestKinds(t *testing.T) {
 		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Depth: audit.Content})))
 	})
 }
+
+// TestUnfit: an informer that cannot run is an error, not a panic.
+func TestUnfit(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		for _, lw := range []cache.ListerWatcher{nil, (*cache.ListWatch)(nil)} {
+			informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+			informer.RunWithContext(t.Context())
+			_, err := audit.Once(t.Context(), informer, audit.Options{})
+			assert.ErrorContains(t, err, "the informer has stopped")
+			_, err = audit.DigestOf(t.Context(), informer)
+			assert.ErrorContains(t, err, "the informer has stopped")
+		}
+	})
+}
