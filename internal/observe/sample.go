@@ -46,8 +46,11 @@ type Budget struct {
 func (b *Budget) allows(now time.Time, first bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if gone := now.Sub(b.mu.at); gone > 0 {
+	switch gone := now.Sub(b.mu.at); {
+	case gone > 0:
 		b.mu.spent, b.mu.at = max(0, b.mu.spent-gone.Seconds()*budgetRate), now
+	case gone < -time.Second: // another clock, of another test; not only somebody who was slow to ask
+		b.mu.spent, b.mu.at = 0, now
 	}
 	return b.mu.spent < budgetMost/2 || first && b.mu.spent < budgetMost
 }

@@ -89,6 +89,17 @@ func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
 	t.Error("it has not grown")
 }
 
+// TestBudgetOfAnotherClock: where time begins anew, so does the budget; what is a moment late gets
+// none for that.
+func TestBudgetOfAnotherClock(t *testing.T) {
+	var b Budget
+	now := time.Now()
+	assert.True(t, b.allows(now, true))
+	b.spend(budgetMost)
+	assert.False(t, b.allows(now.Add(-time.Millisecond), true))
+	assert.True(t, b.allows(now.Add(-time.Minute), true))
+}
+
 // TestNothingIsKept: neither of what was sampled nor of what has ended.
 func TestNothingIsKept(t *testing.T) {
 	var s Sample
