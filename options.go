@@ -376,6 +376,12 @@ type Decoding struct {
 	// beside the memory; what the client has decoded is trimmed, also without a transport of
 	// package direct. Where no other annotation is left the map is nil. See package trim, too.
 	Drop []string
+	// PreferProtobuf has the informer ask for protobuf where its client accepts "application/json,
+	// */*", which is what one of client-go's does whose encoding nobody has chosen, and its objects
+	// are of k8s.io/api: that is cheaper, for the server as well. Nothing else of the requests
+	// changes. A client that cannot take it is asked for once more, in JSON, and left alone
+	// from then on. What is an empty list or map in JSON is nil, as for any client by protobuf.
+	PreferProtobuf bool
 }
 
 // ShareMode is what objects that were decoded directly share.
@@ -401,7 +407,7 @@ func WithDecoding(decoding Decoding) Option {
 		o := &c.reflector.Decoding
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
 		c.decoding = decoding
-		o.Share = decoding.Share == ShareEqual
+		o.Share, o.PreferProtobuf = decoding.Share == ShareEqual, decoding.PreferProtobuf
 		c.undroppable = o.DropOf(decoding.Drop)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/naming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/consistencydetector"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -213,6 +214,9 @@ func (o Options) withDefaults() Options {
 func (o *Options) decoding() tap.Options {
 	d := o.Decoding
 	d.Ledger = &o.Report.decoding
+	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
+		d.PreferProtobuf = false // what it compares with is what the client asks for
+	}
 	return d
 }
 

@@ -22,5 +22,7 @@
 //     and the caller is told by a *Doubt: the whole state has to be taken over again, as it was
 //     before.
 //  5. Without a transport of package direct, or where the context does not arrive, nothing changes.
-//  6. No byte of an object gets into logs, errors or states: a difference is told by type and path.
+//  6. If it asks for protobuf in the place of JSON, and the client cannot take that, the same is
+//     asked for once more, in JSON. Nothing else asks for anything, or for anything else.
+//  7. No byte of an object gets into logs, errors or states: a difference is told by type and path.
 package tap

@@ -98,11 +98,16 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(ctx, options)
 	}
-	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next}
+	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) Decoder { return s.decoder(s.example, e) }
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
-	return s.listed(t.end(), list, err)
+	got := t.end()
+	if got.untaken(err) && ctx.Err() == nil {
+		s.lower()
+		return s.ListWithContext(ctx, options)
+	}
+	return s.listed(got, list, err)
 }
 
 // listed decides what a list that was asked for with a tap is worth.
@@ -157,10 +162,16 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(ctx, options)
 	}
-	t := &Tap{options: options, watches: true}
+	t := &Tap{options: options, watches: true, raises: s.raises()}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
-	return s.opened(t.end(), w, err)
+	got := t.end()
+	if _, plain := w.(*watch.StreamWatcher); got.raised && (err != nil || !plain) && ctx.Err() == nil {
+		got.discard(w)
+		s.lower()
+		return s.WatchWithContext(ctx, options)
+	}
+	return s.opened(got, w, err)
 }
 
 // opened decides what is done with a watch that was opened with a tap.

@@ -21,6 +21,7 @@ type Tap struct {
 	decoder func(Encoding) Decoder // of the items of a list; nil for a watch, which teaches it
 	ahead   int64                  // how much of a list may wait to be decoded
 	samples func() bool            // whether an item of a list goes both ways
+	raises  bool                   // it asks for protobuf where the client has not chosen
 
 	mu struct {
 		sync.Mutex
@@ -30,6 +31,7 @@ type Tap struct {
 		several  bool      // more than one answer could have been taken
 		why      string    // the last answer was not taken
 		encoding Encoding  // of the one that was
+		raised   bool      // an answer came in protobuf because we have asked for that
 		held     *held     // a watch
 		list     *listBody // a list
 	}
@@ -38,9 +40,14 @@ type Tap struct {
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
 // is for. The request is the one that was sent; the response is nil if it got none.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
+	raised := resp != nil && resp.Body != nil && t.raised(req) && isProtobuf(resp)
+	if raised && resp.StatusCode != http.StatusOK {
+		inJSON(resp)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.seen, t.mu.silent = true, resp == nil
+	t.mu.raised = t.mu.raised || raised && resp.StatusCode == http.StatusOK
 	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
@@ -52,6 +59,7 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 		t.mu.several = true
 	case t.watches:
 		t.mu.encoding, t.mu.held = encoding, newHeld(resp.Body)
+		t.mu.held.ends = raised
 		resp.Body = t.mu.held
 	default:
 		t.takeListLocked(encoding, resp)
@@ -92,6 +100,11 @@ func (t *Tap) asksFor(req *http.Request) bool {
 		query.Get("limit") == limit
 }
 
+func isProtobuf(resp *http.Response) bool {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && media == runtime.ContentTypeProtobuf
+}
+
 // encodingOf returns how a body is written, or why it is none for us.
 func encodingOf(resp *http.Response) (e Encoding, why string) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
@@ -116,6 +129,7 @@ type taken struct {
 	several      bool
 	why          string
 	encoding     Encoding
+	raised       bool
 	held         *held
 	list         *listBody
 }
@@ -125,7 +139,7 @@ func (t *Tap) end() taken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.over = true
-	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
+	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.raised, t.mu.held, t.mu.list}
 }
 
 // isOver reports whether the call has returned.

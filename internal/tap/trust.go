@@ -23,6 +23,8 @@ type Options struct {
 	Unshared string
 	// Drop is what is left out of objects: already while they are decoded, if we do it.
 	Drop *decode.Drop
+	// PreferProtobuf has the tap ask for protobuf where the client has not chosen an encoding.
+	PreferProtobuf bool
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
@@ -45,6 +47,8 @@ type trust struct {
 		sync.Mutex
 		off    string // for good, and why
 		listed bool   // the state was, or may have been, taken from a Page
+
+		lowered bool // the client does not take protobuf that it has not asked for
 	}
 }
 
