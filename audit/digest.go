@@ -15,8 +15,9 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Digest is a checksum of what a cache has at a version. Two that are equal are, but for a chance
-// of 1 in 2^64, of the same objects: in two replicas, in two runs, whatever their transforms.
+// Digest is a checksum of the content of a cache at a version. If two digests are equal, the caches
+// have the same objects, except for a chance of 1 in 2^64, whether they are in two replicas or in
+// two runs, and whatever their transforms.
 type Digest struct {
 	ResourceVersion string // which may be newer than any object
 	Objects         int
@@ -28,9 +29,10 @@ type Digest struct {
 // String returns the sum in 32 digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
-// DigestOf returns the digest of what an informer has stored now. It may be called whenever the
-// informer has synced and runs, by anybody but a transform, an index function or a handler of
-// NewInformer, and holds up nothing. The error is cache.ErrNotSupported for what is no Informer.
+// DigestOf returns the digest of what an informer has stored now. It may be called while the
+// informer runs and has synced, except from a transform, an index function or a handler of
+// NewInformer, and it delays nothing. The error is cache.ErrNotSupported for an informer of another
+// package.
 func DigestOf(ctx context.Context, informer Informer) (Digest, error) {
 	known, err := audited.Of(informer)
 	if err != nil {

@@ -1,40 +1,40 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit shows that a cache is what its server has, or says where it is not, and has it
-// repaired. It may run in production.
+// Package audit compares a cache with its server, reports what differs, and can repair it. It may
+// run in production.
 //
 //	report, err := audit.Once(ctx, informer, audit.Options{})
 //
 //	go audit.Run(ctx, informer, audit.Options{Repair: audit.Relist}) // each half an hour
 //
-// An audit takes a snapshot of the store, whose resourceVersion the server has vouched for by a
-// list, an event or a bookmark, and has the server list the collection at exactly that version. So
-// it needs no pause: what is written meanwhile, to the server and to the store, is in neither.
+// An audit takes a snapshot of the store. The server has vouched for its resourceVersion by a list,
+// an event or a bookmark. The audit then asks the server for the collection at exactly that
+// version. So it needs no pause: later writes, to the server and to the store, are in neither.
 //
-// What it promises:
+// Guarantees:
 //
 //  1. Each object that differs at that version is found: missing, extra, stale or, with Content,
-//     different under an equal version. What comes late, or twice, does not differ.
-//  2. Nothing is done about a finding before a second snapshot, a second later, has confirmed it.
-//     A repair is a relist (cache.Relist): handlers hear of the difference in order. There is at
-//     most one an hour.
-//  3. Events and readers are not held up: the snapshot is taken between two batches, in
-//     microseconds, and whatever follows works on it. There is no cost while no audit runs.
+//     different under an equal version. An event that comes late, or twice, makes no difference.
+//  2. A finding is repaired only after a second snapshot, a second later, has confirmed it. A
+//     repair is a relist (cache.Relist): handlers are called for the difference, in order. There is
+//     at most one repair an hour.
+//  3. Events and readers are not delayed: the snapshot is taken between two batches, in
+//     microseconds, and the rest of the audit works on it. There is no cost while no audit runs.
 //  4. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
 //     selectors, without what WithExpectedNamespace leaves out, decoded directly where the
 //     informer decodes directly, in its turn with WithListSlots.
 //
 // # Transforms
 //
-// An object is compared by the UID and the resourceVersion that the server gave it, whatever a
-// transform has left of them. Where it leaves both alone, or there is none, they are read from the
-// object. Else the informer keeps them beside it, whether it is audited or not: up to 150 bytes for
-// each object, for that version also decides what is a resync. An audit copies that table: 7 MB,
-// and a pause of the events of some 10 ms, for 100,000 objects.
+// An object is compared by the UID and the resourceVersion that the server gave it. If there is no
+// transform, or it leaves both alone, they are read from the object. Otherwise the informer keeps
+// them beside the object, audited or not, in up to 150 bytes, because that version also decides
+// what is a resync. An audit copies that table: 7 MB, and a pause of the events of some 10 ms, for
+// 100,000 objects.
 //
 // Objects that the transform function refuses stay as they were (cache.WithTransformErrors, and the
-// Untransformed of cache.QueueStats): they are counted, and are no finding.
+// Untransformed of cache.QueueStats): they are counted, and do not count as findings.
 //
 // # What it costs
 //

@@ -18,7 +18,7 @@ type Informer interface{ HasSyncedChecker() cache.DoneChecker }
 // Options say how to audit. The zero value compares versions, repairs nothing, and as an option of
 // Run does that each half an hour and logs what differs.
 type Options struct {
-	// Depth is how much of each object is compared.
+	// Depth says how much of each object is compared.
 	Depth Depth
 	// Source lists in place of the informer's ListerWatcher, for Versions: a metadata client, which
 	// is sent a third of the bytes or less. It must list the same namespace, and by the same
@@ -34,7 +34,7 @@ type Options struct {
 	Told func(Report, error)
 }
 
-// Depth is how much of each object is compared.
+// Depth says how much of each object is compared.
 type Depth int
 
 const (

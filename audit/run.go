@@ -15,10 +15,10 @@ import (
 	"github.com/kinformer/cache/internal/audited"
 )
 
-// Run audits an informer again and again, until ctx ends, whose cause it returns, or the informer
-// has stopped. It may be called before the informer runs. An audit that fails is followed by the
-// next one, when that is due. Several informers need a Run each, in goroutines of their own; that
-// they begin after a random wait keeps them from auditing at once.
+// Run audits an informer again and again. It returns when ctx ends, with the cause of that, or when
+// the informer has stopped. It may be called before the informer runs. After an audit that fails,
+// the next one follows when it is due. Each informer needs a Run of its own, in a goroutine of its
+// own. The first audit begins after a random wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer Informer, o Options) error {
 	known, err := audited.Of(informer)
 	if err != nil {

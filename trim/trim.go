@@ -5,19 +5,18 @@
 //
 //	err := informer.SetTransform(trim.ManagedFields)
 //
-// They take objects as clients decode them, typed, unstructured, or metadata alone; what is none,
-// and tombstones, they return as it is. What is trimmed is the objects' own metadata, not that of
-// templates in them, and the resourceVersion and all else that an informer needs stays.
+// They take objects as clients decode them: typed, unstructured, or metadata only. Other values,
+// and tombstones, are returned unchanged. They trim the objects' own metadata, not that of
+// templates in them. The resourceVersion, and everything else that an informer needs, stays.
 //
 // An informer of github.com/kinformer/cache can do the same, without a transform function, by
-// Decoding.Drop: that is cheaper where it decodes what the server sends itself, and for both of
-// these at once.
+// Decoding.Drop: that is cheaper where the informer decodes directly, and it can drop both at once.
 //
 // # What they write to
 //
-// As all transform functions may, they change the object that they get, and return it; one that has
-// none of what is to go is not written to. They write to fields of the topmost struct, or to the
-// topmost map, only: annotations are copied before one is left out, as is the metadata of an
+// Like all transform functions, they may change the object that they get, and return it. They do
+// not write to an object that has nothing to trim. They write to fields of the topmost struct, or
+// to the topmost map, only: annotations are copied before one is left out, as is the metadata of an
 // unstructured object. So they keep to what Decoding.TransformCopies vouches for, and are safe with
 // ShareEqual.
 package trim
@@ -30,8 +29,8 @@ import (
 
 var managedFields = decode.NewDrop(true)
 
-// ManagedFields is a transform function that leaves out metadata.managedFields: who has set which
-// field, of which nearly no program has a use, and which is a fifth of a pod or more.
+// ManagedFields is a transform function that leaves out metadata.managedFields: the record of who
+// has set which field. Hardly any program uses it, and it is a fifth of a pod or more.
 func ManagedFields(obj any) (any, error) {
 	managedFields.Trim(obj)
 	return obj, nil
