@@ -337,23 +337,23 @@ func zipped(keys []string, objects []any) iter.Seq2[string, any] {
 // once, without the transformer. It returns nil, or which ones were applied and a KeyError for each
 // of the others.
 func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError {
-	keyed := make([]ThreadSafeStoreTransaction, 0, len(transactions))
-	applied := make([]int, 0, len(transactions))
+	b := takeBatch()
 	var failures []error
-	for i, txn := range transactions {
-		key, err := s.keyOf(txn.Object)
+	for i := range transactions {
+		key, err := s.keyOf(transactions[i].Object)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		applied = append(applied, i)
-		keyed = append(keyed, ThreadSafeStoreTransaction{Transaction: txn, Key: key})
+		b.add(key, &transactions[i])
+		b.applied = append(b.applied, i)
 	}
-	s.objects.Transaction(keyed...)
+	s.objects.apply(b)
 	if len(failures) == 0 {
+		b.give()
 		return nil
 	}
-	return &TransactionError{SuccessfulIndices: applied, TotalTransactions: len(transactions), Errors: failures}
+	return &TransactionError{SuccessfulIndices: b.applied, TotalTransactions: len(transactions), Errors: failures}
 }
 
 // storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
@@ -101,21 +102,58 @@ func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
 // that is none of the three changes nothing. The store's resourceVersion becomes the greatest of
 // those given.
 func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) {
-	operations := make([]table.Op, 0, len(transactions))
-	for _, txn := range transactions {
-		switch txn.Type {
-		case TransactionTypeAdd, TransactionTypeUpdate:
-			operations = append(operations, table.Op{Key: txn.Key, Object: txn.Object})
-		case TransactionTypeDelete:
-			operations = append(operations, table.Op{Key: txn.Key, Delete: true})
-		}
+	b := takeBatch()
+	for i := range transactions {
+		b.add(transactions[i].Key, &transactions[i].Transaction)
 	}
-	m.contents.Apply(operations, func(held string) string {
-		for _, txn := range transactions {
-			held = versionAfter(held, txn.Object)
+	m.apply(b)
+	b.give()
+}
+
+// apply makes the changes of a batch.
+func (m *threadSafeMap) apply(b *batch) {
+	m.contents.Apply(b.operations, func(held string) string {
+		for _, obj := range b.seen {
+			held = versionAfter(held, obj)
 		}
 		return held
 	})
+}
+
+// batch is memory for a Transaction: fresh memory costs as much as the changes.
+type batch struct {
+	operations []table.Op
+	seen       []any // objects that the store's resourceVersion follows, also of deletions
+	applied    []int
+}
+
+// keptBatch is how long a batch may be for its memory to be used again: 100 KiB.
+const keptBatch = 1000
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+func takeBatch() *batch { return batches.Get().(*batch) }
+
+// add adds a change under its key. One of a type that is none of the three only counts as seen.
+func (b *batch) add(key string, txn *Transaction) {
+	b.seen = append(b.seen, txn.Object)
+	switch txn.Type {
+	case TransactionTypeAdd, TransactionTypeUpdate:
+		b.operations = append(b.operations, table.Op{Key: key, Object: txn.Object})
+	case TransactionTypeDelete:
+		b.operations = append(b.operations, table.Op{Key: key, Delete: true})
+	}
+}
+
+// give lets go of the batch, which the caller must not use any more.
+func (b *batch) give() {
+	if len(b.operations) > keptBatch || len(b.seen) > keptBatch {
+		return
+	}
+	clear(b.operations)
+	clear(b.seen)
+	*b = batch{b.operations[:0], b.seen[:0], b.applied[:0]}
+	batches.Put(b)
 }
 
 // versionAfter returns the store's resourceVersion after obj was seen: unchanged for an object

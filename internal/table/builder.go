@@ -28,18 +28,24 @@ type builder struct {
 	postponed        idSet
 
 	n     int
-	block struct {
-		keys    [BlockLen]string
-		objects [BlockLen]any
-		ids     [BlockLen]uint32
-		values  [BlockLen]indexValues
-		singles [BlockLen]string
-		hashes  [BlockLen]uint64
-		posts   [BlockLen]*posting
-	}
+	block *builderBlock
 	// touched keeps the compiler from leaving out loads that only warm caches.
 	touched uint64
 }
+
+// builderBlock is empty while no objects wait in it.
+type builderBlock struct {
+	keys    [BlockLen]string
+	objects [BlockLen]any
+	ids     [BlockLen]uint32
+	values  [BlockLen]indexValues
+	singles [BlockLen]string
+	hashes  [BlockLen]uint64
+	posts   [BlockLen]*posting
+}
+
+// builderBlocks are empty. A block is half of the memory that a body of ten objects takes.
+var builderBlocks = sync.Pool{New: func() any { return new(builderBlock) }}
 
 // newBuilder starts a body with the indexers of the old one.
 func newBuilder(old *core, gen uint64, n int, functions *sync.Mutex) *builder {
@@ -49,7 +55,7 @@ func newBuilder(old *core, gen uint64, n int, functions *sync.Mutex) *builder {
 	}
 	c := newCore(old.seed, xs, gen, n)
 	c.log.building = true
-	b := &builder{core: c, gen: gen, ixs: *c.indexes.Load()}
+	b := &builder{core: c, gen: gen, ixs: *c.indexes.Load(), block: builderBlocks.Get().(*builderBlock)}
 	if callsUser(b.ixs) {
 		b.functions = functions
 	}
@@ -67,7 +73,7 @@ func (b *builder) add(key string, obj any) {
 // flush stores the objects of the block, in their order, and files them if the
 // functions may run now.
 func (b *builder) flush() (filed bool) {
-	blk, n := &b.block, b.n
+	blk, n := b.block, b.n
 	for i, key := range blk.keys[:n] {
 		blk.hashes[i] = hashString(b.core.seed, key)
 	}
@@ -150,17 +156,18 @@ func (b *builder) refileRest() {
 
 // reset lets go of the block.
 func (b *builder) reset() {
-	blk, n := &b.block, b.n
+	blk, n := b.block, b.n
 	clear(blk.keys[:n])
 	clear(blk.objects[:n])
 	clear(blk.values[:n])
 	clear(blk.singles[:n])
+	clear(blk.posts[:n])
 	b.n = 0
 }
 
 // file files the objects of the block in one index.
 func (b *builder) file(ix *index) {
-	blk, n := &b.block, b.n
+	blk, n := b.block, b.n
 	clear(blk.values[:n])
 	for at := 0; at < n; {
 		at = ix.computeAll(at, blk.keys[:n], blk.objects[:n], blk.values[:n], blk.singles[:n], &b.failed)
@@ -212,6 +219,8 @@ func (p *posting) warm() uint64 {
 // done completes the body.
 func (b *builder) done(rv string) *core {
 	b.flush()
+	builderBlocks.Put(b.block)
+	b.block = nil
 	b.core.log.building = false
 	b.core.publish(b.gen, rv)
 	return b.core
@@ -259,7 +268,7 @@ func (ix *index) valuesOf(id uint32) indexValues {
 // build files all live objects in a new index.
 func (c *core) build(x *indexer, gen uint64, rows *rows, column int, functions *sync.Mutex, failed *failures) *index {
 	ix := newIndex(x, c.seed, gen, rows, column, &changes{building: true})
-	b := &builder{core: c, gen: gen, ixs: []*index{ix}, failed: *failed, waits: true}
+	b := &builder{core: c, gen: gen, ixs: []*index{ix}, failed: *failed, waits: true, block: new(builderBlock)}
 	if x.single == nil {
 		b.functions = functions
 	}

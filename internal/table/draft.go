@@ -171,7 +171,7 @@ func (d *Draft) Complete() (n int) { return d.next.complete() }
 // run their index functions.
 func (d *Draft) Put(b *Block) (filed bool) {
 	d.makeRoom(b.N)
-	next := &d.next.block
+	next := d.next.block
 	copy(next.keys[:b.N], b.Keys[:b.N])
 	copy(next.objects[:b.N], b.Objects[:b.N])
 	d.next.n = b.N
