@@ -393,9 +393,11 @@ const (
 	// ShareEqual: also maps, lists and structs behind pointers that were written alike on the
 	// wire, as most of the pods of a replica set. Who writes to such a part of one object writes
 	// to that of others, and races with whoever reads it, so it takes programs that keep the
-	// rule of all informers, that cached objects are not written to; the mutation detector
-	// (KUBE_CACHE_MUTATION_DETECTOR) finds those that do not. A list has no more capacity than
-	// elements, so append copies it. Nothing of the data of a Secret is shared.
+	// rule of all informers, that cached objects are not written to. Of the parts that
+	// objects share one in some thousand is looked at again: Status tells of those that were
+	// written to; the mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all. A
+	// list has no more capacity than elements, so append copies it. Nothing of the data of a
+	// Secret is shared.
 	ShareEqual ShareMode = "equal"
 )
 

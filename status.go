@@ -94,6 +94,12 @@ type Status struct {
 		// with the parts. Hits counts the parts of all informers that were found, Misses
 		// those that were not.
 		Parts struct{ Count, Bytes, Limit, Hits, Misses int64 }
+		// Checked counts the parts of this informer's objects that were found and, one in some
+		// thousand, decoded anew and compared; WrittenTo those of them that somebody had
+		// written to, against the rule of ShareEqual, and Written says what the first was: its
+		// place and type, and nothing of its contents. Such a part is shared no more.
+		Checked, WrittenTo int64
+		Written            string
 	}
 	// Degraded says in words what is wrong; it is empty if all is well.
 	Degraded []string
@@ -253,6 +259,7 @@ func statusFrom(r reflector.Status) Status {
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
 	d.Texts, d.Parts = r.Decoding.Texts, r.Decoding.Parts
 	d.Shares, d.NotShared = r.Decoding.Shares, r.Decoding.Unshared
+	d.Checked, d.WrittenTo, d.Written = r.Decoding.Checked, r.Decoding.Written, r.Decoding.WrittenTo
 	return s
 }
 
@@ -279,6 +286,7 @@ func faultsOf(r reflector.Status) (faults []fault) {
 		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
 	}
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
+	add(r.Decoding.Written > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.WrittenTo)
 	return faults
 }
 

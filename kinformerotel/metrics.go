@@ -175,7 +175,7 @@ func instrumentName(m *metrics.Metric) string {
 	case "By":
 		name = strings.TrimSuffix(name, "_bytes") + ".size"
 	}
-	for _, part := range []string{"handler", "index", "queue", "list", "watch", "decode", "shared_texts"} {
+	for _, part := range []string{"handler", "index", "queue", "list", "watch", "decode", "shared_texts", "shared_parts"} {
 		if rest, is := strings.CutPrefix(name, part+"_"); is {
 			name = part + "." + rest
 		}

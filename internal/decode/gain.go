@@ -23,6 +23,8 @@ type Sharing struct {
 	idle         atomic.Bool // it is not worth it, but for probes
 	turn         atomic.Uint32
 	found, bytes atomic.Int64 // of this window
+
+	report func(*Written) // may be nil
 }
 
 // NewSharing returns what a decoder shares parts by.

@@ -69,7 +69,9 @@ func walk(v reflect.Value, f func(reflect.Value)) {
 // tableOfEverything has parts of objects of all kinds, in all encodings.
 func tableOfEverything(t *testing.T) *Parts {
 	table := NewParts(64 << 20)
-	fill, o := newFiller(1), Options{Share: NewSharing(table)}
+	fill, o := newFiller(1), Options{Checks: true, Share: NewSharing(table).Report(func(w *Written) {
+		require.Nil(t, w, "nobody has written to a part")
+	})}
 	for _, kind := range kinds() {
 		object := reflect.New(kind).Interface()
 		fill.Fill(object)

@@ -18,6 +18,8 @@ const deepest = 500
 type Options struct {
 	Intern *Intern  // shared strings; nil: every value has its own
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
+	// Checks has each part that is found checked: the value is right, whoever has written to parts.
+	Checks bool
 	Drop   *Drop    // what is left out; nil: nothing
 }
 
@@ -43,6 +45,8 @@ type reader struct {
 	parts    *Parts // of share, if this object looks for parts
 	saved    int    // bytes of those that were found
 	looked   int    // bytes of those that were looked for
+	checks   bool   // all parts that are found
+	toCheck  int    // how many are until one is checked
 	reached  int    // the depth to which the messages of a part go
 	made     int64  // bytes that all that was read takes, in a part at least
 	// unsharable counts what was read that may be in no part: what writes to itself when it is read
@@ -50,12 +54,12 @@ type reader struct {
 	unsharable int
 }
 
-var readers = sync.Pool{New: func() any { return new(reader) }}
+var readers = sync.Pool{New: func() any { return &reader{toCheck: firstCheck()} }}
 
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
 	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
-	d.drop = o.Drop
+	d.drop, d.checks = o.Drop, o.Checks
 	d.share, d.parts, d.saved, d.looked, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, 0, d.brackets[:0]
 	return d
 }

@@ -54,7 +54,9 @@ var partsOfTests = NewParts(4 << 20)
 // they are asked for again.
 func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]byte, Options) (any, error)) {
 	t.Helper()
-	o.Share = NewSharing(partsOfTests)
+	o.Share = NewSharing(partsOfTests).Report(func(w *Written) {
+		require.Nil(t, w, "nobody has written to a part of %q", data)
+	})
 	for range 3 {
 		copied := bytes.Clone(data)
 		got, err := decode(copied, o)

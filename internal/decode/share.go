@@ -11,7 +11,8 @@ type sharedField struct {
 	wireNode
 	t    reflect.Type
 	tag  uint64
-	many bool // it consists of all fields of this tag that follow one another
+	many bool   // it consists of all fields of this tag that follow one another
+	in   string // the struct and the field
 }
 
 func (s *sharedField) wire(d *reader, p place, end int) bool {
@@ -32,6 +33,9 @@ func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) boo
 	if known != nil {
 		if d.depth+known.deep > deepest {
 			return d.giveUp("too deep")
+		}
+		if d.due() {
+			known = d.checked(known, s.t, s.in, func(r *reader, p place) bool { return by.wire(r, p, len(r.data)) })
 		}
 		d.found(known)
 		known.value.put(s.t, p)
@@ -82,6 +86,9 @@ func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(of, raw)
 	if known != nil {
+		if d.due() {
+			known = d.checked(known, s.t, d.names(), func(r *reader, p place) bool { return by.json(r, p) })
+		}
 		d.found(known)
 		known.value.put(s.t, p)
 		return d.leap(b)
@@ -110,6 +117,13 @@ func (d *reader) sharedDocument(of any, at site) (any, bool) {
 	raw := d.data[b.begin:b.end]
 	hash, known := d.parts.find(of, raw)
 	if known != nil {
+		if d.due() {
+			known = d.checked(known, reflect.TypeFor[any](), d.names(), func(r *reader, p place) bool {
+				v, ok := r.container(at)
+				set(p, v)
+				return ok
+			})
+		}
 		d.found(known)
 		return known.value.kept, d.leap(b)
 	}

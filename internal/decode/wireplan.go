@@ -86,6 +86,9 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 			node = messageField{b.metadata()}
 		}
 		writes = writes || restless(field.Type)
+		if shared, ok := node.(*sharedField); ok {
+			shared.in = t.Name() + "." + name
+		}
 		if unshared(t, name, t == b.t) {
 			node = privateField{node}
 		}

@@ -59,6 +59,11 @@ var (
 	sharedTexts    = sparse(ofProcess(define(Gauge, "shared_texts", "{text}", "Texts in the table that objects which are decoded directly share.")))
 	sharedBytes    = sparse(ofProcess(define(Gauge, "shared_texts_bytes", "By", "Bytes that these texts and the table take.")))
 	sharedMaxBytes = sparse(ofProcess(define(Gauge, "shared_texts_limit_bytes", "By", "Bytes that they take at most.")))
+	sharedParts    = sparse(ofProcess(define(Gauge, "shared_parts", "{part}", "Parts in the table that objects share with ShareEqual.")))
+	partsBytes     = sparse(ofProcess(define(Gauge, "shared_parts_bytes", "By", "Bytes that these parts and the table take. An estimate, and hardly less than that.")))
+	partsMaxBytes  = sparse(ofProcess(define(Gauge, "shared_parts_limit_bytes", "By", "Bytes that they take at most.")))
+	partsFound     = sparse(ofProcess(define(Counter, "shared_parts_found_total", "{part}", "Parts of objects that were found in the table. It begins anew with the table.")))
+	partsMissed    = sparse(ofProcess(define(Counter, "shared_parts_missed_total", "{part}", "Parts of objects that were not.")))
 )
 
 // Of an informer: is it synced, is it fresh.
@@ -88,6 +93,8 @@ var (
 	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by who decoded them: direct (see package direct), or, where an informer does so, client for those that it left to the client.", "way"))
 	verified      = sparse(define(Counter, "decode_verified_total", "{object}", "Objects that were decoded both ways."))
 	differences   = sparse(define(Counter, "decode_differences_total", "{object}", "Objects that were decoded both ways, with different results. Anything but 0 is a fault."))
+	partsChecked  = sparse(define(Counter, "decode_parts_checked_total", "{part}", "Shared parts that were decoded anew, to see whether somebody has written to them."))
+	partsWritten  = sparse(define(Counter, "decode_parts_written_total", "{part}", "Those of them that somebody has written to. Anything but 0 is a fault of the program."))
 )
 
 // Of an informer: what waits for the store, and what it all takes.

@@ -67,14 +67,30 @@ func (v visit) by(m *Metric, known *informer, counts map[string]int64) {
 // process hands out what is known of all informers together.
 func (v visit) process(s *Series, running []cache.Inspection) {
 	v.put(informers, s, float64(len(running)))
+	tables := tablesOf(running)
+	texts, parts := &tables.Decoding.Texts, &tables.Decoding.Parts
+	v.put(sharedTexts, s, float64(texts.Count))
+	v.put(sharedBytes, s, float64(texts.Bytes))
+	v.put(sharedMaxBytes, s, float64(texts.Limit))
+	v.put(sharedParts, s, float64(parts.Count))
+	v.put(partsBytes, s, float64(parts.Bytes))
+	v.put(partsMaxBytes, s, float64(parts.Limit))
+	v.put(partsFound, s, float64(parts.Hits))
+	v.put(partsMissed, s, float64(parts.Misses))
+}
+
+// tablesOf returns a status with the tables of the process, as informers that use them tell.
+func tablesOf(running []cache.Inspection) (tables cache.Status) {
 	for i := range running {
-		if texts := running[i].Status.Decoding.Texts; texts.Limit != 0 {
-			v.put(sharedTexts, s, float64(texts.Count))
-			v.put(sharedBytes, s, float64(texts.Bytes))
-			v.put(sharedMaxBytes, s, float64(texts.Limit))
-			return
+		all, d := &tables.Decoding, &running[i].Status.Decoding
+		if all.Texts.Limit == 0 {
+			all.Texts = d.Texts
+		}
+		if all.Parts.Limit == 0 {
+			all.Parts = d.Parts
 		}
 	}
+	return tables
 }
 
 // informer hands out what is known of one.
@@ -173,6 +189,8 @@ func (v visit) received(i *cache.Inspection, known *informer) {
 	v.put(decoded, known.series(decoded, "client"), float64(left))
 	v.put(verified, known.labels, float64(d.Verified))
 	v.put(differences, known.labels, float64(d.Differences))
+	v.put(partsChecked, known.labels, float64(d.Checked))
+	v.put(partsWritten, known.labels, float64(d.WrittenTo))
 }
 
 // contents says what waits for the store, and what it all takes.

@@ -62,13 +62,40 @@ func (d sure) Event(frame []byte) (got watch.Event, err error) {
 	return d.Decoder.Event(frame)
 }
 
-func (d sure) List(body io.Reader) List { return sureList{d.Decoder.List(body)} }
+// checking returns a decoder that looks at each part that objects share, if that is not d.
+func (d sure) checking() sure {
+	if own, ok := d.Decoder.(interface{ checking() Decoder }); ok {
+		return sure{own.checking()}
+	}
+	return d
+}
+
+func (d sure) list(body io.Reader) sureList { return sureList{d.Decoder.List(body)} }
 
 type sureList struct{ List }
 
 func (l sureList) Next() (item Item, err error) {
 	defer giveUpOnPanic(&err)
 	return l.List.Next()
+}
+
+// again decodes an item anew, and looks at each part that it shares.
+func (l sureList) again(item Item) (obj runtime.Object) {
+	own, ok := l.List.(interface {
+		again([]byte) (runtime.Object, error)
+	})
+	if !ok || item.Object == nil {
+		return item.Object
+	}
+	var err error
+	defer func() {
+		if err != nil {
+			obj = item.Object
+		}
+	}()
+	defer giveUpOnPanic(&err)
+	obj, err = own.again(item.Wire)
+	return obj
 }
 
 // giveUpOnPanic says nothing of what the panic says: that may be of the data.

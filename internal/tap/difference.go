@@ -8,6 +8,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // difference says where two objects are not deeply equal, by type and path and without a value; "":
@@ -21,6 +23,21 @@ func difference(ours, theirs runtime.Object) string {
 		return fmt.Sprintf("a %T, is a %T", ours, theirs)
 	}
 	return fmt.Sprintf("a %T, differs at %s", ours, "object"+path(a, b, deepestPath))
+}
+
+// writtenTo says what was written to, by type and path and without a value.
+func writtenTo(w *decode.Written) string {
+	text := fmt.Sprintf("a %v", w.Is.Type())
+	if w.Is.Kind() == reflect.Interface {
+		text = fmt.Sprintf("a %v", w.Is.Elem().Type())
+	}
+	if w.In != "" {
+		text = w.In + ", " + text
+	}
+	if at := path(w.Is, w.Was, deepestPath); at != "" {
+		text += ", at " + at
+	}
+	return text
 }
 
 // deepestPath bounds the length of a path.

@@ -51,7 +51,7 @@ type following struct {
 
 // lesson is what a frame that was decoded by both has taught about the others.
 type lesson struct {
-	decoder Decoder
+	decoder sure
 	kind    schema.GroupVersionKind // on the wire
 	cleared bool                    // the client clears it
 }
@@ -163,7 +163,9 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 			return err
 		}
 	}
-	ours, err := l.event(data)
+	checking := *l // who has written to parts is no fault of the decoder's
+	checking.decoder = l.decoder.checking()
+	ours, err := checking.event(data)
 	if err != nil {
 		return err
 	}
@@ -189,8 +191,8 @@ func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 	if expected := f.trust.example; expected != nil && t != expected {
 		return nil, fmt.Errorf("an object is a %v", t)
 	}
-	decoder := f.trust.decoder(t, f.coding)
-	if decoder == nil {
+	decoder, known := f.trust.decoder(t, f.coding)
+	if !known {
 		return nil, fmt.Errorf("there is no decoder for the type in %s", f.coding)
 	}
 	ours, err := decoder.Event(data)

@@ -4,10 +4,13 @@
 package tap
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"sync"
 	"sync/atomic"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kinformer/cache/internal/decode"
 )
@@ -28,11 +31,16 @@ type State struct {
 
 	Texts Texts // the process's, while it is used
 	Parts Parts // the same
+
+	Checked   int64  // parts that were found and decoded anew
+	Written   int64  // those of them that somebody had written to
+	WrittenTo string // what the first of them was, by its type and place, without a value
 }
 
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
+	checked, written               atomic.Int64
 	texts                          tableUse[decode.Intern]
 	parts                          tableUse[decode.Parts]
 
@@ -47,6 +55,8 @@ type Ledger struct {
 		encoding Encoding
 		why      string
 		givenUp  map[string]int64
+
+		writtenTo string
 	}
 }
 
@@ -59,6 +69,7 @@ func (l *Ledger) State() State {
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
 		Shares: l.shares, Unshared: l.unshared, Texts: texts, Parts: parts,
+		Checked: l.checked.Load(), Written: l.written.Load(), WrittenTo: l.mu.writtenTo,
 	}
 }
 
@@ -76,6 +87,30 @@ func (c counting) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n.Add(int64(n))
 	return n, err
+}
+
+// checkedPart notes the check of a part, which somebody has written to if w is not nil. The first
+// of these is reported.
+func (l *Ledger) checkedPart(w *decode.Written) {
+	l.checked.Add(1)
+	if w == nil {
+		return
+	}
+	where := writtenTo(w)
+	if l.firstWrittenTo(where) {
+		utilruntime.HandleError(fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where))
+	}
+	l.written.Add(1)
+}
+
+func (l *Ledger) firstWrittenTo(where string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.writtenTo != "" {
+		return false
+	}
+	l.mu.writtenTo = where
+	return true
 }
 
 // turnedOn notes that what was asked for is decoded directly.

@@ -23,7 +23,7 @@ import (
 type listBody struct {
 	tap     *Tap
 	real    io.ReadCloser
-	decoder Decoder
+	decoder sure
 
 	// The goroutine that reads has these, until phase says read.
 	substitute io.Reader // real if nothing was taken
@@ -67,7 +67,7 @@ func (b *listBody) enter(p listPhase) {
 	b.mu.phase = p
 }
 
-func newListBody(t *Tap, real io.ReadCloser, d Decoder) *listBody {
+func newListBody(t *Tap, real io.ReadCloser, d sure) *listBody {
 	return &listBody{tap: t, real: real, decoder: d}
 }
 
@@ -99,7 +99,7 @@ func (b *listBody) fill() {
 	}
 	defer b.enter(read)
 	defer ahead.close()
-	list := b.decoder.List(ahead)
+	list := b.decoder.list(ahead)
 	wires, err := b.readItems(list)
 	switch failed := ahead.failed(); {
 	case err == nil:
@@ -130,7 +130,7 @@ func (b *listBody) begin() *ahead {
 }
 
 // readItems reads all items, and returns the bytes of those that client-go gets.
-func (b *listBody) readItems(list List) (wires [][]byte, err error) {
+func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
@@ -143,6 +143,7 @@ func (b *listBody) readItems(list List) (wires [][]byte, err error) {
 			b.passed = append(b.passed, len(b.items))
 			b.gaveUp = append(b.gaveUp, item.Why)
 			wires = append(wires, bytes.Clone(item.Wire))
+			item.Object = list.again(item)
 		}
 		b.items = append(b.items, item.Object)
 	}

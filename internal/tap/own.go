@@ -40,7 +40,7 @@ func ownDecoders(by Options) Maker {
 	options := func() decode.Options {
 		o := decode.Options{Intern: texts.get(&by.Ledger.texts), Drop: by.Drop}
 		if by.Share {
-			o.Share = decode.NewSharing(parts.get(&by.Ledger.parts))
+			o.Share = decode.NewSharing(parts.get(&by.Ledger.parts)).Report(by.Ledger.checkedPart)
 		}
 		return o
 	}
@@ -74,6 +74,8 @@ type jsonObjects interface {
 	object(data []byte) (runtime.Object, error)
 	// item is object for an item of a list that says these of itself.
 	item(data []byte, list listHead) (runtime.Object, error)
+	// checked makes objects whose parts are all checked.
+	checked() jsonObjects
 }
 
 // listHead is what a list says of itself before its items, as far as it does.
@@ -97,6 +99,8 @@ func (d jsonDecoder) Event(frame []byte) (watch.Event, error) {
 	return watch.Event{Type: kind, Object: obj}, nil
 }
 
+func (d jsonDecoder) checking() Decoder { return jsonDecoder{d.checked()} }
+
 func (d jsonDecoder) List(body io.Reader) List {
 	return &jsonList{decoder: d, reader: decode.NewListReader(body, maxItem)}
 }
@@ -106,6 +110,11 @@ type typed struct {
 	t       reflect.Type
 	plan    *decode.Plan
 	options decode.Options
+}
+
+func (d typed) checked() jsonObjects {
+	d.options.Checks = true
+	return d
 }
 
 func (d typed) object(data []byte) (runtime.Object, error) {
@@ -120,6 +129,11 @@ func (d typed) item(data []byte, _ listHead) (runtime.Object, error) { return d.
 
 // untyped makes unstructured objects.
 type untyped struct{ options decode.Options }
+
+func (d untyped) checked() jsonObjects {
+	d.options.Checks = true
+	return d
+}
 
 func (d untyped) object(data []byte) (runtime.Object, error) {
 	content, err := decode.Unstructured(data, d.options)
@@ -164,6 +178,10 @@ func headOf(r *decode.ListReader) (head listHead) {
 	return head
 }
 
+func (l *jsonList) again(data []byte) (runtime.Object, error) {
+	return l.decoder.checked().item(data, l.head)
+}
+
 func (l *jsonList) With(items [][]byte) []byte { return l.reader.With(items) }
 
 // protobufDecoder decodes protobuf.
@@ -195,6 +213,11 @@ func (d typed) message(data []byte) (runtime.Object, error) {
 	return obj.(runtime.Object), nil
 }
 
+func (d protobufDecoder) checking() Decoder {
+	d.options.Checks = true
+	return d
+}
+
 func (d protobufDecoder) List(body io.Reader) List {
 	return &protobufList{d, decode.NewListReaderProtobuf(body, maxItem)}
 }
@@ -212,6 +235,12 @@ func (l *protobufList) Next() (Item, error) {
 	}
 	obj, err := l.decoder.message(data)
 	return Item{Wire: data, Object: obj, Why: reason(err)}, nil
+}
+
+func (l *protobufList) again(data []byte) (runtime.Object, error) {
+	d := l.decoder
+	d.options.Checks = true
+	return d.message(data)
 }
 
 func (l *protobufList) With(items [][]byte) []byte { return l.reader.With(items) }

@@ -99,7 +99,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		return s.lists.ListWithContext(ctx, options)
 	}
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
-	t.decoder = func(e Encoding) Decoder { return s.decoder(s.example, e) }
+	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()

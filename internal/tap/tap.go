@@ -18,10 +18,10 @@ import (
 type Tap struct {
 	options metav1.ListOptions
 	watches bool
-	decoder func(Encoding) Decoder // of the items of a list; nil for a watch, which teaches it
-	ahead   int64                  // how much of a list may wait to be decoded
-	samples func() bool            // whether an item of a list goes both ways
-	raises  bool                   // it asks for protobuf where the client has not chosen
+	decoder func(Encoding) (sure, bool) // of the items of a list; nil for a watch, which teaches it
+	ahead   int64                       // how much of a list may wait to be decoded
+	samples func() bool                 // whether an item of a list goes both ways
+	raises  bool                        // it asks for protobuf where the client has not chosen
 
 	mu struct {
 		sync.Mutex
@@ -67,8 +67,8 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 }
 
 func (t *Tap) takeListLocked(encoding Encoding, resp *http.Response) {
-	decoder := t.decoder(encoding)
-	if decoder == nil {
+	decoder, known := t.decoder(encoding)
+	if !known {
 		t.mu.why = "there is no decoder for the type in " + string(encoding)
 		return
 	}

@@ -52,12 +52,10 @@ type trust struct {
 	}
 }
 
-// decoder returns a decoder, nil if there is none.
-func (t *trust) decoder(of reflect.Type, e Encoding) Decoder {
-	if d := t.options.Make(of, e); d != nil {
-		return sure{d}
-	}
-	return nil
+// decoder returns a decoder, if there is one.
+func (t *trust) decoder(of reflect.Type, e Encoding) (sure, bool) {
+	d := t.options.Make(of, e)
+	return sure{d}, d != nil
 }
 
 // difference compares an object as both have decoded it, less what is left out.
