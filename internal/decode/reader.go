@@ -20,7 +20,7 @@ type Options struct {
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 	// Checks has each part that is found checked: the value is right, whoever has written to parts.
 	Checks bool
-	Drop   *Drop    // what is left out; nil: nothing
+	Drop   *Drop // what is left out; nil: nothing
 }
 
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
