@@ -195,12 +195,12 @@ func (tt *tab) texts(selector string) []string {
 	return value[[]string](tt, fmt.Sprintf(`Array.from(document.querySelectorAll(%q), e => e.innerText)`, selector))
 }
 
-// until waits until an expression is true in the page. Where a page is just being replaced by
-// another one, it has no answer.
+// until waits until an expression is true in the page, and all of the page is there. Where a page
+// is just being replaced by another one, it has no answer.
 func (tt *tab) until(expression string) {
 	tt.t.Helper()
 	tt.untilTrue(expression, func() bool {
-		got, err := chromedp.Run(tt.ctx, chromedp.Evaluate[bool](expression))
+		got, err := chromedp.Run(tt.ctx, chromedp.Evaluate[bool]("document.readyState === 'complete' && !!("+expression+")"))
 		return err == nil && got
 	})
 }

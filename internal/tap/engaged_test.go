@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -206,4 +207,16 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.add(n)
 	return n, err
+}
+
+// TestStateIsReadBeforeTheBegin: who asks for it need not wait for the source.
+func TestStateIsReadBeforeTheBegin(t *testing.T) {
+	for _, wanted := range []tap.State{{Shares: true}, {Unshared: "a transform function"}} {
+		ledger := &tap.Ledger{}
+		var reading sync.WaitGroup
+		reading.Go(func() { ledger.State() })
+		tap.New(&clientgo.ListWatch{}, &v1.Pod{}, tap.Options{Ledger: ledger, Share: wanted.Shares, Unshared: wanted.Unshared})
+		reading.Wait()
+		assert.Equal(t, wanted, ledger.State())
+	}
 }

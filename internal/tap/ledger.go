@@ -44,9 +44,6 @@ type Ledger struct {
 	texts                          tableUse[decode.Intern]
 	parts                          tableUse[decode.Parts]
 
-	shares   bool // set before anybody reads
-	unshared string
-
 	listBytes, watchBytes atomic.Int64
 
 	mu struct {
@@ -56,6 +53,8 @@ type Ledger struct {
 		why      string
 		givenUp  map[string]int64
 
+		shares    bool
+		unshared  string
 		writtenTo string
 	}
 }
@@ -68,9 +67,16 @@ func (l *Ledger) State() State {
 	return State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
-		Shares: l.shares, Unshared: l.unshared, Texts: texts, Parts: parts,
+		Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
 		Checked: l.checked.Load(), Written: l.written.Load(), WrittenTo: l.mu.writtenTo,
 	}
+}
+
+// begin notes whether equal parts are to be one. There may be readers already.
+func (l *Ledger) begin(o Options) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.shares, l.mu.unshared = o.Share, o.Unshared
 }
 
 // Bytes returns how much was read of the bodies that were taken: of lists that came to their end,

@@ -51,7 +51,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Ledger == nil {
 		o.Ledger = &Ledger{}
 	}
-	o.Ledger.shares, o.Ledger.unshared = o.Share, o.Unshared
+	o.Ledger.begin(o)
 	if o.Make == nil {
 		o.Make = ownDecoders(o)
 	}
