@@ -80,8 +80,8 @@ func (d *reader) document() (any, bool) {
 	if !ok {
 		return nil, false
 	}
+	d.makes(8)
 	if whole {
-		d.makes(8)
 		if n, fits := parseInt(text); fits {
 			return n, true
 		}
