@@ -166,11 +166,10 @@ func httpKinds() []httpRow {
 	for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
 		all = append(all, httpRow{encoding: "protobuf", kind: httpWatch, resource: pods, figures: httpHeld, objects: httpObjectsProtobuf})
 	}
+	all = append(all, httpRow{encoding: "protobuf", kind: httpList, resource: wire.PodsAlone, figures: httpPeak, objects: httpObjectsPeak})
 	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see httpTrial
 		objects := map[string]int{"unstructured": httpObjectsPeak / 4}[encoding]
-		for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
-			all = append(all, httpRow{encoding: encoding, kind: httpList, resource: pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
-		}
+		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
 	}
 	return all
 }
@@ -179,5 +178,5 @@ const (
 	// httpObjectsOpen are as many as fit into what an informer reads ahead.
 	httpObjectsOpen = 3000
 	// httpObjectsPeak are more: peaks matter where lists are long.
-	httpObjectsPeak = 8000
+	httpObjectsPeak = 6000
 )
