@@ -65,19 +65,6 @@ func (s *Sharing) reported(w *Written) {
 	}
 }
 
-// forget takes a part out of the table.
-func (t *Parts) forget(e *part) {
-	t.entering.Lock()
-	defer t.entering.Unlock()
-	slots := *t.slots.Load()
-	i := e.hash & uint64(len(slots)-1)
-	for _, at := range [2]uint64{i, i ^ 1} {
-		if slots[at].entry.Load() == e {
-			t.put(&slots[at], nil)
-		}
-	}
-}
-
 // manyNames are told of those that lead to a part: further in they may be data.
 const manyNames = 2
 

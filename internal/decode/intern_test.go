@@ -29,19 +29,19 @@ func (t *Intern) check(tb testing.TB) {
 	bytes, texts := int64(len(slots)*slotBytes), int64(0)
 	for i := range slots {
 		if e := slots[i].entry.Load(); e != nil {
-			bytes, texts = bytes+size(e), texts+1
+			bytes, texts = bytes+e.size(), texts+1
 			assert.Contains(tb, []any{nil, e.text}, e.boxed)
 			_, found := t.find([]byte(e.text))
 			assert.Same(tb, e, found)
 		}
 	}
 	assert.Equal(tb, bytes, t.bytes.Load())
-	assert.Equal(tb, texts, t.texts.Load())
+	assert.Equal(tb, texts, t.entries.Load())
 	assert.LessOrEqual(tb, bytes, t.limit)
 }
 
 func TestSizesOfEntries(t *testing.T) {
-	assert.LessOrEqual(t, unsafe.Sizeof(internSlot{}), uintptr(slotBytes))
+	assert.LessOrEqual(t, unsafe.Sizeof(lossySlot[interned]{}), uintptr(slotBytes))
 	assert.LessOrEqual(t, unsafe.Sizeof(interned{})+unsafe.Sizeof(""), uintptr(entryBytes))
 }
 
@@ -71,8 +71,8 @@ func TestIntern(t *testing.T) {
 	assert.Equal(t, []string{"text"}, table.all())
 	require.NoError(t, d.release(true))
 	status := table.Status()
-	assert.Equal(t, InternStatus{
-		Texts: 1, Bytes: table.bytes.Load(), Limit: 64 << 10, Hits: 2, Misses: 2, Entered: 2,
+	assert.Equal(t, TableStatus{
+		Entries: 1, Bytes: table.bytes.Load(), Limit: 64 << 10, Hits: 2, Misses: 2, Entered: 2,
 	}, status)
 	table.check(t)
 }

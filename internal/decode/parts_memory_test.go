@@ -139,7 +139,7 @@ func TestPartsTakeWhatTheySay(t *testing.T) {
 			heap, table := heapOf(fill)
 			status := table.Status()
 			table.check(t)
-			t.Logf("%d parts, %d bytes of heap, %d as it says: %.2f", status.Parts, heap, status.Bytes, float64(heap)/float64(status.Bytes))
+			t.Logf("%d parts, %d bytes of heap, %d as it says: %.2f", status.Entries, heap, status.Bytes, float64(heap)/float64(status.Bytes))
 			require.Greater(t, status.Bytes, int64(limit/2), "enough to be measured")
 			assert.LessOrEqual(t, heap, status.Bytes*102/100)
 			assert.LessOrEqual(t, status.Bytes, int64(limit))

@@ -74,10 +74,10 @@ func (d *reader) release(read bool) error {
 		err = &unsure{why: d.why, at: d.pos}
 	}
 	if d.table != nil {
-		d.table.count(&d.counts)
+		d.table.count(&d.counts.hits, &d.counts.misses)
 	}
 	if d.parts != nil {
-		d.parts.count(&d.counts)
+		d.parts.count(&d.counts.shared, &d.counts.unshared)
 		d.share.note(d.saved, d.pos)
 	}
 	if cap(d.scratch) > maxScratch {

@@ -96,7 +96,7 @@ func textsOf(u *tableUse[decode.Intern]) Texts {
 		return Texts{}
 	}
 	s := table.Status()
-	return Texts{s.Texts, s.Bytes, s.Limit}
+	return Texts{s.Entries, s.Bytes, s.Limit}
 }
 
 // partsOf is zero while the table is not used.
@@ -106,5 +106,5 @@ func partsOf(u *tableUse[decode.Parts]) Parts {
 		return Parts{}
 	}
 	s := table.Status()
-	return Parts{s.Parts, s.Bytes, s.Limit, s.Hits, s.Misses}
+	return Parts{s.Entries, s.Bytes, s.Limit, s.Hits, s.Misses}
 }

@@ -1,0 +1,221 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// slotBytes is what a slot takes.
+	slotBytes = 16
+	// largestShare of the limit is what one entry takes at most, one in so many.
+	largestShare = 16
+	// sweep is how many slots are looked at, at most, to make room for an entry.
+	sweep = 64
+)
+
+// lossy is a table that forgets: an entry that it has not may have been there. Any number of
+// goroutines may use it at a time.
+//
+// An entry goes in when it is asked for again before another one of its slot is, so that what
+// occurs once does not drive out what occurs often. For room the table forgets those that nobody
+// has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968).
+type lossy[E any, P lossyEntry[E]] struct {
+	seed  maphash.Seed
+	limit int64                          // bytes
+	slots atomic.Pointer[[]lossySlot[E]] // as many as a power of two
+
+	entering sync.Mutex // held to change slots, hand, bytes, entries and entered
+	hand     int        // the slot that was looked at last for room
+	bytes    atomic.Int64
+	entries  atomic.Int64
+	entered  atomic.Int64
+
+	hits, misses atomic.Int64
+}
+
+// lossyEntry is what the table has to know of an entry. An entry is never written to.
+type lossyEntry[E any] interface {
+	*E
+	hashed(maphash.Seed) uint64
+	size() int64 // bytes
+	same(*E) bool
+}
+
+type lossySlot[E any] struct {
+	entry atomic.Pointer[E]
+	seen  atomic.Uint32 // part of the hash of what was last asked for in vain
+	used  atomic.Uint32 // 1: the entry was asked for since it came in, or the hand was here
+}
+
+// TableStatus is what a table holds and was asked.
+type TableStatus struct {
+	Entries, Bytes, Limit int64 // Bytes with the table's own; see the table for those of entries
+	Hits, Misses, Entered int64
+}
+
+// begin makes the table, of so many slots, which holds at most about that many bytes, and at least
+// 64 KiB.
+func (t *lossy[E, P]) begin(slots int, limit int64) {
+	t.seed, t.limit = maphash.MakeSeed(), max(limit, 64<<10)
+	all := make([]lossySlot[E], slots)
+	t.slots.Store(&all)
+	t.bytes.Store(int64(slots) * slotBytes)
+}
+
+// Status tells what is in the table now.
+func (t *lossy[E, P]) Status() TableStatus {
+	return TableStatus{
+		Entries: t.entries.Load(), Bytes: t.bytes.Load(), Limit: t.limit,
+		Hits: t.hits.Load(), Misses: t.misses.Load(), Entered: t.entered.Load(),
+	}
+}
+
+// count takes over what a reader has counted.
+func (t *lossy[E, P]) count(hits, misses *int64) {
+	if *hits != 0 || *misses != 0 {
+		t.hits.Add(*hits)
+		t.misses.Add(*misses)
+		*hits, *misses = 0, 0
+	}
+}
+
+// pair returns the two slots in which an entry may be.
+func (t *lossy[E, P]) pair(hash uint64) (first, second *lossySlot[E]) {
+	return pairIn(*t.slots.Load(), hash)
+}
+
+func pairIn[E any](slots []lossySlot[E], hash uint64) (first, second *lossySlot[E]) {
+	i := hash & uint64(len(slots)-1)
+	return &slots[i], &slots[i^1]
+}
+
+// touch notes that the entry was asked for.
+func (s *lossySlot[E]) touch() {
+	if s.used.Load() == 0 {
+		s.used.Store(1)
+	}
+}
+
+// again reports whether an entry that is not in the table was already asked for. Its two slots
+// remember one each, so that two that come in turns do not make each other forgotten.
+func (t *lossy[E, P]) again(hash uint64) bool {
+	first, second := t.pair(hash)
+	tag := uint32(hash>>32) | 1
+	if first.seen.Load() == tag || second.seen.Load() == tag {
+		return true
+	}
+	if first.seen.Load() != 0 && second.seen.Load() == 0 {
+		first = second
+	}
+	first.seen.Store(tag)
+	return false
+}
+
+// admits reports whether an entry of that size may be in the table.
+func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit/largestShare }
+
+// enter puts an entry in, in the place of others if that takes room. It does nothing while another
+// goroutine does.
+func (t *lossy[E, P]) enter(e P) {
+	if !t.admits(e.size()) || !t.entering.TryLock() {
+		return
+	}
+	defer t.entering.Unlock()
+	slots := *t.slots.Load()
+	slot := vacant(slots, e.hashed(t.seed), e)
+	if t.put(slot, nil); !t.room(slots, e.size()) {
+		return
+	}
+	t.put(slot, e)
+	t.entered.Add(1)
+	full, wider := int64(len(slots))*3/4, 2*len(slots)
+	if t.entries.Load() > full && int64(wider)*slotBytes <= t.limit/4 {
+		t.widen(slots, wider)
+	}
+}
+
+// put makes e, which may be nil, the entry of a slot.
+func (t *lossy[E, P]) put(slot *lossySlot[E], e P) {
+	old := P(slot.entry.Swap(e))
+	slot.used.Store(0)
+	if e != nil {
+		t.bytes.Add(e.size())
+		t.entries.Add(1)
+	}
+	if old != nil {
+		t.bytes.Add(-old.size())
+		t.entries.Add(-1)
+	}
+}
+
+// room forgets entries that were not asked for of late until there is room for so many bytes, and
+// reports whether there is.
+func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
+	for range sweep {
+		if t.bytes.Load()+size <= t.limit {
+			return true
+		}
+		t.hand = (t.hand + 1) & (len(slots) - 1)
+		if slot := &slots[t.hand]; !slot.used.CompareAndSwap(1, 0) {
+			t.put(slot, nil)
+		}
+	}
+	return t.bytes.Load()+size <= t.limit
+}
+
+// forget takes an entry out of the table.
+func (t *lossy[E, P]) forget(e P) {
+	t.entering.Lock()
+	defer t.entering.Unlock()
+	first, second := t.pair(e.hashed(t.seed))
+	for _, slot := range [2]*lossySlot[E]{first, second} {
+		if slot.entry.Load() == (*E)(e) {
+			t.put(slot, nil)
+		}
+	}
+}
+
+// vacant returns the slot that an entry goes to: the one of its two that has the same, an empty
+// one, or one that was not asked for of late.
+func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *lossySlot[E] {
+	first, second := pairIn(slots, hash)
+	a, b := first.entry.Load(), second.entry.Load()
+	switch {
+	case a != nil && e.same(a):
+		return first
+	case b != nil && e.same(b):
+		return second
+	case a == nil:
+		return first
+	case b == nil || first.used.Load() == 1 && second.used.Load() == 0:
+		return second
+	}
+	return first
+}
+
+// widen puts n slots in the place of those that there are.
+func (t *lossy[E, P]) widen(slots []lossySlot[E], n int) {
+	wider := make([]lossySlot[E], n)
+	bytes, entries := int64(n*slotBytes), int64(0)
+	for i := range slots {
+		e := P(slots[i].entry.Load())
+		if e == nil {
+			continue
+		}
+		slot := vacant(wider, e.hashed(t.seed), e)
+		old := P(slot.entry.Swap(e))
+		slot.used.Store(slots[i].used.Load())
+		bytes += e.size()
+		if entries++; old != nil {
+			bytes, entries = bytes-old.size(), entries-1
+		}
+	}
+	t.slots.Store(&wider)
+	t.bytes.Store(bytes)
+	t.entries.Store(entries)
+}
