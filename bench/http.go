@@ -65,7 +65,7 @@ var (
 
 // The number of objects of a full run.
 const (
-	httpObjectsJSON     = 3000
+	httpObjectsJSON     = 2000
 	httpObjectsProtobuf = 5000
 	httpObjectsUntyped  = 1500
 	httpObjectsSmall    = 6000
@@ -89,6 +89,9 @@ func (r httpRow) mediaType() string {
 
 func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 
+// alone reports whether it is one pod a deployment, which have less to share.
+func (r httpRow) alone() bool { return r.resource.Population == wire.PodsAlone.Population }
+
 // decodedAlone reports whether the bytes are decoded by themselves, too.
 func (r httpRow) decodedAlone() bool {
 	return r.figures == httpCPU && r.resource.ID() == wire.Pods.ID() && !r.untyped() && !r.kind.pages && !r.tls
@@ -107,7 +110,7 @@ func (r httpRow) name() string {
 
 func (r httpRow) title() string {
 	title := fmt.Sprintf("%s, %s in %s%s", r.kind.title, r.resource.Name, r.encoding, r.figures.title)
-	if r.resource.Population == wire.PodsAlone.Population {
+	if r.alone() {
 		title += ", one pod a deployment"
 	}
 	if r.tls {
@@ -121,6 +124,7 @@ func (r httpRow) row() row {
 	made := row{
 		group: "End to end over HTTP on loopback", name: r.name(), title: r.title(),
 		light: true, // its objects are the server's
+		slow:  r.alone() && !r.kind.updates,
 		setup: func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
 	}
 	if !r.decodedAlone() {
