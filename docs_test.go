@@ -32,13 +32,33 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 		for _, target := range found(text, "(?:`|    )make ([a-z0-9-]+)") {
 			assert.NotEmpty(t, found(makefile, "(?m)^("+target+"):"), "make %s in %s", target, file)
 		}
-		for _, name := range found(text, `\b((?:`+strings.Join(namedPackages, "|")+`)\.[A-Z]\w+)`) {
+		for _, name := range found(text, namesOfOurs) {
 			assert.Contains(t, names, name, "in %s", file)
 		}
 		for _, test := range found(text, "`(Test[A-Z]\\w+)`") {
 			assert.Contains(t, tests, test, "in %s", file)
 		}
 	}
+}
+
+// TestCommentsNameWhatIsThere: the names of our packages that comments of the other packages write
+// exist.
+func TestCommentsNameWhatIsThere(t *testing.T) {
+	names, count := documentedSurface(t), 0
+	for _, folder := range []string{"audit", "cachetest", "debug", "direct", "factory", "kinformerotel", "kinformerprom", "trim"} {
+		files, err := filepath.Glob(folder + "/*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			comments := strings.Join(found(text, `(?m)^\s*//(.*)$`), "\n")
+			for _, name := range found([]byte(comments), namesOfOurs) {
+				count++
+				assert.Contains(t, names, name, "in %s", file)
+			}
+		}
+	}
+	assert.Greater(t, count, 50, "this test finds names")
 }
 
 // documents returns the Markdown files.
@@ -95,6 +115,9 @@ func checkPaths(t *testing.T, file string, text []byte) {
 
 // namedPackages are the packages of this module whose names are looked up.
 var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest"}
+
+// namesOfOurs matches the exported names of these packages.
+var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`
 
 // documentedSurface returns the exported names of these packages, as a document writes them.
 func documentedSurface(t *testing.T) (names []string) {

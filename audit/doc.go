@@ -33,8 +33,8 @@
 // what is a resync. An audit copies that table: 7 MB, and a pause of the events of some 10 ms, for
 // 100,000 objects.
 //
-// Objects that the transform function refuses stay as they were (cache.WithTransformErrors, and the
-// Untransformed of cache.QueueStats): they are counted, and do not count as findings.
+// Objects that the transform function refuses are not as on the server (Untransformed of
+// cache.QueueStats). Report.Refused counts them; they are no findings.
 //
 // # What it costs
 //
