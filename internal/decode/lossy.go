@@ -12,10 +12,14 @@ import (
 const (
 	// slotBytes is what a slot takes.
 	slotBytes = 16
-	// largestShare of the limit is what one entry takes at most, one in so many.
+	// largestShare of what the table may take is the most for an entry, one in so many.
 	largestShare = 16
 	// sweep is how many slots are looked at, at most, to make room for an entry.
 	sweep = 64
+	// smallAtFirst is how many bytes a table takes at most, until it is asked for what it forgot.
+	smallAtFirst = 1 << 20
+	// growth is what that raises this by, each time, one part in so many.
+	growth = 64
 )
 
 // lossy is a table that forgets: an entry that it has not may have been there. Any number of
@@ -23,7 +27,10 @@ const (
 //
 // An entry goes in when it is asked for again before another one of its slot is, so that what
 // occurs once does not drive out what occurs often. For room the table forgets those that nobody
-// has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968).
+// has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968). Its room is small
+// at first, and grows, up to the limit, when it is asked for what it has forgotten: so it takes what
+// is asked for again, and not all that was there twice. (Lists of what was forgotten tell the same
+// in ARC, Megiddo and Modha 2003.)
 type lossy[E any, P lossyEntry[E]] struct {
 	seed  maphash.Seed
 	limit int64                          // bytes
@@ -35,6 +42,7 @@ type lossy[E any, P lossyEntry[E]] struct {
 	entries  atomic.Int64
 	entered  atomic.Int64
 
+	allowed      atomic.Int64 // bytes that it takes at most by now
 	hits, misses atomic.Int64
 }
 
@@ -48,7 +56,7 @@ type lossyEntry[E any] interface {
 
 type lossySlot[E any] struct {
 	entry atomic.Pointer[E]
-	seen  atomic.Uint32 // part of the hash of what was last asked for in vain
+	seen  atomic.Uint32 // tag of what was last asked for in vain, or forgotten
 	used  atomic.Uint32 // 1: the entry was asked for since it came in, or the hand was here
 }
 
@@ -62,6 +70,7 @@ type TableStatus struct {
 // 64 KiB.
 func (t *lossy[E, P]) begin(slots int, limit int64) {
 	t.seed, t.limit = maphash.MakeSeed(), max(limit, 64<<10)
+	t.allowed.Store(min(t.limit, smallAtFirst))
 	all := make([]lossySlot[E], slots)
 	t.slots.Store(&all)
 	t.bytes.Store(int64(slots) * slotBytes)
@@ -101,23 +110,41 @@ func (s *lossySlot[E]) touch() {
 	}
 }
 
-// again reports whether an entry that is not in the table was already asked for. Its two slots
-// remember one each, so that two that come in turns do not make each other forgotten.
+// markOf is what a slot remembers of the hash of what was asked for in vain. That of what it has
+// forgotten is even.
+func markOf(hash uint64) uint32 { return uint32(hash>>32) | 1 }
+
+// again reports whether an entry that is not in the table was already asked for, or was in it. Its
+// two slots remember one each, so that two that come in turns do not make each other forgotten.
 func (t *lossy[E, P]) again(hash uint64) bool {
 	first, second := t.pair(hash)
-	tag := uint32(hash>>32) | 1
-	if first.seen.Load() == tag || second.seen.Load() == tag {
+	tag, a, b := markOf(hash), first.seen.Load(), second.seen.Load()
+	switch {
+	case a == tag || b == tag:
 		return true
-	}
-	if first.seen.Load() != 0 && second.seen.Load() == 0 {
+	case a == tag&^1 || b == tag&^1:
+		t.grow()
+		return true
+	case a != 0 && b == 0:
 		first = second
 	}
 	first.seen.Store(tag)
 	return false
 }
 
-// admits reports whether an entry of that size may be in the table.
-func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit/largestShare }
+// grow lets the table take more, up to its limit.
+func (t *lossy[E, P]) grow() {
+	now := t.allowed.Load()
+	t.allowed.CompareAndSwap(now, min(t.limit, now+now/growth))
+}
+
+// admits reports whether an entry of that size, which was asked for again, may be in the table.
+func (t *lossy[E, P]) admits(size int64) bool {
+	if size > t.allowed.Load()/largestShare && size <= t.limit/largestShare {
+		t.grow()
+	}
+	return size <= t.allowed.Load()/largestShare
+}
 
 // enter puts an entry in, in the place of others if that takes room. It does nothing while another
 // goroutine does.
@@ -134,7 +161,7 @@ func (t *lossy[E, P]) enter(e P) {
 	t.put(slot, e)
 	t.entered.Add(1)
 	full, wider := int64(len(slots))*3/4, 2*len(slots)
-	if t.entries.Load() > full && int64(wider)*slotBytes <= t.limit/4 {
+	if t.entries.Load() > full && int64(wider)*slotBytes <= t.allowed.Load()/4 {
 		t.widen(slots, wider)
 	}
 }
@@ -157,15 +184,17 @@ func (t *lossy[E, P]) put(slot *lossySlot[E], e P) {
 // reports whether there is.
 func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 	for range sweep {
-		if t.bytes.Load()+size <= t.limit {
+		if t.bytes.Load()+size <= t.allowed.Load() {
 			return true
 		}
 		t.hand = (t.hand + 1) & (len(slots) - 1)
-		if slot := &slots[t.hand]; !slot.used.CompareAndSwap(1, 0) {
+		slot := &slots[t.hand]
+		if e := P(slot.entry.Load()); e != nil && !slot.used.CompareAndSwap(1, 0) {
 			t.put(slot, nil)
+			slot.seen.Store(markOf(e.hashed(t.seed)) &^ 1)
 		}
 	}
-	return t.bytes.Load()+size <= t.limit
+	return t.bytes.Load()+size <= t.allowed.Load()
 }
 
 // forget takes an entry out of the table.
