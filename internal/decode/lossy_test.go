@@ -58,7 +58,7 @@ func TestTableGrows(t *testing.T) {
 	}
 }
 
-// TestLargeEntries: what is larger than an entry may be at first enters all the same, if it is asked
+// TestLargeEntries: what is larger than an entry may be at first enters all the same if it is asked
 // for often enough and the limit allows it.
 func TestLargeEntries(t *testing.T) {
 	table, of := NewParts(64<<20), new(int)
