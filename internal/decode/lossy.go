@@ -27,10 +27,10 @@ const (
 //
 // An entry goes in when it is asked for again before another one of its slot is, so that what
 // occurs once does not drive out what occurs often. For room the table forgets those that nobody
-// has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968). Its room is small
-// at first, and grows, up to the limit, when it is asked for what it has forgotten. So it takes what
-// is asked for again, not all that was there twice. ARC has lists of what was forgotten for the same
-// reason (Megiddo and Modha 2003).
+// has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968). Its room is
+// small at first, and grows, up to the limit, when it is asked for what it has forgotten. So it
+// takes what is asked for again, not all that was there twice. ARC has lists of what was forgotten
+// for the same reason (Megiddo and Modha 2003).
 type lossy[E any, P lossyEntry[E]] struct {
 	seed  maphash.Seed
 	limit int64                          // bytes
