@@ -346,7 +346,7 @@ func (i *subject) auditedState() (audited.State, error) {
 	switch {
 	case i.report.HasEnded():
 		return audited.State{}, audited.ErrEnded
-	case !i.HasSynced():
+	case i.runs == nil, !i.HasSynced():
 		return audited.State{}, audited.ErrUnsynced
 	case !p.delivery.TryLock():
 		return audited.State{}, audited.ErrBusy

@@ -35,7 +35,7 @@ type Informer struct {
 	// the server does not list as of a version. nil before the informer runs.
 	List func(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error)
 	// State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
-	// ErrUnsynced or ErrEnded.
+	// ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
 	State func() (State, error)
 	// Transform is the transform function, as the informer calls it: a panic is an error, and so is
 	// a nil result. nil: there is none.
