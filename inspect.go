@@ -329,7 +329,7 @@ func auditedOf(informer any) (*audited.Informer, error) {
 	}
 	known := &audited.Informer{
 		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState,
-		Refused: own.transform.Behind,
+		Version: own.pipeline.contents.Table.RV, Refused: own.transform.Behind,
 	}
 	if own.runs != nil {
 		known.List = reflector.NewExact(own.runs.reflectorOptions()).List
@@ -352,7 +352,7 @@ func (i *subject) auditedState() (audited.State, error) {
 		return audited.State{}, audited.ErrBusy
 	}
 	defer p.delivery.Unlock()
-	if rv := p.contents.Table.RV(); !p.applier.Vouched() || rv == "" || rv == "0" { // as who writes to the store may have it
+	if rv := p.contents.Table.RV(); !p.applier.Vouched() || rv == "" || rv == "0" { // as after a write to the store
 		return audited.State{}, audited.ErrUnvouched
 	}
 	return audited.State{Snapshot: storeSnapshot{p.contents.Table.Snapshot()}, Received: maps.Clone(p.applier.Received)}, nil

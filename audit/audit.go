@@ -160,15 +160,12 @@ func (a *auditor) pause(ctx context.Context, last error, version string) error {
 		if err := sleep(ctx, tryPause); err != nil {
 			return err
 		}
-		if !isExpired(last) || !time.Now().Before(end) {
-			return nil
+		select {
+		case <-a.Ended:
+			return audited.ErrEnded
+		default:
 		}
-		state, err := stateOf(ctx, a.Informer)
-		if err != nil {
-			return err
-		}
-		now := state.ResourceVersion()
-		if state.Close(); now != version {
+		if !isExpired(last) || a.Version() != version || !time.Now().Before(end) {
 			return nil
 		}
 	}

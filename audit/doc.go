@@ -20,7 +20,8 @@
 //     repair is a relist (cache.Relist): handlers are called for the difference, in order. There is
 //     at most one repair an hour.
 //  3. Events and readers are not delayed: the snapshot is taken between two batches, in
-//     microseconds, and the rest of the audit works on it. There is no cost while no audit runs.
+//     microseconds (more if a transform drops metadata, see below), and the rest of the audit works
+//     on it. There is no cost while no audit runs.
 //  4. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
 //     selectors, without what WithExpectedNamespace leaves out, decoded directly where the
 //     informer decodes directly, in its turn with WithListSlots.

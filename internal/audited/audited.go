@@ -37,6 +37,8 @@ type Informer struct {
 	// State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
 	// ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
 	State func() (State, error)
+	// Version returns the version of what is stored. It delays nobody.
+	Version func() string
 	// Transform is the transform function, as the informer calls it: a panic is an error, and so is
 	// a nil result. nil: there is none.
 	Transform clientgo.TransformFunc

@@ -1,0 +1,40 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kinformer/cache/internal/audited"
+)
+
+// TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
+// events, is taken until there is one. It ends with the informer.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended, began := make(chan struct{}), time.Now()
+		version := func() string {
+			if time.Since(began) > 10*time.Second {
+				return "6"
+			}
+			return "5"
+		}
+		a := &auditor{Informer: &audited.Informer{Ended: ended, Version: version}}
+		expired := apierrors.NewResourceExpired("too old")
+		assert.NoError(t, a.pause(t.Context(), expired, "5"))
+		assert.Equal(t, 11*time.Second, time.Since(began))
+		assert.NoError(t, a.pause(t.Context(), expired, "6"))
+		assert.Equal(t, 101*time.Second, time.Since(began))
+		assert.NoError(t, a.pause(t.Context(), audited.ErrUnvouched, "6"))
+		assert.Equal(t, 102*time.Second, time.Since(began))
+		close(ended)
+		assert.ErrorIs(t, a.pause(t.Context(), expired, "6"), audited.ErrEnded)
+		assert.Equal(t, 103*time.Second, time.Since(began))
+	})
+}
