@@ -128,12 +128,7 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	}
 	defer state.Close()
 	c := a.begin(state)
-	if a.options.Source == nil {
-		c.foreign, err = a.List(ctx, nil, state.ResourceVersion(), c.take)
-	} else {
-		c.foreign, err = a.List(ctx, a.options.Source, state.ResourceVersion(), c.take)
-	}
-	if err != nil {
+	if c.foreign, err = a.List(ctx, a.options.Source, state.ResourceVersion(), c.take); err != nil {
 		if inexact := (*reflector.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}
