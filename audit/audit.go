@@ -217,6 +217,7 @@ func (a *auditor) repair(informer Informer) error {
 		a.report.TooSoon = true
 		return nil
 	}
-	a.report.Relisted = true
-	return cache.Relist(informer)
+	err := cache.Relist(informer)
+	a.report.Relisted = err == nil
+	return err
 }

@@ -4,13 +4,18 @@
 package audit
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/audited"
 )
 
@@ -36,5 +41,21 @@ func TestPause(t *testing.T) {
 		close(ended)
 		assert.ErrorIs(t, a.pause(t.Context(), expired, "6"), audited.ErrEnded)
 		assert.Equal(t, 103*time.Second, time.Since(began))
+	})
+}
+
+// TestRelistRefused: a relist that the informer refuses, because it has stopped meanwhile, is not
+// reported as asked for.
+func TestRelistRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer := cache.NewSharedIndexInformer(cachetest.New(), &corev1.Pod{}, 0, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		informer.RunWithContext(ctx)
+		known, err := audited.Of(informer)
+		require.NoError(t, err)
+		a := &auditor{Informer: known}
+		assert.Error(t, a.repair(informer))
+		assert.False(t, a.report.Relisted)
 	})
 }
