@@ -300,6 +300,7 @@ func TestErrors(t *testing.T) {
 		r := follow(t, src, src, nil)
 		_, err = audit.Once(t.Context(), r, audit.Options{Depth: audit.Content, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
+		assert.EqualError(t, audit.Run(t.Context(), r, audit.Options{Every: -time.Minute}), "audit: Options.Every is negative: -1m0s")
 		src.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err = audit.Once(t.Context(), r, audit.Options{})
 		assert.True(t, apierrors.IsInternalError(err))

@@ -5,6 +5,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kinformer/cache"
@@ -85,8 +86,11 @@ var errSourceContent = errors.New("audit: Options.Source is for Versions: Conten
 
 // check says what is wrong with the options.
 func (o *Options) check() error {
-	if o.Depth == Content && o.Source != nil {
+	switch {
+	case o.Depth == Content && o.Source != nil:
 		return errSourceContent
+	case o.Every < 0:
+		return fmt.Errorf("audit: Options.Every is negative: %s", o.Every)
 	}
 	return nil
 }
