@@ -42,6 +42,7 @@ func NewExact(o Options) *Exact {
 	o.Report = nil
 	o = o.withDefaults()
 	o.Decoding.Ahead = exactAhead
+	o.Decoding.Share = false // somebody may have written to what it would share with the stored objects
 	e := &Exact{Options: o, expects: expectationOf(o.ExpectedType)}
 	e.lists = tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding())
 	e.expects.namespace = o.Namespace

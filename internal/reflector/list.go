@@ -270,7 +270,7 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 	if !errors.As(err, &doubt) {
 		return false
 	}
-	r.distrusts = true
+	r.distrust(true)
 	klog.FromContext(ctx).Info("Warning: taking over the whole state again, decoded by the client", "reflector", r.Name,
 		"type", r.TypeDescription, "err", doubt)
 	return true
@@ -291,7 +291,7 @@ func (r *round) publish(got fetched) error {
 		return fmt.Errorf("unable to sync list result: %w", event.Discreet(err))
 	}
 	r.position.advance(got.version)
-	r.distrusts = false
+	r.distrust(false)
 	return nil
 }
 

@@ -38,7 +38,7 @@ type memory struct {
 	trouble trouble
 	// told is how and why the whole state is asked for, as the log was told; zero: it is not.
 	told asking
-	// distrusts says that the sink may have wrong objects under the right versions.
+	// distrusts says that the sink may have wrong objects under the right versions, see distrust.
 	distrusts bool
 }
 
@@ -55,6 +55,13 @@ func newMemory(o Options) *memory {
 	m.position.advance(o.Reached)
 	m.Report.attach(o.Clock)
 	return m
+}
+
+// distrust has the sink's objects, and the parts that they share, taken for what somebody may have
+// written to, until it is called with false.
+func (m *memory) distrust(them bool) {
+	m.distrusts = them
+	m.lists.Check(them)
 }
 
 // openingPhase is what the options ask for; left to choose, streaming if the gate is on and the

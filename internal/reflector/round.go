@@ -66,7 +66,7 @@ func (r *round) connected(ctx context.Context, s *stream) bool {
 // not trusted to be right under its version.
 func (r *round) begins() {
 	if r.Relister.begins() {
-		r.distrusts = true
+		r.distrust(true)
 	}
 }
 

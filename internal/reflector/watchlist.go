@@ -71,7 +71,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		return s.understood, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err))
 	}
 	r.position.advance(version)
-	r.distrusts = false
+	r.distrust(false)
 	return s.understood - 1, nil // but for the end mark
 }
 

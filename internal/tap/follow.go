@@ -96,7 +96,7 @@ func (f *following) handle(frame []byte) bool {
 	if f.lesson == nil || sample {
 		return f.passOn(frame, nil)
 	}
-	ours, err := f.lesson.event(f.frames.Payload(frame))
+	ours, err := f.lesson.event(f.trust.checked(f.lesson.decoder), f.frames.Payload(frame))
 	if err != nil {
 		return f.passOn(frame, err)
 	}
@@ -163,9 +163,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 			return err
 		}
 	}
-	checking := *l // who has written to parts is no fault of the decoder's
-	checking.decoder = l.decoder.checking()
-	ours, err := checking.event(data)
+	ours, err := l.event(l.decoder.checking(), data) // who writes to parts is no fault of the decoder's
 	if err != nil {
 		return err
 	}
@@ -208,9 +206,9 @@ var errOtherKind = errors.New("an object of another kind")
 
 var errOtherEvent = errors.New("another type of event")
 
-// event decodes a frame as the client does.
-func (l *lesson) event(data []byte) (watch.Event, error) {
-	got, err := l.decoder.Event(data)
+// event decodes a frame as the client does, by its decoder or one that checks as well.
+func (l *lesson) event(by sure, data []byte) (watch.Event, error) {
+	got, err := by.Event(data)
 	switch {
 	case err != nil:
 		return watch.Event{}, err

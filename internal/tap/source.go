@@ -80,6 +80,10 @@ func (s *Source) Begin() (end func()) {
 	}
 }
 
+// Check has all parts that objects share checked, until it is called with false: what is decoded
+// meanwhile is right, whoever has written to them.
+func (s *Source) Check(parts bool) { s.checks.Store(parts) }
+
 // Plain returns the ListerWatcher.
 func (s *Source) Plain() clientgo.ListerWatcherWithContext { return s.lists }
 
@@ -99,7 +103,10 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		return s.lists.ListWithContext(ctx, options)
 	}
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
-	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
+	t.decoder = func(e Encoding) (sure, bool) {
+		d, known := s.decoder(s.example, e)
+		return s.checked(d), known
+	}
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()

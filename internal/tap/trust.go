@@ -6,6 +6,7 @@ package tap
 import (
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -42,6 +43,7 @@ type trust struct {
 	example reflect.Type // of the objects; nil: not known
 	options Options
 	sampler sampler
+	checks  atomic.Bool // all parts that objects share
 
 	mu struct {
 		sync.Mutex
@@ -56,6 +58,14 @@ type trust struct {
 func (t *trust) decoder(of reflect.Type, e Encoding) (sure, bool) {
 	d := t.options.Make(of, e)
 	return sure{d}, d != nil
+}
+
+// checked returns the decoder that is used now in the place of d.
+func (t *trust) checked(d sure) sure {
+	if t.checks.Load() {
+		return d.checking()
+	}
+	return d
 }
 
 // difference compares an object as both have decoded it, less what is left out.
