@@ -95,7 +95,7 @@ func (r *Reader) Complete(rec *Record) error {
 
 // Pass transforms the object of a record, if there is a transform function. The key is read before.
 func (r *Reader) Pass(rec *Record) (err error) {
-	received, called := Origin{Version: rec.Version, UID: uidOf(rec.Object)}, false
+	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
 	rec.Object, called, err = r.Transform.Pass(rec.Key, rec.Object)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // so that only what is altered takes memory
@@ -238,14 +238,6 @@ func OriginOf(obj any) Origin {
 		return Origin{}
 	}
 	return Origin{accessor.GetResourceVersion(), string(accessor.GetUID())}
-}
-
-func uidOf(obj any) string {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return ""
-	}
-	return string(accessor.GetUID())
 }
 
 // NamespaceOf returns the namespace of obj, and an error when obj has no metadata.
