@@ -261,7 +261,7 @@ func describe(ctx context.Context, c config) *report.Document {
 	load, oneMinute := measure.Load()
 	d.LoadBefore, d.Busy = load, oneMinute > busyLoad*float64(d.Machine.Cores)
 	for i, s := range c.sides() {
-		d.Sides[i] = report.Side{Name: s.name, Version: version(ctx, s.module)}
+		d.Sides[i] = report.Side{Name: s.name, Version: measure.Version(ctx, s.module)}
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache/bench/internal/measure"
 )
 
 // side is one of the two implementations. All that a workload knows of it are
@@ -39,7 +40,7 @@ func controlSides() [2]side { return [2]side{clientGo(0, "client-go"), clientGo(
 
 func clientGo(index int, name string) side {
 	return side{
-		index: index, name: name, module: "k8s.io/client-go",
+		index: index, name: name, module: measure.ClientGo,
 		newIndexer: func(key clientgo.KeyFunc, indexers clientgo.Indexers) clientgo.Indexer {
 			return clientgo.NewIndexer(key, indexers)
 		},
@@ -49,7 +50,7 @@ func clientGo(index int, name string) side {
 
 func ours(index int) side {
 	return side{
-		index: index, name: "kinformer", module: "github.com/kinformer/cache",
+		index: index, name: "kinformer", module: measure.Kinformer,
 		newIndexer: func(key clientgo.KeyFunc, indexers clientgo.Indexers) clientgo.Indexer {
 			return kinformer.NewIndexer(key, indexers)
 		},

@@ -54,7 +54,7 @@ func measured(ctx context.Context, s result.Spec, profile string, progress io.Wr
 	err = errors.Join(err, t.stop())
 	after, err2 := outside.Cores()
 	r = t.result
-	r.Version, r.Machine, r.Started, r.Took = versionOf(ctx, s.Side), measure.ThisMachine(), started, time.Since(started)
+	r.Version, r.Machine, r.Started, r.Took = measure.Version(ctx, follow.Module(s.Side)), measure.ThisMachine(), started, time.Since(started)
 	r.Steal = after.StolenSince(before)
 	return r, errors.Join(err, err2)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -110,6 +111,23 @@ func TestThisMachine(t *testing.T) {
 		text, _ := Load()
 		assert.NotEqual(t, "unknown", text)
 	}
+}
+
+// TestVersions: what is built from a folder of the working directory has no version of its own.
+func TestVersions(t *testing.T) {
+	info := &debug.BuildInfo{Deps: []*debug.Module{
+		{Path: ClientGo, Version: "v0.37.2"},
+		{Path: Kinformer, Version: "v0.0.0-00010101000000-000000000000", Replace: &debug.Module{Path: "../", Version: "(devel)"}},
+	}}
+	version, beside := versionIn(info, ClientGo)
+	assert.Equal(t, "v0.37.2", version)
+	assert.False(t, beside)
+	_, beside = versionIn(info, Kinformer)
+	assert.True(t, beside)
+	version, beside = versionIn(info, "no.such/module")
+	assert.Equal(t, "unknown", version)
+	assert.False(t, beside)
+	assert.NotEmpty(t, revision(t.Context()))
 }
 
 func TestProfilesAreWrittenForTheRegion(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache/bench/internal/measure"
 )
 
 // side is an implementation, with options.
@@ -55,6 +56,14 @@ func sideNamed(name string) (side, error) {
 		return side{}, fmt.Errorf("there is no side %q but %s", name, strings.Join(Sides(), ", "))
 	}
 	return sides[i], nil
+}
+
+// Module returns the module that a side is of.
+func Module(name string) string {
+	if name == "client-go" {
+		return measure.ClientGo
+	}
+	return measure.Kinformer
 }
 
 // ours reports whether the side is this library.
