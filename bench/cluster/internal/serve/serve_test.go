@@ -6,8 +6,11 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -344,6 +347,27 @@ func TestAStallHoldsChangesBack(t *testing.T) {
 	assert.Positive(t, late.Max)
 	r.do("late", nil, &late)
 	assert.Zero(t, late.Max, "since it was last asked")
+}
+
+// meddler is who reads what is served, and does something when it gets it.
+type meddler struct {
+	*httptest.ResponseRecorder
+	do func()
+}
+
+func (m *meddler) Flush() { m.do() }
+
+// TestAWatchThatBeginsIsEnded like others, if its version is gone by then.
+func TestAWatchThatBeginsIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := newServer(Config{Nodes: nodes, Seed: 1, MediaType: wire.Protobuf})
+		require.NoError(t, err)
+		from := s.world.Shelf(world.Leases).Snapshot().Version
+		path, began := fmt.Sprintf("/?watch=true&timeoutSeconds=60&resourceVersion=%d", from), time.Now()
+		s.watch(&meddler{httptest.NewRecorder(), func() { s.gone("leases") }}, httptest.NewRequest(http.MethodGet, path, nil), world.Leases)
+		assert.Zero(t, time.Since(began))
+		assert.Zero(t, s.noted()[world.Leases].Open)
+	})
 }
 
 // TestTimeStandsInAPause: what is due later comes as much later.

@@ -151,15 +151,13 @@ func (s *server) noted() [world.Resources]Notes {
 	return all
 }
 
-// stalls reports whether nothing is to be sent now.
-func (s *server) stalls() bool { return s.stall.Load() != nil }
-
-// stalled waits until the stall is over, or what is given is closed.
-func (s *server) stalled(end <-chan struct{}) {
+// stalled waits while nothing is to be sent, or until ctx ends or end is closed.
+func (s *server) stalled(ctx context.Context, end <-chan struct{}) {
 	if over := s.stall.Load(); over != nil {
 		select {
 		case <-*over:
 		case <-end:
+		case <-ctx.Done():
 		}
 	}
 }

@@ -41,15 +41,14 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request, of world.Resource
 	query := r.URL.Query()
 	t := &watcher{server: s, of: of, w: w, end: make(chan struct{})}
 	w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
-	err := t.begin(r.Context(), query)
-	if err != nil {
+	s.enter(t) // before its version is looked up, so that end misses none
+	defer s.leave(t)
+	if t.begin(r.Context(), query) != nil {
 		return // the client is gone
 	}
 	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds")) // 0: none
 	timeout := time.Duration(float64(time.Duration(seconds)*time.Second) / s.config.Speed)
 	s.note(of, func(n *Notes) { n.Watches++ })
-	s.enter(t)
-	defer s.leave(t)
 	_ = t.follow(r.Context(), timeout) // what failed, the client knows
 }
 
@@ -116,7 +115,7 @@ func (t *watcher) follow(ctx context.Context, timeout time.Duration) error {
 		case err != nil:
 			return err // it is too slow
 		case n > 0:
-			err = t.send(changes[:n])
+			err = t.send(ctx, changes[:n])
 		default:
 			err = t.wait(ctx, changed, bookmarks.C, timedOut, version)
 		}
@@ -127,10 +126,8 @@ func (t *watcher) follow(ctx context.Context, timeout time.Duration) error {
 }
 
 // send sends changes; those that wait already are written together.
-func (t *watcher) send(changes []world.Change) error {
-	if t.server.stalls() {
-		t.server.stalled(t.end)
-	}
+func (t *watcher) send(ctx context.Context, changes []world.Change) error {
+	t.server.stalled(ctx, t.end)
 	now := time.Now().UnixNano()
 	for i := range changes {
 		t.server.sent(now - changes[i].Object.Due)
