@@ -3,13 +3,14 @@
 
 // Command chart draws the pictures of a benchmark from its JSON:
 //
-//	cd bench && go run . -json ../bin/bench.json
 //	cd bench/chart && go run . -in ../../bin/bench.json -out ../../docs/benchmarks/charts
+//	cd bench/chart && go run . -cluster ../../bin/bench-cluster-all.json -out ../../docs/benchmarks/cluster
 //	cd bench/chart && go run . -readme ../../README.md -out ../../docs/pictures
 //
-// The first form replaces the SVG files of the folder that it draws into. The report decides which
-// pictures there are (report.Document.Pictures), and its Markdown shows the same ones. The second
-// form draws the figures of README.md, for light and for dark pages.
+// The first form draws what bench -json has written, the second what bench/cluster -figures has.
+// Both replace the SVG files of the folder. The reports decide which pictures there are
+// (report.Document.Pictures, and result.Figures of the cluster), and their Markdown shows the same
+// ones. The third form draws the figures of README.md, for light and for dark pages.
 package main
 
 import (
