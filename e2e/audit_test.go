@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,28 +24,36 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 )
 
-// audits audits without end, by all that is in options in turn, until stop is called, which returns
-// how many audits there were, of those that could be made, and what they found.
-func audits(ctx context.Context, f *followed, options ...audit.Options) (stop func() (done int, found []audit.Report)) {
-	ctx, cancel := context.WithCancel(ctx)
-	done, found, ended := 0, []audit.Report(nil), make(chan struct{})
+// audits audits without end, by all that is in options in turn, until stop is called, which waits
+// for so many audits that could be made, and returns what all have found.
+func audits(ctx context.Context, f *followed, options ...audit.Options) (stop func(t *testing.T, enough int64) (found []audit.Report)) {
+	auditing, cancel := context.WithCancel(ctx)
+	var done atomic.Int64
+	var found []audit.Report
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for n := 0; ctx.Err() == nil; n++ {
-			report, err := audit.Once(ctx, f, options[n%len(options)])
+		for n := 0; auditing.Err() == nil; n++ {
+			report, err := audit.Once(auditing, f, options[n%len(options)])
 			if err == nil {
-				done++
+				done.Add(1)
 			}
 			if len(report.Found) > 0 {
 				found = append(found, report)
 			}
 			select { // an audit of a server that is down fails at once
 			case <-time.After(50 * time.Millisecond):
-			case <-ctx.Done():
+			case <-auditing.Done():
 			}
 		}
 	}()
-	return func() (int, []audit.Report) { cancel(); <-ended; return done, found }
+	return func(t *testing.T, enough int64) []audit.Report {
+		assert.NoError(t, until(ctx, func() bool { return done.Load() >= enough }))
+		cancel()
+		<-ended
+		t.Logf("%d audits", done.Load())
+		return found
+	}
 }
 
 // metadataOf lists the metadata of the objects of a resource.
@@ -79,9 +88,7 @@ func TestAudit(t *testing.T) {
 		require.NoError(t, srv.Kill())
 		require.NoError(t, srv.Restart(ctx))
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
-		done, found := stop()
-		assert.Empty(t, found)
-		assert.Greater(t, done, 3)
+		assert.Empty(t, stop(t, 4))
 		w.finish()
 		f.check(t, ctx, r)
 
@@ -105,6 +112,5 @@ func TestAudit(t *testing.T) {
 			return err == nil && len(report.Found) == 0
 		}))
 		assert.Equal(t, listed(t, ctx, r), follow.ContentsOf(f.GetStore().List()))
-		t.Logf("%d audits", done)
 	})
 }
