@@ -40,6 +40,6 @@ func TestAudits(t *testing.T) {
 		assert.Contains(t, read("refresh=off"),
 			"<p>Audits: different 1; the last at "+at+": different; objects that differ: 1. Found in all: missing 1. Relists for it: 1.</p>")
 		assert.Contains(t, read("format=json"), `"lastOutcome": "different"`)
-		assert.Regexp(t, `audits +different 1\n`, read("format=text"))
+		assert.Regexp(t, `\nrelists .*\nwatch ends .*\ndrops .*\naudits +different 1\naudits found +missing 1\n`, read("format=text"))
 	})
 }

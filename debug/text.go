@@ -54,8 +54,14 @@ func (v informerView) text(b *bytes.Buffer) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%d\n", r.Kind, r.Ended, r.Failed, seconds(r.Mean), seconds(r.Longest), seconds(r.Last), r.Objects)
 	}
 	section("COUNTS")
-	for name, counts := range map[string]map[string]int64{"relists": v.Relists, "watch ends": v.WatchEnds, "drops": v.Drops, "audits": v.Audits.Ended, "audits found": v.Audits.Found} {
-		fmt.Fprintf(w, "%s\t%s\n", name, counted(counts))
+	for _, row := range []struct {
+		name   string
+		counts map[string]int64
+	}{
+		{"relists", v.Relists}, {"watch ends", v.WatchEnds}, {"drops", v.Drops},
+		{"audits", v.Audits.Ended}, {"audits found", v.Audits.Found},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", row.name, counted(row.counts))
 	}
 	section("MEMORY, ESTIMATED\t" + size(v.Memory))
 	for _, part := range partsOf(v.MemoryParts) {
