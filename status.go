@@ -259,7 +259,7 @@ func statusFrom(r reflector.Status) Status {
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
 	d.Texts, d.Parts = r.Decoding.Texts, r.Decoding.Parts
 	d.Shares, d.NotShared = r.Decoding.Shares, r.Decoding.Unshared
-	d.Checked, d.WrittenTo, d.Written = r.Decoding.Checked, r.Decoding.Written, r.Decoding.WrittenTo
+	d.Checked, d.WrittenTo, d.Written = r.Decoding.Checked, r.Decoding.WrittenTo, r.Decoding.Written
 	return s
 }
 
@@ -286,7 +286,7 @@ func faultsOf(r reflector.Status) (faults []fault) {
 		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
 	}
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
-	add(r.Decoding.Written > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.WrittenTo)
+	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
 	return faults
 }
 

@@ -33,14 +33,14 @@ type State struct {
 	Parts Parts // the same
 
 	Checked   int64  // parts that were found and decoded anew
-	Written   int64  // those of them that somebody had written to
-	WrittenTo string // what the first of them was, by its type and place, without a value
+	WrittenTo int64  // those of them that somebody had written to
+	Written   string // what the first of them was, by its type and place, without a value
 }
 
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
-	checked, written               atomic.Int64
+	checked, writtenTo             atomic.Int64
 	texts                          tableUse[decode.Intern]
 	parts                          tableUse[decode.Parts]
 
@@ -53,9 +53,9 @@ type Ledger struct {
 		why      string
 		givenUp  map[string]int64
 
-		shares    bool
-		unshared  string
-		writtenTo string
+		shares   bool
+		unshared string
+		written  string
 	}
 }
 
@@ -68,7 +68,7 @@ func (l *Ledger) State() State {
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
 		Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
-		Checked: l.checked.Load(), Written: l.written.Load(), WrittenTo: l.mu.writtenTo,
+		Checked: l.checked.Load(), WrittenTo: l.writtenTo.Load(), Written: l.mu.written,
 	}
 }
 
@@ -106,16 +106,16 @@ func (l *Ledger) checkedPart(w *decode.Written) {
 	if l.firstWrittenTo(where) {
 		utilruntime.HandleError(fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where))
 	}
-	l.written.Add(1)
+	l.writtenTo.Add(1)
 }
 
 func (l *Ledger) firstWrittenTo(where string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.writtenTo != "" {
+	if l.mu.written != "" {
 		return false
 	}
-	l.mu.writtenTo = where
+	l.mu.written = where
 	return true
 }
 
