@@ -134,7 +134,8 @@ bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
 
-charts: ## draw docs/benchmarks/charts from bin/bench.json, and take the figures of README.md over from docs/benchmarks
+charts: ## write docs/benchmarks anew from bin/bench.json, and take the figures of README.md over from there
+	@cd bench && $(GO) run . -charts charts -read $(BIN)/bench.json > $(BIN)/bench.md && mv $(BIN)/bench.md $(CURDIR)/docs/benchmarks/README.md
 	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/benchmarks/charts
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
 	@cd bench/chart && $(GO) run . -readme $(CURDIR)/README.md -out $(CURDIR)/docs/pictures

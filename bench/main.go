@@ -11,6 +11,7 @@
 //	go run . -quick -control         client-go against itself: the noise
 //	go run . -run fanout/0-16 -cpuprofile /tmp/p.
 //	go run . -quick -check floors.txt
+//	go run . -read out.json
 //	go run . -benchstat out.txt && benchstat -col /side out.txt
 //
 // Each row is a workload (rows lists them); both sides run it in turns
@@ -64,6 +65,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if cfg.read != "" {
+		return writeAgain(cfg, stdout)
+	}
 	cfg.profiles.Enable()
 	quiet()
 	document := describe(ctx, cfg)
@@ -87,6 +91,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		writeFile(cfg.benchstat, document.WriteBenchstat),
 		floors.Check(document.Rows, rowNames(rows())),
 	)
+}
+
+// writeAgain writes the report of an earlier run from its JSON.
+func writeAgain(cfg config, stdout io.Writer) error {
+	document, err := report.Read(cfg.read)
+	if err != nil {
+		return err
+	}
+	document.Charts = cfg.charts
+	if document.Command == commandOf(config{}, nil) {
+		document.Notes = notes
+	}
+	return document.WriteMarkdown(stdout)
 }
 
 // commandOf is what to call for the same document: a run of chosen rows is told
@@ -164,6 +181,7 @@ type config struct {
 	pattern         *regexp.Regexp
 	json, benchstat string
 	check, charts   string
+	read            string
 	profiles        measure.Profiles
 }
 
@@ -204,6 +222,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
 	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
 	flags.StringVar(&c.charts, "charts", "", "show the pictures that bench/chart draws into this `folder`")
+	flags.StringVar(&c.read, "read", "", "measure nothing, and write the report of the results in this `file`, which -json wrote")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
 	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")

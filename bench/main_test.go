@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -66,6 +65,7 @@ func TestBadCommandLines(t *testing.T) {
 	assert.ErrorIs(t, err, flag.ErrHelp)
 	err = run(t.Context(), []string{"-run", "no such row"}, io.Discard, io.Discard)
 	assert.ErrorContains(t, err, "no row")
+	assert.ErrorIs(t, run(t.Context(), []string{"-read", "no such file"}, io.Discard, io.Discard), os.ErrNotExist)
 }
 
 func TestRunWritesEveryFormat(t *testing.T) {
@@ -79,13 +79,14 @@ func TestRunWritesEveryFormat(t *testing.T) {
 	assert.Contains(t, stdout.String(), "| `store/list` | List of all | CPU, ns/op |")
 	assert.Contains(t, stdout.String(), "| client-go again | v0.37.2 |")
 
-	var document report.Document
-	content, err := os.ReadFile(filepath.Join(dir, "out.json"))
+	document, err := report.Read(filepath.Join(dir, "out.json"))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(content, &document))
 	assert.Equal(t, 100, document.Objects)
+	var again bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-read", filepath.Join(dir, "out.json")}, &again, io.Discard))
+	assert.Equal(t, stdout.String(), again.String())
 
-	content, err = os.ReadFile(filepath.Join(dir, "out.txt"))
+	content, err := os.ReadFile(filepath.Join(dir, "out.txt"))
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "BenchmarkStore/list/side=client-go-again-")
 

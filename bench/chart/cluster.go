@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/color"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -19,10 +17,6 @@ import (
 	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/stats"
 )
-
-// palette are the colors of figures, those of the two sides first.
-var palette = append(colors[:],
-	color.RGBA{R: 0xc8, G: 0x5a, B: 0x1e, A: 0xff}, color.RGBA{R: 0x4b, G: 0x4e, B: 0xa8, A: 0xff})
 
 var errColor = errors.New("there is no such color")
 
@@ -43,7 +37,7 @@ func clusterPictures(from, out string) error {
 		return err
 	}
 	for _, f := range all {
-		if err := clusterPicture(f, filepath.Join(out, f.File)); err != nil {
+		if err := light.clusterPicture(f, filepath.Join(out, f.File)); err != nil {
 			return fmt.Errorf("%s: %w", f.File, err)
 		}
 	}
@@ -51,39 +45,29 @@ func clusterPictures(from, out string) error {
 }
 
 // clusterPicture draws one figure into a file.
-func clusterPicture(f report.Figure, path string) error {
-	canvas := plot.New()
-	canvas.Title.Text, canvas.Title.Padding = f.Title, vg.Points(6)
-	canvas.Legend.Top, canvas.Legend.Left = true, true
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = gridColor, gridColor
-	canvas.Add(grid)
+func (t theme) clusterPicture(f report.Figure, path string) error {
+	canvas := t.plotLines()
+	names := make([]string, len(t.sides))
 	for _, line := range f.Lines {
-		if line.Color < 0 || line.Color >= len(palette) {
+		if line.Color < 0 || line.Color >= len(t.sides) {
 			return fmt.Errorf("%w: %d", errColor, line.Color)
 		}
 		drawn, dots, err := plotter.NewLinePoints(placed(line.Points, f.X == "percentile"))
 		if err != nil {
 			return fmt.Errorf("%s: %w", line.Label, err)
 		}
-		drawn.Color, drawn.Width, dots.Color = palette[line.Color], vg.Points(1.5), palette[line.Color]
+		drawn.Color, drawn.Width, dots.Color = t.sides[line.Color], vg.Points(1.5), t.sides[line.Color]
 		canvas.Add(drawn, dots)
-		canvas.Legend.Add(line.Label, drawn, dots)
+		names[line.Color] = line.Label
 	}
 	frame(canvas, f)
-	if err := canvas.Save(width, 9*vg.Centimeter, path); err != nil {
-		return fmt.Errorf("save: %w", err)
-	}
-	return nil
+	return t.save(path, heading{title: f.Title, names: names}, canvas, lineHeight)
 }
 
-// frame makes the axes: whole powers of ten upwards, with room for the legend, and each x that
-// there is.
+// frame makes the axes: whole powers of ten upwards, and each x that there is.
 func frame(canvas *plot.Plot, f report.Figure) {
-	canvas.X.Label.Text, canvas.Y.Label.Text = f.X, f.Y
-	canvas.Y.Scale, canvas.Y.Tick.Marker = plot.LogScale{}, powerTicks{}
-	canvas.Y.Min = math.Pow(10, math.Floor(math.Log10(max(canvas.Y.Min, lowestShown))))
-	canvas.Y.Max = math.Pow(10, math.Floor(math.Log10(max(canvas.Y.Max, lowestShown)))+1)
+	canvas.X.Label.Text, canvas.Y.Label.Text = f.X, report.Words(f.Y)
+	powersOfTen(canvas)
 	if f.X == "percentile" {
 		canvas.X.Tick.Marker = plot.ConstantTicks(percentileTicks())
 		return

@@ -39,9 +39,10 @@ func TestPicturesOfAClusterAreDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, words := range map[string][]string{
-		"a.svg": {"cost", "nodes", "CPU", "one", "fourth", "10,000"}, "b.svg": {"late", "ms", "99.9", "max"},
+		"a.svg": {"cost", "nodes", "CPU", "one", "fourth", "10,000"}, "b.svg": {"late", "milliseconds", "99.9", "max"},
 	} {
 		text := texts(t, filepath.Join(out, file))
+		checkDrawing(t, filepath.Join(out, file))
 		for _, word := range words {
 			if !strings.Contains(text, word) {
 				t.Errorf("%s does not show %q but %q", file, word, text)

@@ -16,43 +16,57 @@ import (
 	"github.com/kinformer/cache/bench/internal/stats"
 )
 
-// lines draws curves, a line for each round.
-func lines(canvas *plot.Plot, p report.Picture) error {
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = gridColor, gridColor
-	canvas.Add(grid)
+// lineHeight is the height of a picture of lines, without its heading.
+const lineHeight = 9 * vg.Centimeter
+
+// saveLines draws curves, a line for each round.
+func (t theme) saveLines(path string, p report.Picture) error {
+	canvas := t.plotLines()
 	for _, line := range p.Lines {
-		for round, points := range line.Curve.Rounds[line.Side] {
+		for _, points := range line.Curve.Rounds[line.Side] {
 			drawn, err := plotter.NewLine(placed(points, p.Log))
 			if err != nil {
-				return fmt.Errorf("%s: %w", line.Label, err)
+				return fmt.Errorf("%s: %w", p.Sides[line.Side], err)
 			}
-			drawn.Color, drawn.Width = colors[line.Side], vg.Points(1.2)
+			drawn.Color, drawn.Width = t.sides[line.Side], vg.Points(1.2)
 			canvas.Add(drawn)
-			if round == 0 {
-				canvas.Legend.Add(line.Label, drawn)
-			}
 		}
 	}
 	curve := p.Lines[0].Curve
-	canvas.X.Label.Text, canvas.Y.Label.Text = curve.X+"; a line for each round", curve.Y
-	canvas.Legend.Left = true
-	if !p.Log {
+	canvas.X.Label.Text, canvas.Y.Label.Text = report.Words(curve.X), report.Words(curve.Y)
+	if p.Log {
+		canvas.X.Tick.Marker = plot.ConstantTicks(percentileTicks())
+		powersOfTen(canvas)
+	} else {
 		canvas.Y.Min = min(0, canvas.Y.Min)
-		return nil
 	}
-	canvas.X.Tick.Marker = plot.ConstantTicks(percentileTicks())
-	canvas.Y.Scale, canvas.Y.Tick.Marker = plot.LogScale{}, powerTicks{}
-	return nil
+	return t.save(path, heading{title: p.Title, says: p.Says, names: p.Sides[:]}, canvas, lineHeight)
 }
 
-// lowestShown is what a value of zero is drawn as where the axis is
-// logarithmic: the clock's resolution, in microseconds.
+// plotLines is a plot with a grid, and no lines yet.
+func (t theme) plotLines() *plot.Plot {
+	canvas := plot.New()
+	t.dress(canvas)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = t.grid, t.grid
+	canvas.Add(grid)
+	return canvas
+}
+
+// lowestShown is what a value of zero is drawn as where the axis is logarithmic: the clock's
+// resolution, in microseconds.
 const lowestShown = 0.01
 
-// placed is where points lie. Percentiles lie where the share of what is above
-// them falls by equal factors, so that 99 and 99.9 are as far apart as 90 and
-// 99; the last, 100, is drawn where 99.99 would follow.
+// powersOfTen makes the vertical axis logarithmic, between whole powers of ten.
+func powersOfTen(canvas *plot.Plot) {
+	canvas.Y.Scale, canvas.Y.Tick.Marker = plot.LogScale{}, powerTicks{}
+	canvas.Y.Min = math.Pow(10, math.Floor(math.Log10(max(canvas.Y.Min, lowestShown))))
+	canvas.Y.Max = math.Pow(10, math.Ceil(math.Log10(max(canvas.Y.Max, 10*canvas.Y.Min))))
+}
+
+// placed is where points lie. Percentiles lie where the share of what is above them falls by equal
+// factors, so that 99 and 99.9 are as far apart as 90 and 99; the last, 100, is drawn where 99.99
+// would follow.
 func placed(points []report.Point, percentiles bool) plotter.XYs {
 	xys := make(plotter.XYs, 0, len(points))
 	for _, p := range points {
@@ -77,7 +91,7 @@ func percentileTicks() []plot.Tick {
 	return append(ticks, plot.Tick{Value: percentilePlace(100), Label: "max"})
 }
 
-// powerTicks are the powers of ten and, unlabelled, what lies between.
+// powerTicks are the powers of ten and, unlabeled, what lies between.
 type powerTicks struct{}
 
 // Ticks returns the ticks of the range.

@@ -10,11 +10,11 @@
 // The first form draws what bench -json has written, the second what bench/cluster -figures has.
 // Both replace the SVG files of the folder. The reports decide which pictures there are
 // (report.Document.Pictures, and result.Figures of the cluster), and their Markdown shows the same
-// ones. The third form draws the figures of README.md, for light and for dark pages.
+// ones. They have colors for light and for dark pages. The third form draws the figures of
+// README.md, once for each.
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,7 +48,7 @@ func run(args []string, stderr io.Writer) error {
 	if *lines != "" {
 		return clusterPictures(*lines, *out)
 	}
-	document, err := read(*in)
+	document, err := report.Read(*in)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func run(args []string, stderr io.Writer) error {
 		return err
 	}
 	for _, p := range pictures {
-		if err := picture(document, p, filepath.Join(*out, p.File)); err != nil {
+		if err := picture(p, filepath.Join(*out, p.File)); err != nil {
 			return fmt.Errorf("%s: %w", p.File, err)
 		}
 	}
@@ -69,16 +69,13 @@ func run(args []string, stderr io.Writer) error {
 
 var errNothing = errors.New("there is nothing to draw")
 
-func read(path string) (*report.Document, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read results: %w", err)
+// picture draws one picture into a file.
+func picture(p report.Picture, path string) error {
+	if len(p.Bars) == 0 {
+		return light.saveLines(path, p)
 	}
-	document := &report.Document{}
-	if err := json.Unmarshal(content, document); err != nil {
-		return nil, fmt.Errorf("read results: %s: %w", path, err)
-	}
-	return document, nil
+	says := p.Says + ", as a share of what " + p.Sides[0] + " takes. Less is better. ≈: the difference may be chance. Noisy: a side varies by more than its median."
+	return light.saveBars(path, heading{title: p.Title, says: says}, p)
 }
 
 // clear makes the folder and removes the pictures of an earlier run.

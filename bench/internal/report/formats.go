@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 )
@@ -19,6 +20,19 @@ func (d *Document) WriteJSON(w io.Writer) error {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	return nil
+}
+
+// Read returns the document that WriteJSON has written to a file.
+func Read(path string) (*Document, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	d := &Document{}
+	if err := json.Unmarshal(content, d); err != nil {
+		return nil, fmt.Errorf("read results: %s: %w", path, err)
+	}
+	return d, nil
 }
 
 // WriteBenchstat writes one benchmark result per row, side and round. The two

@@ -85,7 +85,7 @@ func (d *Document) writePictures(b *strings.Builder, group string) {
 	}
 	b.WriteByte('\n')
 	for _, p := range in(group, d.Pictures()) {
-		fmt.Fprintf(b, "![%s](%s/%s)\n", p.Title, d.Charts, p.File)
+		fmt.Fprintf(b, "![%s](%s/%s)\n", p.Alt(), d.Charts, p.File)
 	}
 }
 

@@ -5,8 +5,9 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,9 +92,17 @@ func TestMarkdownWarnsOfABusyMachine(t *testing.T) {
 func TestJSONKeepsEverySample(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, document().WriteJSON(&b))
-	var back Document
-	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
-	assert.Equal(t, *document(), back)
+	path := filepath.Join(t.TempDir(), "all.json")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+	back, err := Read(path)
+	require.NoError(t, err)
+	assert.Equal(t, document(), back)
+
+	require.NoError(t, os.WriteFile(path, b.Bytes()[1:], 0o644))
+	_, err = Read(path)
+	assert.ErrorContains(t, err, path)
+	_, err = Read(path + ".none")
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestBenchstatHasOneLinePerSideAndRound(t *testing.T) {
@@ -122,18 +131,18 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 func TestPicturesFollowTheResults(t *testing.T) {
 	d := document()
 	assert.Empty(t, d.Pictures(), "one row a group and no curves")
-	again := d.Rows[0]
-	again.Name = "store/get cold"
-	again.Curves = nil
-	again.Draw(0, "latency", "percentile", "us", []Point{{50, 1}})
-	again.Draw(1, "latency", "percentile", "us", []Point{{50, 2}})
-	again.Draw(1, "latency", "percentile", "us", []Point{{50, 3}})
-	d.Rows = []Row{d.Rows[0], again, d.Rows[1]}
+	cold, warm := d.Rows[0], d.Rows[0]
+	cold.Name, warm.Name = "store/get cold", "store/get warm"
+	cold.Draw(0, "latency", "percentile", "us", []Point{{50, 1}})
+	cold.Draw(1, "latency", "percentile", "us", []Point{{50, 2}})
+	cold.Draw(1, "latency", "percentile", "us", []Point{{50, 3}})
+	d.Rows = []Row{d.Rows[0], cold, warm, d.Rows[1]}
 
 	pictures := d.Pictures()
 	require.Len(t, pictures, 2)
 	assert.Equal(t, "bars-store.svg", pictures[0].File)
-	assert.Len(t, pictures[0].Bars, 2)
+	assert.Equal(t, Bar{Label: "store/get hot", Color: 1, Share: 0.5, Figures: "104 → 52.0"}, pictures[0].Bars[0])
+	assert.Len(t, pictures[0].Bars, 3)
 	assert.Equal(t, "store-get-cold-latency.svg", pictures[1].File)
 	assert.True(t, pictures[1].Log)
 	require.Len(t, pictures[1].Lines, 2)
@@ -142,8 +151,80 @@ func TestPicturesFollowTheResults(t *testing.T) {
 	assert.NotContains(t, markdown(t, d), "![")
 	d.Charts, d.Notes = "charts", "## Notes\n"
 	text := markdown(t, d)
-	assert.Contains(t, text, "\n![Store](charts/bars-store.svg)\n![store/get cold: latency](charts/store-get-cold-latency.svg)\n\n## Sync")
+	assert.Contains(t, text, `
+![Store: CPU, nanoseconds per operation, as a share of what client-go takes: store/get hot 0.500, store/get cold 0.500, store/get warm 0.500](charts/bars-store.svg)
+![store/get cold: latency in microseconds over percentile, lines of client-go and kinformer](charts/store-get-cold-latency.svg)
+
+## Sync`)
 	assert.True(t, strings.HasSuffix(text, "\n## Notes\n"))
+}
+
+// rowsOf makes rows of one group, of which the second side takes half.
+func rowsOf(measure string, names ...string) (all []Row) {
+	for _, name := range names {
+		r := Row{Group: "G", Name: name}
+		for round := range 3 {
+			r.Record(0, measure, "us/object", float64(10+round))
+			r.Record(1, measure, "us/object", float64(5+round))
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func labels(p Picture) (all []string) {
+	for _, b := range p.Bars {
+		all = append(all, b.Label)
+	}
+	return all
+}
+
+// TestFewBars: a picture has one measure, and of a group with many rows the largest ones.
+func TestFewBars(t *testing.T) {
+	mixed := &Document{Rows: append(rowsOf("CPU", "a", "b", "c"), rowsOf("heap, held", "d", "e", "f", "g")...)}
+	mixed.Rows = append(mixed.Rows, rowsOf("rare", "h", "i")...)
+	pictures := mixed.Pictures()
+	require.Len(t, pictures, 2)
+	assert.Equal(t, []string{"a", "b", "c"}, labels(pictures[0]))
+	assert.Equal(t, "bars-g-heap-held.svg", pictures[1].File)
+	assert.Equal(t, []string{"d", "e", "f", "g"}, labels(pictures[1]))
+
+	var names []string
+	for _, objects := range []string{"100", "1000", "10000", "100000"} {
+		names = append(names, "size/"+objects+"-0/get", "size/"+objects+"-1/get", "size/"+objects+"-3/get", "size/"+objects+"-3/list")
+	}
+	sizes := (&Document{Rows: rowsOf("CPU", names...)}).Pictures()
+	require.Len(t, sizes, 1)
+	assert.Equal(t, names[12:], labels(sizes[0]))
+}
+
+// TestBarsOfDirectDecoding: what a row measures with package direct, too, is a bar beside the other.
+func TestBarsOfDirectDecoding(t *testing.T) {
+	d := &Document{Rows: rowsOf("CPU", "http/json-list", "http/json-watch", "http/protobuf-list")}
+	for i := range d.Rows {
+		d.Rows[i].Record(0, "tapped, CPU", "us/object", 20)
+		d.Rows[i].Record(1, "tapped, CPU", "us/object", 5)
+	}
+	pictures := d.Pictures()
+	require.Len(t, pictures, 1)
+	require.Len(t, pictures[0].Bars, 6)
+	assert.Equal(t, Bar{Label: "http/json-list with direct", Color: Direct, Share: 0.25, Figures: "20.0 → 5.00"}, pictures[0].Bars[1])
+}
+
+func TestBarsSayWhatMayBeChance(t *testing.T) {
+	m := Measure{Samples: [2][]float64{{10, 11, 12}, {11, 12, 13}}}
+	assert.Equal(t, "11.0 → 12.0, ≈", m.bar("x", 1).Figures)
+	m.Samples[1] = []float64{1, 50, 200}
+	assert.Equal(t, "11.0 → 50.0, noisy", m.bar("x", 1).Figures)
+}
+
+func TestWords(t *testing.T) {
+	for unit, want := range map[string]string{
+		"ns/op": "nanoseconds per operation", "us/object": "microseconds per object", "events/s": "events per second",
+		"MB": "megabytes", "B/object": "bytes per object", "per informer": "per informer", "percentile": "percentile",
+	} {
+		assert.Equal(t, want, Words(unit))
+	}
 }
 
 func TestShownFiguresAreNotCompared(t *testing.T) {
