@@ -145,14 +145,14 @@ func TestDynamic(t *testing.T) {
 	widgets := client.Resource(example.Widget.Resource()).Namespace("default")
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.kinformer.io/v1", "kind": "Widget", "metadata": map[string]any{"name": "w"},
-		"spec": map[string]any{"size": int64(1), "colour": "red"},
+		"spec": map[string]any{"size": int64(1), "color": "red"},
 	}}
 	_, err = widgets.Create(t.Context(), widget, metav1.CreateOptions{})
 	require.NoError(t, err)
-	p.await(`^default/w: added, in the initial list: false, spec map\[colour:red size:1\]$`)
-	_, err = widgets.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{"size":2,"colour":null}}`), metav1.PatchOptions{})
+	p.await(`^default/w: added, in the initial list: false, spec map\[color:red size:1\]$`)
+	_, err = widgets.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{"size":2,"color":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	p.await("^default/w: spec.colour is <nil>, was red$")
+	p.await("^default/w: spec.color is <nil>, was red$")
 	p.await("^default/w: spec.size is 2, was 1$")
 	require.NoError(t, widgets.Delete(t.Context(), "w", metav1.DeleteOptions{}))
 	p.await("^default/w: deleted$")

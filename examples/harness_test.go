@@ -29,7 +29,8 @@ import (
 const patience = 5 * time.Minute
 
 // programs are the examples that connect to a server, by their folders.
-var programs = []string{"controller", "controllerruntime", "typed", "dynamic", "metadata", "coalesce", "readyourwrites", "snapshot", "observability"}
+var programs = []string{"controller", "controllerruntime", "typed", "dynamic", "metadata", "coalesce", "readyourwrites", "snapshot",
+	"direct", "sharing", "audit", "observability"}
 
 // stage is what all tests share.
 var stage struct {

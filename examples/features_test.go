@@ -1,0 +1,73 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestDirect: pods are decoded directly, in protobuf, and nothing is with KINFORMER_DIRECT=off.
+func TestDirect(t *testing.T) {
+	client, namespace := newClient(t), unique("direct")
+	createPod(t, client, namespace, "first", "node-0")
+	p := start(t, "direct")
+	const pattern = `^decoded directly in protobuf: (\d+) objects; (\d+) of them by the client as well, with 0 differences$`
+	before, err := strconv.Atoi(p.await(pattern)[1])
+	require.NoError(t, err)
+	createPod(t, client, namespace, "second", "node-0")
+	for after := before; after == before; {
+		after, err = strconv.Atoi(p.await(pattern)[1])
+		require.NoError(t, err)
+	}
+	p.interrupt()
+
+	t.Setenv("KINFORMER_DIRECT", "off")
+	off := start(t, "direct")
+	off.await("^the client decodes: KINFORMER_DIRECT is off in the environment$")
+	off.interrupt()
+}
+
+// TestSharing: equal pods have fewer lists of containers than there are pods.
+func TestSharing(t *testing.T) {
+	client, namespace := newClient(t), unique("sharing")
+	const equal = 12 // the client decodes the first eight objects as well, and these share nothing
+	for i := range equal {
+		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i)},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.example/an/image:v1"}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	p := start(t, "sharing")
+	found := p.await(`^(\d+) pods have (\d+) lists of containers; the table has [1-9]\d* parts in \d+ KiB, of which [1-9]\d* were found again$`)
+	pods, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	lists, err := strconv.Atoi(found[2])
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, pods, equal)
+	assert.Less(t, lists, pods)
+	p.interrupt()
+}
+
+// TestAudit: what was taken out of the cache is found, repaired, and told to a handler.
+func TestAudit(t *testing.T) {
+	said, err := start(t, "audit").end()
+	require.NoError(t, err)
+	require.Len(t, said, 5)
+	assert.Regexp(t, `: 3 objects at version "\d+", by versions: as on the server$`, said[0])
+	assert.Equal(t, "took one object out of the cache", said[1])
+	assert.Regexp(t, `: 2 objects .*: 1 missing, confirmed 1 missing \(missing default/audit-\w+\); asked for a relist$`, said[2])
+	assert.Equal(t, "a handler was told of it", said[3])
+	assert.Regexp(t, `: 3 objects at version "\d+", by versions: as on the server$`, said[4])
+	left, err := newClient(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: "kinformer-example-audit"})
+	require.NoError(t, err)
+	assert.Empty(t, left.Items)
+}

@@ -1,0 +1,81 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Sharing follows pods that have equal parts in memory only once, such as one list of containers for
+// all pods of a replica set. Every second it says how many pods and how many such lists there are,
+// and how full the table of shared parts is. A program that shares must never write to a cached
+// object: one that does is told so here. It writes nothing to the cluster.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/examples/internal/example"
+	"github.com/kinformer/cache/factory"
+)
+
+func main() { example.Main(run) }
+
+// run follows pods until ctx ends.
+func run(ctx context.Context, config *rest.Config) error {
+	config.Wrap(direct.Transport) // sharing needs direct decoding
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(
+		cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}),
+	))
+	informer := f.Core().V1().Pods().Informer()
+	f.StartWithContext(ctx)
+	defer f.Shutdown()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		return err
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if err := report(informer); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// report says what pods share. Two pods share their list of containers if it lies in one place.
+func report(informer cache.SharedIndexInformer) error {
+	pods, lists := 0, map[*corev1.Container]bool{}
+	for _, pod := range cache.TypedAll[*corev1.Pod](informer.GetStore()) {
+		if containers := pod.Spec.Containers; len(containers) > 0 {
+			pods++
+			lists[&containers[0]] = true
+		}
+	}
+	status, err := cache.StatusOf(informer)
+	if err != nil {
+		return err
+	}
+	d := status.Decoding
+	if !d.Shares {
+		return fmt.Errorf("nothing is shared: %s%s", d.Why, d.NotShared)
+	}
+	fmt.Printf("%d pods have %d lists of containers; the table has %d parts in %d KiB, of which %d were found again\n",
+		pods, len(lists), d.Parts.Count, d.Parts.Bytes>>10, d.Parts.Hits)
+	if d.WrittenTo > 0 {
+		return fmt.Errorf("somebody writes to cached objects: %s", d.Written)
+	}
+	return nil
+}
