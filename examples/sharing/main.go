@@ -74,8 +74,8 @@ func report(informer cache.SharedIndexInformer) error {
 	}
 	fmt.Printf("%d pods have %d lists of containers; the table has %d parts in %d KiB, of which %d were found again\n",
 		pods, len(lists), d.Parts.Count, d.Parts.Bytes>>10, d.Parts.Hits)
-	if d.WrittenTo > 0 {
-		return fmt.Errorf("somebody writes to cached objects: %s", d.Written)
+	for _, fault := range status.Degraded {
+		fmt.Println("degraded:", fault) // for instance: somebody has written to cached objects
 	}
 	return nil
 }
