@@ -62,6 +62,6 @@ func describe(status cache.Status) string {
 	if !d.On {
 		return "the client decodes: " + d.Why
 	}
-	return fmt.Sprintf("decoded directly in %s: %d objects; %d of them by the client as well, with %d differences",
+	return fmt.Sprintf("decoded from %s: %d objects directly, and %d both directly and by the client, with %d differences",
 		d.Encoding, d.Direct, d.Verified, d.Differences)
 }
