@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sharing follows pods that have equal parts in memory only once, such as one list of containers for
-// all pods of a replica set. Every second it says how many pods and how many such lists there are,
+// Sharing follows pods whose equal parts are one in memory, such as the list of containers of all
+// pods of a replica set. Every second it prints how many pods and how many such lists there are,
 // and how full the table of shared parts is. A program that shares must never write to a cached
-// object: one that does is told so here. It writes nothing to the cluster.
+// object; if this one did, it would print that. It writes nothing to the cluster.
 package main
 
 import (
