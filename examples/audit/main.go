@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Audit compares the cache of an informer with the server. Then it takes an object out of its own
-// cache, as if an event had been lost, audits again, and has the audit repair that. It creates three
-// ConfigMaps in the namespace default, which it deletes at its end, and fails if the cache is not
-// repaired.
+// cache, as if an event had been lost, audits again, and has the audit repair the cache. It creates
+// three ConfigMaps in the namespace default and deletes them at its end. It fails if the cache is
+// not repaired.
 package main
 
 import (

@@ -61,12 +61,12 @@ func (d *Document) Pictures() []Picture {
 }
 
 const (
-	// fewest and most bound the rows of a picture with bars: fewer are as quickly read in the table,
-	// and of more a reader sees none.
+	// fewest and most bound the rows of a picture with bars: fewer are as quickly read in the
+	// table, and of more a reader sees none.
 	fewest, most = 3, 12
 
-	// tapped begins the names of measures of informers that decode directly, and Direct is the color
-	// of their bars.
+	// tapped begins the names of measures of informers that decode directly, and Direct is the
+	// color of their bars.
 	tapped = "tapped, "
 	Direct = 2
 )

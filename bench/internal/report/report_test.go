@@ -198,7 +198,8 @@ func TestFewBars(t *testing.T) {
 	assert.Equal(t, names[12:], labels(sizes[0]))
 }
 
-// TestBarsOfDirectDecoding: what a row measures with package direct, too, is a bar beside the other.
+// TestBarsOfDirectDecoding: what a row measures with package direct, too, is a bar beside the
+// other.
 func TestBarsOfDirectDecoding(t *testing.T) {
 	d := &Document{Rows: rowsOf("CPU", "http/json-list", "http/json-watch", "http/protobuf-list")}
 	for i := range d.Rows {
