@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"context"
+
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap"
@@ -50,6 +52,11 @@ func ShouldResync(informer SharedIndexInformer) bool {
 func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
 	s := informer.(*sharedIndexInformer)
 	s.mutationDetector = wrap(s.mutationDetector)
+}
+
+// DetectMutations runs the mutation detector of an informer, as Run does.
+func DetectMutations(ctx context.Context, informer SharedIndexInformer) {
+	informer.(*sharedIndexInformer).detectMutations(ctx)
 }
 
 // IndexesAreQuick reports whether the reflector may write to the informer's store itself.

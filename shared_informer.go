@@ -167,7 +167,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer group.Wait()
 	defer s.processor.Stop()
 	defer stopHandling()
-	group.StartWithChannel(handling.Done(), s.mutationDetector.Run)
+	group.StartWithContext(handling, s.detectMutations)
 	group.StartWithContext(handling, func(ctx context.Context) {
 		select {
 		case <-ctx.Done():

@@ -336,19 +336,19 @@ func TestUpdatesWithoutResourceVersionReachEveryHandler(t *testing.T) {
 // TestMutationDetector runs itself again, because client-go reads the environment when it starts.
 func TestMutationDetector(t *testing.T) {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "" {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutationDetector$")
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutationDetector$", "-test.v")
 		again.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true")
 		out, err := again.CombinedOutput()
 		require.Error(t, err, "a changed object must crash the process")
 		require.Contains(t, string(out), "ALTERED")
+		require.Contains(t, string(out), `"oneOf"=["the writer of *v1.Pod"]`, "who may have been it")
 		return
 	}
 	source := framework.NewFakeControllerSource()
 	source.Add(testkit.Pod("a", "1"))
 	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-		obj.(*corev1.Pod).Labels["v"] = "changed"
-	}})
+	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
+	_, err := informer.AddEventHandler(cache.Deliver(writer, cache.Delivery{Name: "the writer"}))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
 	defer cancel()
