@@ -11,3 +11,10 @@ func SharedTexts() *decode.Intern {
 	defer texts.Unlock()
 	return texts.weak.Value()
 }
+
+// SharedParts is SharedTexts for parts.
+func SharedParts() *decode.Parts {
+	parts.Lock()
+	defer parts.Unlock()
+	return parts.weak.Value()
+}
