@@ -8,23 +8,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/trim"
 )
-
-const applied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// newPod returns a pod as a server sends it.
-func newPod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name,
-		Annotations:   map[string]string{applied: `{"kind":"Pod"}`, "example.com/owner": "web"},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
-	}}
-}
 
 // An informer whose pods have no managed fields.
 func ExampleManagedFields() {

@@ -18,6 +18,17 @@ import (
 	"github.com/kinformer/cache/trim"
 )
 
+const applied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// newPod returns a pod as a server sends it.
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name,
+		Annotations:   map[string]string{applied: `{"kind":"Pod"}`, "example.com/owner": "web"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+}
+
 // forms are a pod as clients of each kind have it.
 func forms(t *testing.T) []runtime.Object {
 	pod := newPod("web-0")
@@ -46,10 +57,45 @@ func TestTrimmed(t *testing.T) {
 		assert.Nil(t, o.GetAnnotations())
 		assert.Equal(t, "web-0", o.GetName())
 	}
+	for _, obj := range forms(t) {
+		_, err := trim.Annotations("example.com/owner", "example.com/owner")(obj)
+		require.NoError(t, err)
+		assert.Len(t, obj.(metav1.Object).GetAnnotations(), 1, "a key may be named twice")
+		assert.Len(t, obj.(metav1.Object).GetManagedFields(), 1)
+	}
 	bare := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "1"}}}}
 	_, err := trim.Annotations("a")(bare)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"metadata": map[string]any{}}, bare.Object)
+}
+
+// guarded is an object that counts what is written to it.
+type guarded struct {
+	corev1.Pod
+	writes int
+}
+
+func (g *guarded) SetManagedFields([]metav1.ManagedFieldsEntry) { g.writes++ }
+
+func (g *guarded) SetAnnotations(map[string]string) { g.writes++ }
+
+// TestNothingIsWritten to an object that has nothing to trim.
+func TestNothingIsWritten(t *testing.T) {
+	bare, other := &guarded{}, &guarded{Pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/owner": "web"}}}}
+	metadata := map[string]any{"annotations": map[string]any{"example.com/owner": "web"}}
+	untyped, empty := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}, &unstructured.Unstructured{Object: map[string]any{}}
+	for _, obj := range []any{bare, other, untyped, empty} {
+		for _, transform := range []clientgo.TransformFunc{trim.ManagedFields, trim.Annotations(applied), trim.Annotations()} {
+			got, err := transform(obj)
+			require.NoError(t, err)
+			assert.Same(t, obj, got)
+		}
+	}
+	assert.Zero(t, bare.writes)
+	assert.Zero(t, other.writes)
+	assert.Empty(t, empty.Object)
+	metadata["seen"] = true
+	assert.Equal(t, metadata, untyped.Object["metadata"], "it is the same map")
 }
 
 // TestTrimCopies: maps that other objects may share are not written to.
@@ -75,7 +121,7 @@ func TestTrimCopies(t *testing.T) {
 func TestOthersPass(t *testing.T) {
 	pod := newPod("web-0")
 	for _, obj := range []any{
-		nil, "text", 7, (*corev1.Pod)(nil), clientgo.DeletedFinalStateUnknown{Key: "default/web-0", Obj: pod}, &metav1.Status{},
+		nil, "text", 7, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), &unstructured.Unstructured{}, clientgo.DeletedFinalStateUnknown{Key: "default/web-0", Obj: pod}, &metav1.Status{},
 		&corev1.PodList{Items: []corev1.Pod{*pod}},
 	} {
 		for _, transform := range []clientgo.TransformFunc{trim.ManagedFields, trim.Annotations(applied), trim.Annotations()} {

@@ -80,6 +80,7 @@ func TestRaised(t *testing.T) {
 		"too many":     {[]answer{status(429, metav1.StatusReasonTooManyRequests, "Retry-After", "0"), list("5", pods(9, "4")...)}, []answer{events(false)}, true},
 		"no status":    {[]answer{stream(false, "text/plain", []byte("no"))}, []answer{events(false, manyEvents()...)}, true},
 		"an odd event": {[]answer{list("5")}, []answer{events(false, append(manyEvents(), event{"ODD", pod("p", "40")})...)}, true},
+		"cut":          {[]answer{cutList}, []answer{cutWatch}, false},
 		"only in JSON": {[]answer{inOnly(runtime.ContentTypeJSON)}, []answer{stream(false, runtime.ContentTypeJSON, taptest.Frame(watch.Added, pod("p", "9"), runtime.ContentTypeJSON))}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,11 +127,56 @@ func TestNotRaised(t *testing.T) {
 		raises := k.example != nil && plain.list[0] == plainJSON && k.name != "dynamic"
 		assert.Equal(t, raises, !slices.Equal(plain.list, accepted.list), k.name)
 	}
-	chosen := func(c *rest.Config) { c.AcceptContentTypes = runtime.ContentTypeJSON }
-	source, accepted := raising(t, newServer(t, false, []answer{list("5")}, []answer{events(false)}), unchosen(), chosen)
+}
+
+// TestChosen: a client has chosen that says what it accepts, also in two headers, and whoever does
+// not want it is not raised.
+func TestChosen(t *testing.T) {
+	one := func(c *rest.Config) { c.AcceptContentTypes = runtime.ContentTypeJSON }
+	both := func(c *rest.Config) {
+		c.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+			return trip(func(r *http.Request) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				r.Header.Add("Accept", "text/plain")
+				return rt.RoundTrip(r)
+			})
+		})
+	}
+	for accepted, change := range map[string]func(*rest.Config){runtime.ContentTypeJSON: one, plainJSON: both} {
+		source, a := raising(t, newServer(t, false, []answer{list("5")}, []answer{events(false)}), unchosen(), change)
+		ask(t, source, firstList)
+		follow(t, source, firstWatch, 0)
+		assert.Equal(t, []string{accepted, accepted}, a.list)
+	}
+	a := &accepts{}
+	server := newServer(t, false, []answer{list("5")}, []answer{events(false)})
+	source := tappedOf(unchosen().make(t, server.config(a.note, transport)), &v1.Pod{}, usesOwn)
 	ask(t, source, firstList)
 	follow(t, source, firstWatch, 0)
-	assert.Equal(t, []string{runtime.ContentTypeJSON, runtime.ContentTypeJSON}, accepted.list)
+	assert.Equal(t, []string{plainJSON, plainJSON}, a.list)
+}
+
+// TestOtherRequestsAreNotRaised: another one of the same call, and one that is made with its context
+// when it has returned, ask as their client does.
+func TestOtherRequestsAreNotRaised(t *testing.T) {
+	k, plain := unchosen(), unchosen().make
+	var late func()
+	k.make = func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+		before := func(ctx context.Context, lw clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+			_, err := lw.ListWithContext(ctx, metav1.ListOptions{})
+			require.NoError(t, err)
+			late = func() {
+				_, err := lw.ListWithContext(ctx, o)
+				require.NoError(t, err)
+			}
+			return lw.ListWithContext(ctx, o)
+		}
+		return altered{plain(t, c), before, nil}
+	}
+	source, accepted := raising(t, newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil), k, nil)
+	assert.Len(t, ask(t, source, firstList).Items, 20)
+	late()
+	assert.Equal(t, []string{plainJSON, inRaised, plainJSON}, accepted.list)
 }
 
 // jsonOnly is a serializer that knows nothing else.
@@ -172,6 +218,20 @@ func TestLowered(t *testing.T) {
 		assert.Equal(t, slices.Repeat([]string{plainJSON}, len(accepted.list)-1), accepted.list[1:])
 		assert.Equal(t, tap.JSON, source.ledger.State().Encoding)
 	}
+}
+
+// TestLoweredUntaken: that is so, too, where nothing of the answer was taken.
+func TestLoweredUntaken(t *testing.T) {
+	odd := func(w http.ResponseWriter, r *http.Request) {
+		if mediaOf(r) == protobufType {
+			w.Header().Set("Content-Encoding", "identity")
+		}
+		w.Header().Set("Content-Type", mediaOf(r))
+		_, _ = w.Write(taptest.Encoded(podList("5"), mediaOf(r)))
+	}
+	source, accepted := raising(t, newServer(t, false, []answer{odd}, nil), jsonClient(), nil)
+	assert.Len(t, ask(t, source, firstList).Items, 20)
+	assert.Equal(t, []string{inRaised, plainJSON}, accepted.list)
 }
 
 // TestErrorsOfLowered: such a client understands errors, without another request.
