@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kinformer/cache/tools/interleave/overlay"
@@ -19,7 +20,7 @@ import (
 // copied are the folders of the packages under test, and of those that they need.
 var copied = append([]string{
 	"internal/interleave", "internal/interleave/atomic", "internal/interleave/maphash", "internal/interleave/schedules",
-	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "internal/cputime", "cachetest",
+	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "internal/cputime", "internal/tap/taptest", "cachetest", "direct",
 }, packages...)
 
 // packageCopy is a module that has nothing but the packages under test.
@@ -50,6 +51,9 @@ func (c packageCopy) fill(root string) error {
 			return err
 		}
 		for _, file := range append(sources, data...) {
+			if strings.HasPrefix(filepath.Base(file), "example_") {
+				continue // of the whole library
+			}
 			name, err := filepath.Rel(root, file)
 			if err != nil {
 				return err

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
-// internal/fanout notice when a line of their protocols is wrong, and the tests of internal/decode
-// when one of its rules is broken.
+// internal/fanout notice when a line of their protocols is wrong, and the tests of internal/decode,
+// internal/tap and trim when one of their rules is broken.
 //
 //	cd tools && go run ./mutants
 //

@@ -18,7 +18,7 @@ import (
 // packages are all of them.
 var (
 	scheduled = []string{"internal/table", "internal/eventlog", "internal/fanout"}
-	packages  = append(slices.Clone(scheduled), "internal/decode")
+	packages  = append(slices.Clone(scheduled), "internal/decode", "internal/tap", "trim")
 )
 
 // mutant is a patch. Its first line says what it breaks, its second one which tests are to notice
