@@ -15,10 +15,10 @@ import (
 // interface. The server is a child process with answers that it made
 // beforehand, so the CPU time is the client's.
 //
-// Our side runs an informer for each httpWay: one on a client as it is, a tapped
-// one, whose client's transport is direct.Transport, so that it decodes itself,
-// and one that shares equal parts as well. The figures of the latter
-// are those with "tapped" and "shared" before their names. All have client-go's
+// Our side runs an informer for each httpWay of the row: one on a client as it is,
+// a tapped one, whose client's transport is direct.Transport, so that it decodes
+// itself, one that shares equal parts as well, and others. The figures of these
+// are those with "tapped", "shared" and so on before their names. All have client-go's
 // figure beside them.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
@@ -61,7 +61,17 @@ var (
 	// httpOpen is how long the server has the request of a list open, when little
 	// is under way in buffers.
 	httpOpen = httpFigures{name: "-open", title: ", as the server sees it"}
+	// httpRaised is CPU time of clients that have chosen no encoding. client-go
+	// gets JSON; our informers get protobuf if they prefer that.
+	httpRaised = httpFigures{name: "-raised", title: ", the client leaves the encoding open"}
+	// httpDropped is CPU time of informers of ours that leave managed fields out,
+	// and beside them of those that do not.
+	httpDropped = httpFigures{name: "-dropped", title: ", ours without managed fields"}
 )
+
+// optional reports whether what a row is about is an option that few set: only a
+// full run has such rows.
+func (f httpFigures) optional() bool { return f == httpRaised || f == httpDropped }
 
 // The number of objects of a full run.
 const (
@@ -124,7 +134,7 @@ func (r httpRow) row() row {
 	made := row{
 		group: "End to end over HTTP on loopback", name: r.name(), title: r.title(),
 		light: true, // its objects are the server's
-		slow:  r.alone() && !r.kind.updates,
+		slow:  r.alone() && !r.kind.updates || r.figures.optional(),
 		setup: func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
 	}
 	if !r.decodedAlone() {
@@ -166,6 +176,12 @@ func httpKinds() []httpRow {
 		all = append(all,
 			httpRow{encoding: encoding, kind: httpWatch, resource: wire.Pods, tls: true, objects: objects},
 			httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpOpen, objects: httpObjectsOpen})
+	}
+	for _, kind := range []httpKind{httpList, httpWatch} {
+		all = append(all,
+			httpRow{encoding: "json", kind: kind, resource: wire.Pods, figures: httpRaised, objects: httpObjectsJSON},
+			httpRow{encoding: "json", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsJSON},
+			httpRow{encoding: "protobuf", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsProtobuf})
 	}
 	for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
 		all = append(all, httpRow{encoding: "protobuf", kind: httpWatch, resource: pods, figures: httpHeld, objects: httpObjectsProtobuf})

@@ -57,11 +57,11 @@ func (h *httpStage) listerWatcher(tapped bool) (*httpListerWatcher, error) {
 }
 
 func (h *httpStage) typedClient(config *rest.Config) (*clientgo.ListWatch, error) {
-	version, media := h.row.resource.GroupVersion(), h.row.mediaType()
+	version := h.row.resource.GroupVersion()
 	config.APIPath = h.row.resource.APIPath()
-	config.ContentConfig = rest.ContentConfig{
-		ContentType: media, AcceptContentTypes: media,
-		GroupVersion: &version, NegotiatedSerializer: wire.Codecs.WithoutConversion(),
+	config.ContentConfig = rest.ContentConfig{GroupVersion: &version, NegotiatedSerializer: wire.Codecs.WithoutConversion()}
+	if h.row.figures != httpRaised {
+		config.ContentType, config.AcceptContentTypes = h.row.mediaType(), h.row.mediaType()
 	}
 	client, err := rest.RESTClientFor(config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
@@ -37,14 +38,46 @@ const (
 	plainWay  httpWay = ""       // as its client does
 	tappedWay httpWay = "tapped" // directly
 	sharedWay httpWay = "shared" // directly, and equal parts of objects are one
+
+	// The same two, from protobuf, although the client has not asked for that, and
+	// without managed fields.
+	raisedWay        httpWay = "raised"
+	raisedSharedWay  httpWay = "raised and shared"
+	droppedWay       httpWay = "dropped"
+	droppedSharedWay httpWay = "dropped and shared"
 )
 
 // ways are those of a row.
 func (r httpRow) ways() []httpWay {
-	if r.figures == httpOpen {
+	switch r.figures {
+	case httpOpen:
 		return []httpWay{plainWay, tappedWay}
+	case httpRaised:
+		return []httpWay{tappedWay, raisedWay, raisedSharedWay}
+	case httpDropped:
+		return []httpWay{tappedWay, droppedWay, sharedWay, droppedSharedWay}
 	}
 	return []httpWay{plainWay, tappedWay, sharedWay}
+}
+
+func (w httpWay) shares() bool {
+	return w == sharedWay || w == raisedSharedWay || w == droppedSharedWay
+}
+
+func (w httpWay) raises() bool { return w == raisedWay || w == raisedSharedWay }
+
+func (w httpWay) drops() bool { return w == droppedWay || w == droppedSharedWay }
+
+// decoding are the options of an informer.
+func (w httpWay) decoding() kinformer.Decoding {
+	d := kinformer.Decoding{PreferProtobuf: w.raises()}
+	if w.shares() {
+		d.Share = kinformer.ShareEqual
+	}
+	if w.drops() {
+		d.Drop = []string{"metadata.managedFields"}
+	}
+	return d
 }
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
@@ -56,7 +89,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	var err error
 	h.server, err = wire.Start(ctx, wire.Config{
 		Resource: r.resource.ID(), N: h.objects, Seed: e.seed, MediaType: r.mediaType(),
-		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen,
+		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen, Negotiates: r.figures == httpRaised,
 	})
 	if err != nil {
 		return nil, err
@@ -140,8 +173,8 @@ func (h *httpStage) runOne(ctx context.Context, s side, way httpWay) (outcome, e
 	if err != nil {
 		return outcome{}, err
 	}
-	if way == sharedWay {
-		s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))
+	if way != plainWay {
+		s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(way.decoding()))
 	}
 	i := newInformerOf(s, lw, example, 0, indexers(1))
 	defer i.stop()
@@ -266,8 +299,29 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	if !decoding.On || decoding.Differences != 0 || len(decoding.GivenUp) > 0 || int(decoding.Direct) < came-bothWays {
 		return fmt.Errorf("%w: %d objects came, and its state is %+v", errNotTapped, came, decoding)
 	}
-	if shares := decoding.Parts.Hits > 0; way == sharedWay && !shares {
+	if shares := decoding.Parts.Hits > 0; way.shares() && !shares {
 		return fmt.Errorf("%w: nothing was shared: %+v", errNotTapped, decoding)
+	}
+	if raised := decoding.Encoding == "protobuf" && h.row.encoding == "json"; raised != way.raises() {
+		return fmt.Errorf("%w: it got %s", errNotTapped, decoding.Encoding)
+	}
+	return h.dropped(i, way)
+}
+
+// dropped returns an error if objects have managed fields that should have none,
+// or the other way round.
+func (h *httpStage) dropped(i *informer, way httpWay) error {
+	if h.row.figures != httpDropped {
+		return nil
+	}
+	for _, obj := range i.GetStore().List() {
+		object, err := meta.Accessor(obj)
+		if err != nil {
+			return fmt.Errorf("store holds %T: %w", obj, err)
+		}
+		if has := len(object.GetManagedFields()) > 0; has == way.drops() {
+			return fmt.Errorf("%w: %s has managed fields: %t", errNotTapped, object.GetName(), has)
+		}
 	}
 	return nil
 }

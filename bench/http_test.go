@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/wire"
 )
 
@@ -26,15 +27,59 @@ func runTiny(t *testing.T, sides [2]side, r httpRow) error {
 
 // TestRowsFailWithoutTheTap: figures of informers that have not decoded by themselves are none.
 func TestRowsFailWithoutTheTap(t *testing.T) {
+	var all []httpRow
 	for _, kind := range []httpKind{httpList, httpPages, httpWatchList, httpWatch} {
-		r := httpRow{encoding: "json", kind: kind, resource: wire.Leases, objects: 20}
-		require.NoError(t, runTiny(t, sides(), r), kind.name)
-		t.Run(kind.name, func(t *testing.T) {
+		all = append(all, httpRow{encoding: "json", kind: kind, resource: wire.Leases, objects: 20})
+	}
+	for _, figures := range []httpFigures{httpRaised, httpDropped} {
+		all = append(all, httpRow{encoding: "json", kind: httpWatch, resource: wire.Leases, figures: figures, objects: 20})
+	}
+	for _, r := range all {
+		require.NoError(t, runTiny(t, sides(), r), r.name())
+		t.Run(r.name(), func(t *testing.T) {
 			t.Setenv("KINFORMER_DIRECT", "off")
 			assert.ErrorIs(t, runTiny(t, sides(), r), errNotTapped)
 			assert.NoError(t, runTiny(t, controlSides(), r), "client-go twice")
 		})
 	}
+}
+
+// TestRowsOfOptionsAreWhatTheySay: one that is to get protobuf does, and one that is to leave managed
+// fields out does, or there are no figures.
+func TestRowsOfOptionsAreWhatTheySay(t *testing.T) {
+	for figures, wrong := range map[httpFigures]httpWay{httpRaised: tappedWay, httpDropped: sharedWay} {
+		for _, way := range (httpRow{figures: figures}).ways() {
+			h := &httpStage{row: httpRow{encoding: "json", kind: httpList, resource: wire.Leases, figures: figures}, env: &env{}, objects: 200}
+			var err error
+			h.server, err = wire.Start(t.Context(), wire.Config{Resource: "leases", N: h.objects, Seed: 1, MediaType: wire.JSON, Negotiates: true})
+			require.NoError(t, err)
+			ran := way
+			if way.raises() || way.drops() {
+				ran = wrong
+			}
+			i := tinyInformer(t, h, ran)
+			err = h.engaged(sides()[1], i, way)
+			assert.Equal(t, ran == way, err == nil, "%s as %s: %v", ran, way, err)
+			i.stop()
+			require.NoError(t, h.server.Stop())
+		}
+	}
+}
+
+// tinyInformer is one of ours that has all objects.
+func tinyInformer(t *testing.T, h *httpStage, way httpWay) *informer {
+	lw, err := h.listerWatcher(true)
+	require.NoError(t, err)
+	example, err := h.example()
+	require.NoError(t, err)
+	s := sides()[1]
+	s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(way.decoding()))
+	i := newInformerOf(s, lw, example, 0, indexers(1))
+	require.NoError(t, i.addHandler(0, &counter{}))
+	i.expect(h.objects)
+	i.start(t.Context())
+	require.NoError(t, i.wait(t.Context()))
+	return i
 }
 
 // TestAllInformersMustEndAlike: the plain one, and each that decodes directly.
@@ -89,4 +134,5 @@ func TestRowsOfHTTPAreNamedByWhatTheyAre(t *testing.T) {
 	assert.Contains(t, all, "http/json-list http/json-pages http/json-watch-list http/json-watch http/protobuf-list")
 	assert.Contains(t, all, "http/json-watch-tls http/json-list-open http/protobuf-watch-tls")
 	assert.Contains(t, all, "http/unstructured-watch-certificates")
+	assert.Contains(t, all, "http/json-watch-raised http/json-watch-dropped http/protobuf-watch-dropped")
 }

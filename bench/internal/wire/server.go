@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type Config struct {
 	N         int    `json:"n"`
 	Seed      uint64 `json:"seed"`
 	MediaType string `json:"mediaType"`
+	// Negotiates has it send protobuf to clients that accept that first.
+	Negotiates bool `json:"negotiates"`
 	// Page is how many objects one answer to a list has at most; 0: all.
 	Page int `json:"page"`
 	// TLS is TLS with HTTP/2: a client that speaks HTTP/1.1 is refused.
@@ -36,8 +39,8 @@ type Config struct {
 // sendInitialEvents and continue.
 type server struct {
 	config  Config
-	answers Answers
-	lists   sync.WaitGroup // those that are being answered
+	answers map[string]Answers // by media type
+	lists   sync.WaitGroup     // those that are being answered
 
 	mu struct {
 		sync.Mutex
@@ -57,19 +60,38 @@ func newHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{config: c}
+	s := &server{config: c, answers: map[string]Answers{}}
 	objects := of.Objects(workload.Config{N: c.N, Seed: c.Seed})
-	if s.answers, err = Encode(of, objects, c.MediaType, c.Page); err != nil {
-		return nil, err
+	for _, mediaType := range c.mediaTypes() {
+		if s.answers[mediaType], err = Encode(of, objects, mediaType, c.Page); err != nil {
+			return nil, err
+		}
 	}
+	usual := s.answers[c.MediaType]
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+of.path(), s.objects)
 	mux.HandleFunc("POST /feed", s.feed)
 	mux.HandleFunc("POST /open", s.opened)
-	for name, body := range map[string][]byte{"list": s.answers.Pages[0], "initial": s.answers.Initial, "updates": s.answers.Updates} {
+	for name, body := range map[string][]byte{"list": usual.Pages[0], "initial": usual.Initial, "updates": usual.Updates} {
 		mux.HandleFunc("GET /bytes/"+name, func(w http.ResponseWriter, _ *http.Request) { send(w, body) })
 	}
 	return mux, nil
+}
+
+// mediaTypes are those of what the server sends.
+func (c Config) mediaTypes() []string {
+	if c.Negotiates {
+		return []string{c.MediaType, Protobuf}
+	}
+	return []string{c.MediaType}
+}
+
+// mediaType is that of the answer to a request.
+func (s *server) mediaType(r *http.Request) string {
+	if s.config.Negotiates && strings.HasPrefix(r.Header.Get("Accept"), Protobuf) {
+		return Protobuf
+	}
+	return s.config.MediaType
 }
 
 // send writes a body. If that fails the client is gone, which it is told by
@@ -83,32 +105,34 @@ func (s *server) objects(w http.ResponseWriter, r *http.Request) {
 	}
 	query := r.URL.Query()
 	if query.Get("watch") == "" || query.Get("watch") == "false" {
-		s.list(w, query.Get("continue"))
+		s.list(w, s.mediaType(r), query.Get("continue"))
 		return
 	}
+	mediaType := s.mediaType(r)
 	feeds := make(chan chan<- error)
 	s.mu.Lock()
 	s.mu.latest = feeds
 	s.mu.Unlock()
-	w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
+	w.Header().Set("Content-Type", mediaType+";stream=watch")
 	if query.Get("sendInitialEvents") == "true" {
-		send(w, s.answers.Initial)
+		send(w, s.answers[mediaType].Initial)
 	}
-	s.follow(r.Context(), w, feeds)
+	s.follow(r.Context(), w, s.answers[mediaType].Updates, feeds)
 }
 
 // list sends a page: the first one, or that with the number in the token.
-func (s *server) list(w http.ResponseWriter, token string) {
+func (s *server) list(w http.ResponseWriter, mediaType, token string) {
+	pages := s.answers[mediaType].Pages
 	number, err := strconv.Atoi(cmp.Or(token, "0"))
-	if err != nil || number < 0 || number >= len(s.answers.Pages) {
+	if err != nil || number < 0 || number >= len(pages) {
 		http.Error(w, "no such page", http.StatusGone)
 		return
 	}
 	s.lists.Add(1)
 	defer s.lists.Done()
 	start := time.Now()
-	w.Header().Set("Content-Type", s.config.MediaType)
-	send(w, s.answers.Pages[number])
+	w.Header().Set("Content-Type", mediaType)
+	send(w, pages[number])
 	_ = http.NewResponseController(w).Flush() // what fails here, the client sees
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +148,7 @@ func (s *server) opened(w http.ResponseWriter, _ *http.Request) {
 }
 
 // follow sends the updates whenever it is asked to, until the client is gone.
-func (s *server) follow(ctx context.Context, w http.ResponseWriter, feeds <-chan chan<- error) {
+func (s *server) follow(ctx context.Context, w http.ResponseWriter, updates []byte, feeds <-chan chan<- error) {
 	flush := http.NewResponseController(w).Flush
 	if flush() != nil {
 		return
@@ -132,7 +156,7 @@ func (s *server) follow(ctx context.Context, w http.ResponseWriter, feeds <-chan
 	for {
 		select {
 		case sent := <-feeds:
-			_, err := w.Write(s.answers.Updates)
+			_, err := w.Write(updates)
 			sent <- errors.Join(err, flush())
 		case <-ctx.Done():
 			return

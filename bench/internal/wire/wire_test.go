@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -151,6 +152,29 @@ func TestServeAnswersAndEndsWithItsInput(t *testing.T) {
 	assert.ErrorContains(t, err, "404")
 	require.NoError(t, lifeline.Close())
 	assert.NoError(t, <-ended)
+}
+
+// TestNegotiates: a server that does sends protobuf to who accepts that first, and to others, as any
+// other server does, what it usually sends.
+func TestNegotiates(t *testing.T) {
+	for _, negotiates := range []bool{false, true} {
+		handler, err := newHandler(Config{N: 3, Seed: 1, MediaType: JSON, Negotiates: negotiates})
+		require.NoError(t, err)
+		for accept, want := range map[string]string{
+			"application/json, */*": JSON, Protobuf: Protobuf, Protobuf + "," + JSON: Protobuf, JSON + "," + Protobuf: JSON,
+		} {
+			if !negotiates {
+				want = JSON
+			}
+			request, answer := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil), httptest.NewRecorder()
+			request.Header.Set("Accept", accept)
+			handler.ServeHTTP(answer, request)
+			assert.Equal(t, want, answer.Header().Get("Content-Type"))
+			items, err := DecodeList(answer.Body.Bytes(), want)
+			require.NoError(t, err)
+			assert.Len(t, items, 3)
+		}
+	}
 }
 
 // TestTLSIsForHTTP2: the certificate is good, and a client with HTTP/1.1 is refused.
