@@ -73,7 +73,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, first.RemoveEventHandler(registrations[2]))
 		for informer, suspects := range map[cache.SharedIndexInformer]string{
-			first: `["a of first","b of first","c of second","gone of first"]`,
+			first: `["a of first" "b of first" "c of second" "gone of first"]`,
 			third: `["d of third"]`,
 			empty: `[]`,
 		} {

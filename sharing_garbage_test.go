@@ -139,12 +139,16 @@ func TestTablesEndWithInformers(t *testing.T) {
 				require.NoError(t, err)
 				informers, stops = append(informers, informer), append(stops, running(t, informer))
 			}
-			for _, stop := range stops {
+			for i, stop := range stops {
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				lists, texts := old.left()
 				assert.NotZero(t, lists, "somebody shares")
 				assert.NotZero(t, texts)
+				status, err := cache.StatusOf(informers[i])
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, status.Lists, int64(generations))
+				assert.ErrorIs(t, status.LastError, syscall.ECONNREFUSED)
 				stop()
 			}
 		})
@@ -158,11 +162,7 @@ func TestTablesEndWithInformers(t *testing.T) {
 		assert.Zero(t, lists)
 		assert.Zero(t, texts)
 		for _, informer := range informers {
-			status, err := cache.StatusOf(informer)
-			require.NoError(t, err)
 			assert.Len(t, informer.GetStore().List(), 100)
-			assert.GreaterOrEqual(t, status.Lists, int64(generations))
-			assert.ErrorIs(t, status.LastError, syscall.ECONNREFUSED)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func TestRowsFailWithoutTheTap(t *testing.T) {
 	}
 }
 
-// TestRowsOfOptionsAreWhatTheySay: one that is to get protobuf does, and one that is to leave managed
-// fields out does, or there are no figures.
+// TestRowsOfOptionsAreWhatTheySay: an informer that is to get protobuf does, and one that is to
+// leave managed fields out does, or there are no figures.
 func TestRowsOfOptionsAreWhatTheySay(t *testing.T) {
 	for figures, wrong := range map[httpFigures]httpWay{httpRaised: tappedWay, httpDropped: sharedWay} {
 		for _, way := range (httpRow{figures: figures}).ways() {

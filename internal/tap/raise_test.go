@@ -156,8 +156,8 @@ func TestChosen(t *testing.T) {
 	assert.Equal(t, []string{plainJSON, plainJSON}, a.list)
 }
 
-// TestOtherRequestsAreNotRaised: another one of the same call, and one that is made with its context
-// when it has returned, ask as their client does.
+// TestOtherRequestsAreNotRaised: another one of the same call, and one that is made with its
+// context when it has returned, ask as their client does.
 func TestOtherRequestsAreNotRaised(t *testing.T) {
 	k, plain := unchosen(), unchosen().make
 	var late func()

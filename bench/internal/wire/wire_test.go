@@ -154,8 +154,8 @@ func TestServeAnswersAndEndsWithItsInput(t *testing.T) {
 	assert.NoError(t, <-ended)
 }
 
-// TestNegotiates: a server that does sends protobuf to who accepts that first, and to others, as any
-// other server does, what it usually sends.
+// TestNegotiates: a server that does sends protobuf to who accepts that first, and to others, as
+// any other server does, what it usually sends.
 func TestNegotiates(t *testing.T) {
 	for _, negotiates := range []bool{false, true} {
 		handler, err := newHandler(Config{N: 3, Seed: 1, MediaType: JSON, Negotiates: negotiates})
