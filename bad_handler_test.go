@@ -47,7 +47,7 @@ func readEverything(e *exact, self func() ownRegistration) {
 	e.informer.LastSyncResourceVersion()
 	e.informer.EventHandlerCount()
 	e.informer.IsRegistered(self())
-	_ = e.informer.AddIndexers(cache.Indexers{fmt.Sprint(self().Statistics().Delivered): cache.MetaNamespaceIndexFunc})
+	_ = e.informer.AddIndexers(cache.Indexers{fmt.Sprint(self().Stats().Delivered): cache.MetaNamespaceIndexFunc})
 	self().HasSynced()
 }
 
@@ -104,7 +104,7 @@ func TestPanickingHandlerHearsTheRest(t *testing.T) {
 				synctest.Wait()
 				assert.ElementsMatch(t, []string{"initial a1", "add b1", "add c1", "add d1", "add e1"}, handler.Take())
 				assert.Equal(t, 1, panics())
-				assert.Equal(t, uint64(5), handle.Statistics().Delivered)
+				assert.Equal(t, uint64(5), handle.Stats().Delivered)
 				assert.True(t, handle.HasSynced())
 			})
 		})

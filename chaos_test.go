@@ -161,7 +161,7 @@ func TestResyncsTakeNoCopyUntilTheyAreRead(t *testing.T) {
 		assert.Equal(t, 1, snapshots().Open, "the only handler has not come to it")
 		close(release)
 		assert.Zero(t, snapshots().Open)
-		assert.Equal(t, uint64(2), stuck.Statistics().Delivered)
+		assert.Equal(t, uint64(2), stuck.Stats().Delivered)
 		assert.Zero(t, snapshots().Forgotten)
 	})
 }

@@ -22,7 +22,7 @@ import (
 // the default: the handler is called for everything, in order, one call at a time, and what waits
 // for it stays in memory without a bound.
 type Delivery struct {
-	// Name is the name of the handler in logs, in HandlerStatistics and in the registration's
+	// Name is the name of the handler in logs, in HandlerStats and in the registration's
 	// DoneChecker. The default is its type or, for functions, their file and line.
 	Name string
 

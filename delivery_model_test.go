@@ -122,7 +122,7 @@ func judgeComplete(m *deliveryModel) (fault error) {
 		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
 		}
-		statistics := m.handles[i].(cache.MeasuredRegistration).Statistics()
+		statistics := m.handles[i].(cache.MeasuredRegistration).Stats()
 		if statistics.State != cache.HandlerIdle || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
 		}

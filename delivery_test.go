@@ -99,7 +99,7 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 		e.add(other, cache.Delivery{})
 		blocked := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 4})
 		e.change("b", 2*event.BatchLimit)
-		assert.Equal(t, 4, blocked.Statistics().Pending)
+		assert.Equal(t, 4, blocked.Stats().Pending)
 		assert.Len(t, other.Take(), 1+4)
 		assert.GreaterOrEqual(t, e.source.Unread(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
 
@@ -166,10 +166,10 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 2})
-		require.Equal(t, 2, handle.Statistics().Pending, "two objects of the initial list")
+		require.Equal(t, 2, handle.Stats().Pending, "two objects of the initial list")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, 4, handle.Statistics().Pending)
+		assert.Equal(t, 4, handle.Stats().Pending)
 		e.change("c", 1)
 		assert.Zero(t, e.source.Unread(), "one notification waits")
 		close(release)
@@ -192,7 +192,7 @@ func TestDisconnect(t *testing.T) {
 		assert.ErrorIs(t, reported[0], cache.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
 		assert.False(t, e.informer.IsRegistered(handle))
-		assert.Equal(t, cache.HandlerDisconnected, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerDisconnected, handle.Stats().State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
 		assert.Len(t, again.Take(), 3)
 		select {
@@ -231,12 +231,12 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 		e.change("c", 2)
 		e.source.Remove("a")
 		synctest.Wait()
-		assert.Less(t, handle.Statistics().Pending, 100, "one call runs, three objects wait, and what is not read ahead")
-		assert.Positive(t, handle.Statistics().Coalesced)
+		assert.Less(t, handle.Stats().Pending, 100, "one call runs, three objects wait, and what is not read ahead")
+		assert.Positive(t, handle.Stats().Coalesced)
 		close(release)
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
-		assert.Equal(t, uint64(500), handle.Statistics().Coalesced)
+		assert.Equal(t, uint64(500), handle.Stats().Coalesced)
 	})
 }
 

@@ -58,7 +58,7 @@ func TestDeliverTyped(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		statistics := registration.(cache.MeasuredRegistration).Statistics()
+		statistics := registration.(cache.MeasuredRegistration).Stats()
 		assert.Equal(e, "typed", statistics.Name)
 		assert.NotZero(e, statistics.Coalesced)
 		lines := handler.Take()

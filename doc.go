@@ -42,7 +42,7 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To measure handlers: [MeasuredRegistration] returns [HandlerStatistics], with
+//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with
 //     [CallTimeBounds] and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck],
 //     [HandlerDisconnected], [HandlerRemoved].
 //   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a
@@ -50,12 +50,12 @@
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
 //     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].
 //   - To see all informers, and everything about each: [Informers], [Inspect] with an [Inspection],
-//     which has [IndexStatistics], [RequestStatistics], a [MemoryEstimate], each [InformerError]
-//     and each [Outage], and [HandlersOf].
+//     which has [IndexStats], [RequestStats], each [InformerRequest], [AuditStats] with an
+//     [AuditResult], a [MemoryEstimate], each [InformerError] and each [Outage], and [HandlersOf].
 //   - To check whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
 //     [PhaseNew], [PhaseListing], [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or
-//     [PhaseStopped].
+//     [PhaseStopped], and a [DecodingStatus] ([TextTable], [PartTable]).
 //   - To make it request the whole state again: [Relist].
 //   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotSupported], [ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.

@@ -60,7 +60,7 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
 		assert.Contains(t, said[0], `"after"="1h0m0s"`)
-		assert.Zero(t, handle.Statistics().Pending)
+		assert.Zero(t, handle.Stats().Pending)
 	})
 }
 
@@ -129,7 +129,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 		}
 		release <- struct{}{}
 		synctest.Wait()
-		assert.Zero(t, handle.Statistics().Pending)
+		assert.Zero(t, handle.Stats().Pending)
 		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)

@@ -28,7 +28,7 @@ func TestStatistics(t *testing.T) {
 			time.Sleep(took)
 		}}
 		handle := e.add(handler, cache.Delivery{Name: "counted"})
-		idle := handle.Statistics()
+		idle := handle.Stats()
 		assert.Equal(t, "counted", idle.Name)
 		assert.Equal(t, cache.HandlerIdle, idle.State)
 		assert.Equal(t, uint64(1), idle.Delivered)
@@ -38,25 +38,25 @@ func TestStatistics(t *testing.T) {
 		e.change("c", 1)
 		e.change("d", 1)
 		time.Sleep(time.Second / 2)
-		running := handle.Statistics()
+		running := handle.Stats()
 		assert.Equal(t, cache.HandlerRunning, running.State)
 		assert.Equal(t, 3, running.Pending)
 		assert.Equal(t, time.Second/2, running.Calling)
 		assert.Equal(t, time.Second/2, running.Oldest)
 		time.Sleep(time.Second / 2)
-		assert.Equal(t, cache.HandlerStuck, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerStuck, handle.Stats().State)
 
 		took = 20 * time.Millisecond
 		close(release)
 		time.Sleep(time.Minute)
-		done := handle.Statistics()
+		done := handle.Stats()
 		assert.Equal(t, cache.HandlerIdle, done.State)
 		assert.Equal(t, uint64(4), done.Delivered)
 		assert.Equal(t, time.Second+3*took, done.Busy)
 		assert.Equal(t, time.Second+took, done.Longest)
 		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
 		require.NoError(t, e.informer.RemoveEventHandler(handle))
-		assert.Equal(t, cache.HandlerRemoved, handle.Statistics().State)
+		assert.Equal(t, cache.HandlerRemoved, handle.Stats().State)
 	})
 }
 
@@ -68,19 +68,19 @@ func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 			e.change(name, 2)
 		}
 		time.Sleep(time.Second)
-		statistics := handle.Statistics()
+		statistics := handle.Stats()
 		assert.GreaterOrEqual(t, statistics.Pending, 5)
 		assert.Equal(t, time.Second, statistics.Calling)
 		close(release)
 		synctest.Wait()
-		statistics = handle.Statistics()
+		statistics = handle.Stats()
 		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
 		assert.Equal(t, cache.HandlerIdle, statistics.State)
 	})
 }
 
 func TestCallTimeBounds(t *testing.T) {
-	assert.Len(t, cache.CallTimeBounds(), len(cache.HandlerStatistics{}.Histogram)-1)
+	assert.Len(t, cache.CallTimeBounds(), len(cache.HandlerStats{}.Histogram)-1)
 }
 
 func TestHandlerStateNames(t *testing.T) {
@@ -104,7 +104,7 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			e.change("b", 900)
 			time.Sleep(time.Hour)
-			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Statistics().State)
+			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Stats().State)
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
 			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)

@@ -136,8 +136,10 @@ func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.Synced
 // stopped, and its last call has returned.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.Shutdown() }
 
-// Statistics implements MeasuredRegistration.
-func (r *registration) Statistics() HandlerStatistics { return statisticsOf(r.listener.Figures()) }
+func (*registration) sealed() {}
+
+// Stats implements MeasuredRegistration.
+func (r *registration) Stats() HandlerStats { return statisticsOf(r.listener.Figures()) }
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
@@ -146,7 +148,7 @@ func (r *registration) neverSyncs() <-chan struct{} { return r.listener.NeverSyn
 
 // whyUnsynced says what keeps the registration from being synced.
 func (r *registration) whyUnsynced() error {
-	name, known := r.HasSyncedChecker().Name(), r.Statistics()
+	name, known := r.HasSyncedChecker().Name(), r.Stats()
 	switch {
 	case known.SyncError != nil:
 		return fmt.Errorf("%s has not synced, and never will: %w", name, known.SyncError)

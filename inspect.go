@@ -59,7 +59,7 @@ func (o *observed) enter(informer Controller) (leave func()) {
 // since they call their handler, or process function, themselves. The error is ErrNotSupported for
 // informers of other packages. It may be called at any time, waits for no call, and costs some
 // microseconds for each handler.
-func HandlersOf(informer interface{ HasSyncedChecker() DoneChecker }) ([]HandlerStatistics, error) {
+func HandlersOf(informer interface{ HasSyncedChecker() DoneChecker }) ([]HandlerStats, error) {
 	own := subjectOf(informer)
 	if own == nil {
 		return nil, ErrNotSupported
@@ -69,12 +69,12 @@ func HandlersOf(informer interface{ HasSyncedChecker() DoneChecker }) ([]Handler
 }
 
 // handlers returns the statistics of all handlers, and how many others were too slow to stay.
-func (i *subject) handlers() (handlers []HandlerStatistics, disconnected int) {
+func (i *subject) handlers() (handlers []HandlerStats, disconnected int) {
 	if i.processor == nil {
 		return nil, 0
 	}
 	known, disconnected := i.processor.Figures()
-	handlers = make([]HandlerStatistics, len(known))
+	handlers = make([]HandlerStats, len(known))
 	for at := range known {
 		handlers[at] = statisticsOf(known[at])
 	}
@@ -110,10 +110,10 @@ type Inspection struct {
 	// Queue is zero before the start, and for a controller with a queue of the user's.
 	Queue QueueStats
 	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
-	Handlers     []HandlerStatistics
+	Handlers     []HandlerStats
 	Disconnected int
 	// Indices are those of the store, by name.
-	Indices []IndexStatistics
+	Indices []IndexStats
 	// Memory is an estimate, part by part: zero before the first.
 	Memory MemoryEstimate
 
@@ -122,18 +122,10 @@ type Inspection struct {
 	// turn (WithListSlots), and with the time that it took to bring the state on its way to the
 	// store. Watches are those that were followed, also behind a watch-list, from their opening
 	// on.
-	Lists, Streams, Watches RequestStatistics
+	Lists, Streams, Watches RequestStats
 	// Requests are the last 32 that Lists, Streams and Watches count, in the order in which they
-	// ended. Kind is "list", "watch_list" or "watch", Objects counts list items, or events, and
-	// Reason is that of WatchEnds, "" for others.
-	Requests []struct {
-		Kind    string
-		Began   time.Time
-		Took    time.Duration
-		Objects int
-		Failed  bool
-		Reason  string
-	}
+	// ended.
+	Requests []InformerRequest
 	// Events counts what watches and watch-lists have brought, bookmarks included.
 	Events int64
 	// ListBytes and WatchBytes are the bytes that lists, and watches with watch-lists, have
@@ -158,24 +150,8 @@ type Inspection struct {
 	// failed.
 	Drops map[string]int64
 
-	// Audits sum up the audits of package audit. Ended counts them by their outcome: "equal",
-	// "different", "expired" (the server had forgotten the version), "unsupported" (by the server),
-	// "failed". Found counts the objects that differed, confirmed by a second look, by "missing",
-	// "extra", "stale", "different"; Passing those that were gone by then. Relists is how often an
-	// audit has had the whole state asked for again. Last is zero before the first: its Outcome,
-	// when it was over, how long it took, and the resourceVersion that was compared. Differing is
-	// how many objects differed when an audit could last compare them.
-	Audits struct {
-		Ended, Found     map[string]int64
-		Passing, Relists int64
-		Last             struct {
-			Outcome         string
-			At              time.Time
-			Took            time.Duration
-			ResourceVersion string
-		}
-		Differing int
-	}
+	// Audits sums up the audits of package audit.
+	Audits AuditStats
 
 	// Errors are the last 32 errors of requests and watches that differ, the one that came last
 	// at the end. They quote no objects.
@@ -188,9 +164,9 @@ type Inspection struct {
 	FailingSince time.Time
 }
 
-// IndexStatistics is the size of an index of a store, and how often its function failed. Of an
-// index of more than some 300 values, all fields except Failures and Lacking are estimates.
-type IndexStatistics struct {
+// IndexStats is the size of an index of a store, and how often its function failed. Of an index of
+// more than some 300 values, all fields except Failures and Lacking are estimates.
+type IndexStats struct {
 	Name string
 	// Values counts the values that have objects, Members the objects of each value, summed up.
 	Values, Members int
@@ -202,8 +178,8 @@ type IndexStatistics struct {
 	Bytes int64
 }
 
-// RequestStatistics sums up the finished requests of one kind.
-type RequestStatistics struct {
+// RequestStats sums up the finished requests of one kind.
+type RequestStats struct {
 	// Ended counts them. Failed counts those that brought no state and, of watches, those that did
 	// not end in the ordinary way.
 	Ended, Failed int64
@@ -211,6 +187,42 @@ type RequestStatistics struct {
 	Total, Longest, Last time.Duration
 	// Objects counts the list items that were taken, or the events.
 	Objects int64
+}
+
+// InformerRequest is a list, a watch-list or a watch that has ended.
+type InformerRequest struct {
+	Kind    string // "list", "watch_list" or "watch"
+	Began   time.Time
+	Took    time.Duration
+	Objects int // list items, or events
+	Failed  bool
+	Reason  string // why a watch ended, as in Inspection.WatchEnds; "" for the others
+}
+
+// AuditStats sums up the audits of an informer; see package audit. The maps are nil while there is
+// nothing to count.
+type AuditStats struct {
+	// Ended counts the audits by their outcome: "equal", "different", "expired" (the server had
+	// forgotten the version), "unsupported" (by the server), "failed".
+	Ended map[string]int64
+	// Found counts the objects that differed, confirmed by a second look, by "missing", "extra",
+	// "stale", "different". Passing counts those that were gone by then.
+	Found   map[string]int64
+	Passing int64
+	// Relists counts how often an audit has had the whole state asked for again.
+	Relists int64
+	// Last is the last audit, zero before the first.
+	Last AuditResult
+	// Differing is how many objects differed when an audit could last compare them.
+	Differing int
+}
+
+// AuditResult is what came of an audit.
+type AuditResult struct {
+	Outcome         string    // as in AuditStats.Ended
+	At              time.Time // when it was over
+	Took            time.Duration
+	ResourceVersion string // what was compared
 }
 
 // InformerError is an error that an informer had, perhaps several times.
@@ -276,10 +288,12 @@ func (i *subject) inspect() Inspection {
 
 // addHistory adds what the reflector has done.
 func (all *Inspection) addHistory(h reflector.History) {
-	all.Lists, all.Streams, all.Watches = RequestStatistics(h.Lists), RequestStatistics(h.Streams), RequestStatistics(h.Watches)
+	all.Lists, all.Streams, all.Watches = RequestStats(h.Lists), RequestStats(h.Streams), RequestStats(h.Watches)
 	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
 	all.ListBytes, all.WatchBytes, all.FailingSince = h.ListBytes, h.WatchBytes, h.FailingSince
-	all.Requests = h.Past
+	for _, r := range h.Past {
+		all.Requests = append(all.Requests, InformerRequest(r))
+	}
 	for _, e := range h.Errors {
 		all.Errors = append(all.Errors, InformerError(e))
 	}
@@ -301,10 +315,10 @@ func (i *subject) addContents(all *Inspection) {
 	objects := i.store.objects.table
 	survey, memory := objects.Survey(), &all.Memory
 	for _, ix := range survey.Indexes {
-		all.Indices = append(all.Indices, IndexStatistics(ix))
+		all.Indices = append(all.Indices, IndexStats(ix))
 		memory.Indices += ix.Bytes
 	}
-	slices.SortFunc(all.Indices, func(a, b IndexStatistics) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Indices, func(a, b IndexStats) int { return cmp.Compare(a.Name, b.Name) })
 	mean := i.observed.sample.Of(&sampling, time.Now(), objects.Sample)
 	n := float64(all.Status.Objects)
 	memory.Sampled, memory.SampledAt = mean.Sampled, mean.At

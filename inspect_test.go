@@ -100,7 +100,7 @@ func TestInformersUntilRunReturns(t *testing.T) {
 // TestNothingIsLeftOfWhatWasInspected: neither among the informers nor by what was said of it.
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inspect := func() (all cache.Inspection, handlers []cache.HandlerStatistics, of []weak.Pointer[v1.Pod]) {
+		inspect := func() (all cache.Inspection, handlers []cache.HandlerStats, of []weak.Pointer[v1.Pod]) {
 			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))
 			_, err := informer.AddEventHandler(&testkit.Journal{})
 			require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestInspect(t *testing.T) {
 			"a": func(any) ([]string, error) { return nil, errors.New("no") },
 		})
 		assert.Equal(t, cache.Inspection{
-			Name: "*v1.Pod", Type: "*v1.Pod", Status: cache.Status{Phase: cache.PhaseNew}, Handlers: []cache.HandlerStatistics{},
+			Name: "*v1.Pod", Type: "*v1.Pod", Status: cache.Status{Phase: cache.PhaseNew}, Handlers: []cache.HandlerStats{},
 			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
 		}, inspected(t, informer))
 
@@ -177,7 +177,7 @@ func TestInspect(t *testing.T) {
 
 // checkFailed checks what is said after the first list, which took a second and failed.
 func checkFailed(t *testing.T, failed cache.Inspection, began time.Time) {
-	assert.Equal(t, cache.RequestStatistics{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
+	assert.Equal(t, cache.RequestStats{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
 	assert.Equal(t, began.Add(time.Second), failed.FailingSince)
 	require.Len(t, failed.Errors, 1)
 	assert.Contains(t, failed.Errors[0].Text, "forbidden")
@@ -190,7 +190,7 @@ func checkFailed(t *testing.T, failed cache.Inspection, began time.Time) {
 func checkFollowed(t *testing.T, all cache.Inspection) {
 	assert.NotZero(t, all.ID)
 	assert.Equal(t, all.Status.Objects, 3)
-	assert.Equal(t, cache.RequestStatistics{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
+	assert.Equal(t, cache.RequestStats{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
 	require.Len(t, all.Requests, 2)
 	assert.True(t, all.Requests[0].Failed)
 	second := all.Requests[1]
@@ -206,8 +206,8 @@ func checkFollowed(t *testing.T, all cache.Inspection) {
 	require.Len(t, all.Handlers, 1)
 	assert.Equal(t, "first", all.Handlers[0].Name)
 	require.Len(t, all.Indices, 2)
-	assert.Equal(t, cache.IndexStatistics{Name: "a", Lacking: 3, Failures: 3, Bytes: all.Indices[0].Bytes}, all.Indices[0])
-	assert.Equal(t, cache.IndexStatistics{Name: "z", Values: 2, Members: 6, Bytes: all.Indices[1].Bytes}, all.Indices[1])
+	assert.Equal(t, cache.IndexStats{Name: "a", Lacking: 3, Failures: 3, Bytes: all.Indices[0].Bytes}, all.Indices[0])
+	assert.Equal(t, cache.IndexStats{Name: "z", Values: 2, Members: 6, Bytes: all.Indices[1].Bytes}, all.Indices[1])
 	m := all.Memory
 	assert.Equal(t, 3, m.Sampled)
 	assert.Greater(t, m.Objects, int64(3000), "pods without content")

@@ -42,6 +42,8 @@ type Snapshot interface {
 	ByIndexSeq(index, value string) (iter.Seq2[string, interface{}], error)
 	// Close lets go of the state. Closing again does nothing.
 	Close()
+
+	sealed() // only this package implements it, so that later versions may add methods
 }
 
 // SnapshotStats describes the snapshots of a store.
@@ -96,6 +98,8 @@ func (s storeSnapshot) List() []any { return s.of.List() }
 func (s storeSnapshot) All() iter.Seq2[string, any] { return s.of.All() }
 
 func (s storeSnapshot) Close() { s.of.Close() }
+
+func (storeSnapshot) sealed() {}
 
 func (s storeSnapshot) ByIndex(index, value string) ([]any, error) {
 	objects, err := s.of.ByIndex(index, value)

@@ -15,20 +15,22 @@ import (
 // to ResourceEventHandlerRegistration:
 //
 //	if measured, ok := registration.(cache.MeasuredRegistration); ok {
-//		statistics := measured.Statistics()
+//		statistics := measured.Stats()
 //	}
 type MeasuredRegistration interface {
 	ResourceEventHandlerRegistration
 
-	// Statistics returns what the handler is doing and has done. It may be called at any time, also
+	// Stats returns what the handler is doing and has done. It may be called at any time, also
 	// from the handler and after its removal, costs about as much as a call of the handler, and
 	// never waits.
-	Statistics() HandlerStatistics
+	Stats() HandlerStats
+
+	sealed() // only this package implements it, so that later versions may add methods
 }
 
-// HandlerStatistics describes one handler. Calls that a panic or runtime.Goexit has ended count
-// like others.
-type HandlerStatistics struct {
+// HandlerStats describes one handler. Calls that a panic or runtime.Goexit has ended count like
+// others.
+type HandlerStats struct {
 	// Name is Delivery.Name, or the name that the handler's code gives.
 	Name string
 
@@ -75,7 +77,7 @@ const (
 	HandlerIdle HandlerState = iota
 	// HandlerRunning is being called, or is about to be.
 	HandlerRunning
-	// HandlerStuck has not returned from a call for a second; HandlerStatistics.Calling says for
+	// HandlerStuck has not returned from a call for a second; HandlerStats.Calling says for
 	// how long.
 	HandlerStuck
 	// HandlerDisconnected was removed because it was too slow for its Delivery.
@@ -93,15 +95,15 @@ func (s HandlerState) String() string {
 	return "unknown"
 }
 
-// CallTimeBounds returns the upper bounds of the elements of HandlerStatistics.Histogram, except
+// CallTimeBounds returns the upper bounds of the elements of HandlerStats.Histogram, except
 // for the last one, which has none: powers of ten from 100 microseconds to 10 seconds.
 func CallTimeBounds() []time.Duration {
 	return append([]time.Duration(nil), fanout.CallTimeBounds[:]...)
 }
 
 // statisticsOf translates what the fan-out knows of a handler.
-func statisticsOf(known fanout.Figures) HandlerStatistics {
-	return HandlerStatistics{
+func statisticsOf(known fanout.Figures) HandlerStats {
+	return HandlerStats{
 		Name:      known.Name,
 		State:     stateOf(&known),
 		Calling:   known.Calling,

@@ -67,42 +67,57 @@ type Status struct {
 	Dropped int64
 	// Decoding tells whether the informer decodes what the server sends itself; see
 	// WithDecoding and package direct.
-	Decoding struct {
-		// On tells that it does so with what its last list or watch brings, in an
-		// Encoding, "json" or "protobuf". Else Why says why not; both are empty before
-		// the first request.
-		On            bool
-		Encoding, Why string
-		// Direct counts the objects so far that were decoded directly.
-		Direct int64
-		// GivenUp counts those that were left to the client, by reason: few reasons, and
-		// no data.
-		GivenUp map[string]int64
-		// Verified counts those that were decoded by both; Differences those of them that
-		// were not the same, or were changed by the ListerWatcher.
-		Verified, Differences int64
-		// Texts is the table of texts, as labels and names, that the objects of all
-		// informers of the process share: how many, and what they and the table take of at
-		// most Limit bytes. Nothing from the data of secrets is in it. Zero unless the
-		// informer runs and uses it; it is freed with the last informer that does.
-		Texts struct{ Count, Bytes, Limit int64 }
-		// Shares tells that equal parts of objects are one (ShareEqual). NotShared says why
-		// they are not, although that was asked for.
-		Shares    bool
-		NotShared string
-		// Parts is the table of these parts, as Texts is that of texts. Bytes are an estimate,
-		// with the parts. Hits counts the parts of all informers that were found, Misses
-		// those that were not.
-		Parts struct{ Count, Bytes, Limit, Hits, Misses int64 }
-		// Checked counts the parts of this informer's objects that were found and, one in some
-		// thousand, decoded anew and compared; WrittenTo those of them that somebody had
-		// written to, against the rule of ShareEqual, and Written says what the first was: its
-		// place and type, and nothing of its contents. Such a part is shared no more.
-		Checked, WrittenTo int64
-		Written            string
-	}
+	Decoding DecodingStatus
 	// Degraded says in words what is wrong; it is empty if all is well.
 	Degraded []string
+}
+
+// DecodingStatus tells how an informer decodes what the server sends; see WithDecoding.
+type DecodingStatus struct {
+	// On tells that the informer itself decodes what its last list or watch brings, in an Encoding,
+	// "json" or "protobuf". Else Why says why not; both are empty before the first request.
+	On            bool
+	Encoding, Why string
+	// Direct counts the objects so far that were decoded directly.
+	Direct int64
+	// GivenUp counts those that were left to the client, by reason: few reasons, and no data.
+	GivenUp map[string]int64
+	// Verified counts those that were decoded by both; Differences those of them that were not the
+	// same, or were changed by the ListerWatcher.
+	Verified, Differences int64
+	// Texts is the table of shared texts, as labels and names. Nothing from the data of secrets is
+	// in it. Zero unless the informer runs and uses it; it is freed with the last informer that
+	// does.
+	Texts TextTable
+	// Shares tells that equal parts of objects are one (ShareEqual). NotShared says why they are
+	// not, although that was asked for.
+	Shares    bool
+	NotShared string
+	// Parts is the table of these parts, as Texts is that of texts.
+	Parts PartTable
+	// Checked counts the parts of this informer's objects that were found and, one in some
+	// thousand, decoded anew and compared. Mutations counts those of them that somebody had written
+	// to, against the rule of ShareEqual. Mutation says what the first was: its place and type, and
+	// nothing of its contents. Such a part is shared no more.
+	Checked, Mutations int64
+	Mutation           string
+}
+
+// TextTable describes the table of texts that the objects of all informers of the process share.
+type TextTable struct {
+	Count int64 // texts
+	Bytes int64 // what they and the table take
+	Limit int64 // of Bytes
+}
+
+// PartTable describes the table of parts that the objects of all informers of the process share;
+// see ShareEqual.
+type PartTable struct {
+	Count int64 // parts
+	Bytes int64 // what they and the table take, by an estimate
+	Limit int64 // of Bytes
+	// Hits counts the parts of objects that were found in the table, Misses those that were not.
+	Hits, Misses int64
 }
 
 // Phase is what a reflector does at a moment.
@@ -257,9 +272,9 @@ func statusFrom(r reflector.Status) Status {
 	d := &s.Decoding
 	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
-	d.Texts, d.Parts = r.Decoding.Texts, r.Decoding.Parts
+	d.Texts, d.Parts = TextTable(r.Decoding.Texts), PartTable(r.Decoding.Parts)
 	d.Shares, d.NotShared = r.Decoding.Shares, r.Decoding.Unshared
-	d.Checked, d.WrittenTo, d.Written = r.Decoding.Checked, r.Decoding.WrittenTo, r.Decoding.Written
+	d.Checked, d.Mutations, d.Mutation = r.Decoding.Checked, r.Decoding.WrittenTo, r.Decoding.Written
 	return s
 }
 

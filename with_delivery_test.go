@@ -109,7 +109,7 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 	}
 	close(handler.release)
 	synctest.Wait()
-	statistics := registration.(cache.MeasuredRegistration).Statistics()
+	statistics := registration.(cache.MeasuredRegistration).Stats()
 	assert.Equal(t, cache.HandlerIdle, statistics.State)
 	assert.Contains(t, statistics.Name, "cache_test", "named by its place, or type")
 	return handler.updates

@@ -30,9 +30,9 @@ type Options struct {
 	// Every is the mean time between two audits of Run, each wait being between half of it and one
 	// and a half; 0: 30 minutes. A server decodes each object for an audit, as for a relist.
 	Every time.Duration
-	// Told is called by Run after each audit, in its goroutine, with what Once returns. nil: what
-	// differs is logged, as are, at V(2), audits that failed.
-	Told func(Report, error)
+	// OnReport is called by Run after each audit, in its goroutine, with what Once returns. nil:
+	// what differs is logged, as are, at V(2), audits that failed.
+	OnReport func(Report, error)
 }
 
 // Depth says how much of each object is compared.

@@ -27,7 +27,7 @@ func Run(ctx context.Context, informer Informer, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	told := o.Told
+	told := o.OnReport
 	if told == nil {
 		told = func(r Report, err error) { log(ctx, known.Name, r, err) }
 	}

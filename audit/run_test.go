@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 			last, began := time.Now(), time.Now()
 			ended := make(chan error, 1)
 			go func() {
-				ended <- audit.Run(ctx, informer, audit.Options{Every: every, Told: func(r audit.Report, err error) {
+				ended <- audit.Run(ctx, informer, audit.Options{Every: every, OnReport: func(r audit.Report, err error) {
 					waited := time.Since(last)
 					last = time.Now()
 					assert.GreaterOrEqual(t, waited, mean/2)
@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunLogs: without Told, the log has a line for what differs, and none for the rest.
+// TestRunLogs: without OnReport, the log has a line for what differs, and none for the rest.
 func TestRunLogs(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -83,7 +83,7 @@ func TestWrittenParts(t *testing.T) {
 					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
 					status, err := cache.StatusOf(r)
 					require.NoError(t, err)
-					assert.EqualValues(t, 1, status.Decoding.WrittenTo)
+					assert.EqualValues(t, 1, status.Decoding.Mutations)
 					assert.Len(t, reports(), 1)
 				})
 			})

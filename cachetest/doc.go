@@ -81,7 +81,7 @@
 //   - A list from a version that is yet to come is refused at once; a server
 //     waits for it for three seconds.
 //   - Streams end, and bookmarks come, when a script says so, and not with time.
-//     With Options.HonourTimeout the former is the server's way.
+//     With Options.HonorTimeout the former is the server's way.
 //   - The past is forgotten by Compact and Options.Window only.
 //   - All objects of a source are in one list, whatever their namespaces: to see
 //     one only, select by metadata.namespace.

@@ -66,10 +66,10 @@ type Options struct {
 	// of the Watch call. Otherwise it is an ERROR event, the first and last of
 	// its stream, as an API server does it.
 	FailAtStart bool
-	// HonourTimeout ends a stream after its TimeoutSeconds. Otherwise streams
+	// HonorTimeout ends a stream after its TimeoutSeconds. Otherwise streams
 	// have no end of their own, and a test that waits for something that never
 	// happens deadlocks, which synctest reports, in place of going on for ever.
-	HonourTimeout bool
+	HonorTimeout bool
 
 	// Share delivers the stored objects themselves, and stores the objects
 	// written without copying them: for benchmarks. The writer gives up the

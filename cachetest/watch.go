@@ -191,7 +191,7 @@ func (s *Source) newStream(ctx context.Context, options metav1.ListOptions) *str
 		done:      make(chan struct{}),
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	if seconds := options.TimeoutSeconds; seconds != nil && s.opts.HonourTimeout {
+	if seconds := options.TimeoutSeconds; seconds != nil && s.opts.HonorTimeout {
 		w.timeout = s.opts.After(time.Duration(*seconds) * time.Second)
 	}
 	return w

@@ -248,7 +248,7 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 
 func TestTimeoutSecondsWhenHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{HonourTimeout: true})
+		src := cachetest.NewSource(cachetest.Options{HonorTimeout: true})
 		start, seconds := time.Now(), int64(30)
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "1", TimeoutSeconds: &seconds})
 		requireEnd(t, w)

@@ -199,7 +199,7 @@ const (
 )
 
 func stateOf(i *cache.Inspection) string {
-	stuck := func(s cache.HandlerStatistics) bool { return s.State == cache.HandlerStuck }
+	stuck := func(s cache.HandlerStats) bool { return s.State == cache.HandlerStuck }
 	switch {
 	case i.Status.Phase == cache.PhaseStopped:
 		return stateStopped
@@ -289,9 +289,9 @@ func (h *handler) ownWords(text string) string {
 
 // handlers returns what is shown of the handlers, those first that are stuck or most behind, and
 // how many are left out.
-func (h *handler) handlers(all []cache.HandlerStatistics) (shown []handlerView, omitted int) {
+func (h *handler) handlers(all []cache.HandlerStats) (shown []handlerView, omitted int) {
 	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b cache.HandlerStatistics) int {
+	slices.SortStableFunc(order, func(a, b cache.HandlerStats) int {
 		stuckA, stuckB := a.State == cache.HandlerStuck, b.State == cache.HandlerStuck
 		if stuckA != stuckB {
 			return cmp.Compare(btoi(stuckB), btoi(stuckA))
@@ -337,7 +337,7 @@ func (h *handler) says(err error) string {
 	return clean(err.Error())
 }
 
-func requests(kind string, s *cache.RequestStatistics) requestsView {
+func requests(kind string, s *cache.RequestStats) requestsView {
 	view := requestsView{
 		Kind: kind, Ended: s.Ended, Failed: s.Failed, Longest: s.Longest.Seconds(), Last: s.Last.Seconds(), Objects: s.Objects,
 	}

@@ -64,7 +64,7 @@ func disconnectsSlowHandler(t *testing.T, start startOf, option factory.Option) 
 		create(fmt.Sprint("p", i))
 		synctest.Wait()
 	}
-	assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Statistics().State)
+	assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Stats().State)
 }
 
 func startWrapped(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {

@@ -22,11 +22,11 @@ const scope = "github.com/kinformer/cache/kinformerotel"
 
 // Options bound what an informer adds to the metrics.
 type Options struct {
-	// Handlers is how many names of handlers of an informer become values of the attribute handler,
-	// and Indices how many names of its indices those of the attribute index: the first ones that
-	// are seen, for as long as the informer runs. All others are summed under the value "other". 0
-	// is 32, and 16; a negative number is none.
-	Handlers, Indices int
+	// MaxHandlers is how many names of handlers of an informer become values of the attribute
+	// handler, and MaxIndices how many names of its indices those of the attribute index: the first
+	// ones that are seen, for as long as the informer runs. All others are summed under the value
+	// "other". 0 is 32, and 16; a negative number is none.
+	MaxHandlers, MaxIndices int
 }
 
 // RegisterMetrics makes instruments for the metrics of all informers of package cache that run in

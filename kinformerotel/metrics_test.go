@@ -60,7 +60,7 @@ func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := metric.NewManualReader()
 		provider := metric.NewMeterProvider(metric.WithReader(reader))
-		registration, err := RegisterMetrics(provider, Options{Handlers: 1})
+		registration, err := RegisterMetrics(provider, Options{MaxHandlers: 1})
 		require.NoError(t, err)
 		assert.Equal(t, map[string]float64{"kinformer.informers{}": 0}, collected(t, reader))
 

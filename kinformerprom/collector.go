@@ -13,11 +13,11 @@ import (
 
 // Options bound what an informer adds to the metrics.
 type Options struct {
-	// Handlers is how many names of handlers of an informer become values of the label handler, and
-	// Indices how many names of its indices those of the label index: the first ones that are seen,
-	// for as long as the informer runs. All others are summed under the value "other". 0 is 32, and
-	// 16; a negative number is none.
-	Handlers, Indices int
+	// MaxHandlers is how many names of handlers of an informer become values of the label handler,
+	// and MaxIndices how many names of its indices those of the label index: the first ones that
+	// are seen, for as long as the informer runs. All others are summed under the value "other". 0
+	// is 32, and 16; a negative number is none.
+	MaxHandlers, MaxIndices int
 }
 
 // NewCollector returns a collector of the metrics of all informers of package cache that run in the

@@ -130,7 +130,7 @@ func TestExposition(t *testing.T) {
 	const golden = "testdata/exposition.txt"
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		registry := registered(t, NewCollector(Options{Handlers: 2}))
+		registry := registered(t, NewCollector(Options{MaxHandlers: 2}))
 		story(t)
 		time.Sleep(30*time.Second + time.Millisecond)
 		synctest.Wait()

@@ -90,7 +90,7 @@ func kitSide(src *cachetest.Source) *side {
 // newSource makes a source of pods, which can be selected by what the real server knows of them.
 func newSource(options cachetest.Options) *cachetest.Source {
 	options.NewList = func() runtime.Object { return &corev1.PodList{} }
-	options.HonourTimeout = true
+	options.HonorTimeout = true
 	options.Buffer = 100 // the network has one, too
 	options.Fields = map[string]func(runtime.Object) string{
 		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },

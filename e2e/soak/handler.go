@@ -132,7 +132,7 @@ func (h *handler) awaitSynced(ctx context.Context) {
 		measured, ours := h.registration.(cache.MeasuredRegistration)
 		if synced {
 			h.report.violation("synced", h.name, "the registration has synced, although a call of its initial list panicked")
-		} else if ours && (cache.WaitForSync(ctx, h.registration) == nil || measured.Statistics().SyncError == nil) {
+		} else if ours && (cache.WaitForSync(ctx, h.registration) == nil || measured.Stats().SyncError == nil) {
 			h.report.violation("synced", h.name, "the registration will never sync, and does not say so")
 		}
 	default:

@@ -29,8 +29,8 @@ func (c claimed) HasSynced() bool                     { return cache.IsDone(c) }
 func (c claimed) HasSyncedChecker() cache.DoneChecker { return c }
 func (c claimed) Name() string                        { return "claimed" }
 func (c claimed) Done() <-chan struct{}               { return c.done }
-func (c claimed) Statistics() cache.HandlerStatistics {
-	return cache.HandlerStatistics{SyncError: c.reason}
+func (c claimed) Stats() cache.HandlerStats {
+	return cache.HandlerStats{SyncError: c.reason}
 }
 
 // foreign is one that has no statistics.

@@ -72,7 +72,7 @@ func report(ctx context.Context, registration cache.MeasuredRegistration) {
 	for {
 		select {
 		case <-tick.C:
-			s := registration.Statistics()
+			s := registration.Stats()
 			fmt.Printf("handler %s is %s: %d delivered, %d coalesced, %d waiting for up to %s\n",
 				s.Name, s.State, s.Delivered, s.Coalesced, s.Pending, s.Oldest.Round(time.Millisecond))
 		case <-ctx.Done():

@@ -10,9 +10,9 @@
 //
 //   - Each informer has one set of label values, which it keeps as long as it runs. Those of two
 //     that are named alike differ in the label ordinal.
-//   - Of an informer the first Options.Handlers names of handlers, and the first Options.Indices
-//     names of indices, are label values as long as it runs; all others are summed under Other.
-//     Handlers of one name are summed, too.
+//   - Of an informer the first Options.MaxHandlers names of handlers, and the first
+//     Options.MaxIndices names of indices, are label values as long as it runs; all others are
+//     summed under Other. Handlers of one name are summed, too.
 //   - A text has at most MaxText bytes and is valid UTF-8.
 //   - All other values are words that are written in the sources.
 //

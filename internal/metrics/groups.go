@@ -58,7 +58,7 @@ type handlerGroup struct {
 	now    handlerSum
 
 	calls, coalesced, busy total
-	buckets                [len(cache.HandlerStatistics{}.Histogram)]total
+	buckets                [len(cache.HandlerStats{}.Histogram)]total
 }
 
 // handlerSum sums up handlers.
@@ -66,11 +66,11 @@ type handlerSum struct {
 	handlers, pending     int
 	oldest, calling, busy time.Duration // the longest of the first two
 	calls, coalesced      uint64
-	buckets               [len(cache.HandlerStatistics{}.Histogram)]uint64
+	buckets               [len(cache.HandlerStats{}.Histogram)]uint64
 	states                [cache.HandlerRemoved + 1]int
 }
 
-func (s *handlerSum) add(h *cache.HandlerStatistics) {
+func (s *handlerSum) add(h *cache.HandlerStats) {
 	s.handlers++
 	s.pending += h.Pending
 	s.oldest, s.calling = max(s.oldest, h.Oldest), max(s.calling, h.Calling)
@@ -129,7 +129,7 @@ func (v visit) handlerGroup(g *handlerGroup, known *informer, t Times) {
 // indexGroup is the indices of one label value.
 type indexGroup struct {
 	labels *Series
-	now    cache.IndexStatistics
+	now    cache.IndexStats
 	some   bool
 }
 
@@ -152,6 +152,6 @@ func (v visit) indices(i *cache.Inspection, known *informer) {
 			v.put(indexLacking, g.labels, float64(g.now.Lacking))
 			v.put(indexFailures, g.labels, float64(g.now.Failures))
 		}
-		g.now, g.some = cache.IndexStatistics{}, false
+		g.now, g.some = cache.IndexStats{}, false
 	}
 }

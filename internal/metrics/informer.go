@@ -23,7 +23,7 @@ type informer struct {
 func newInformer(o Options, id identity, ordinal int) *informer {
 	return &informer{
 		identity: id, ordinal: ordinal, labels: id.series(ordinal), derived: map[[3]string]*Series{},
-		handlers: groups[handlerGroup]{most: o.Handlers}, indices: groups[indexGroup]{most: o.Indices},
+		handlers: groups[handlerGroup]{most: o.MaxHandlers}, indices: groups[indexGroup]{most: o.MaxIndices},
 	}
 }
 
@@ -160,7 +160,7 @@ func (v visit) requests(i *cache.Inspection, known *informer) {
 	}
 }
 
-func (v visit) listing(known *informer, mode string, r cache.RequestStatistics) {
+func (v visit) listing(known *informer, mode string, r cache.RequestStats) {
 	if r.Ended == 0 {
 		return
 	}
@@ -170,7 +170,7 @@ func (v visit) listing(known *informer, mode string, r cache.RequestStatistics) 
 	v.put(listedObjects, known.series(listedObjects, mode), float64(r.Objects))
 }
 
-func timesOf(r cache.RequestStatistics) Times {
+func timesOf(r cache.RequestStats) Times {
 	return Times{Count: uint64(r.Ended), Seconds: r.Total.Seconds()}
 }
 
@@ -190,7 +190,7 @@ func (v visit) received(i *cache.Inspection, known *informer) {
 	v.put(verified, known.labels, float64(d.Verified))
 	v.put(differences, known.labels, float64(d.Differences))
 	v.put(partsChecked, known.labels, float64(d.Checked))
-	v.put(partsWritten, known.labels, float64(d.WrittenTo))
+	v.put(partsWritten, known.labels, float64(d.Mutations))
 }
 
 // contents says what waits for the store, and what it all takes.

@@ -14,10 +14,10 @@ import (
 
 // Options bound what an informer adds to the metrics.
 type Options struct {
-	// Handlers is how many names of handlers of an informer become values of the label handler, and
-	// Indices how many names of its indices those of the label index. The others become Other. 0 is
-	// 32, and 16; a negative number is none.
-	Handlers, Indices int
+	// MaxHandlers is how many names of handlers of an informer become values of the label handler,
+	// and MaxIndices how many names of its indices those of the label index. The others become
+	// Other. 0 is 32, and 16; a negative number is none.
+	MaxHandlers, MaxIndices int
 }
 
 const (
@@ -59,8 +59,8 @@ type Times struct {
 type identity struct{ name, group, version, resource string }
 
 func NewReader(o Options) *Reader {
-	o.Handlers = max(0, cmp.Or(o.Handlers, defaultHandlers))
-	o.Indices = max(0, cmp.Or(o.Indices, defaultIndices))
+	o.MaxHandlers = max(0, cmp.Or(o.MaxHandlers, defaultHandlers))
+	o.MaxIndices = max(0, cmp.Or(o.MaxIndices, defaultIndices))
 	r := &Reader{options: o, process: newSeries()}
 	r.mu.known, r.mu.ordinals = map[uint64]*informer{}, map[identity][]bool{}
 	return r

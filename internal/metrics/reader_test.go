@@ -143,7 +143,7 @@ func TestHandlers(t *testing.T) {
 		add("d")
 		defer run(t, informer)()
 		time.Sleep(time.Second)
-		r := NewReader(Options{Handlers: 2})
+		r := NewReader(Options{MaxHandlers: 2})
 		got := values(t, r)
 		for name, want := range map[string]float64{"a": 4, "b": 2, "other": 4} {
 			assert.Equal(t, want, got["handler_calls_total "+name+" 0"], name)
@@ -195,7 +195,7 @@ func TestIndices(t *testing.T) {
 			indexers[name] = func(any) ([]string, error) { return []string{name, "x"}, nil }
 		}
 		defer run(t, informerOf(indexers))()
-		got := values(t, NewReader(Options{Indices: 2}))
+		got := values(t, NewReader(Options{MaxIndices: 2}))
 		assert.Equal(t, 2.0, got["index_failures_total a 0"])
 		assert.Equal(t, 2.0, got["index_lacking_objects a 0"])
 		assert.Equal(t, 0.0, got["index_members a 0"])
@@ -206,7 +206,7 @@ func TestIndices(t *testing.T) {
 		assert.NotContains(t, got, "index_members c 0")
 		assert.Equal(t, 2.0, got["index_failures_total other 0"])
 		assert.Equal(t, 1.0, got["degraded 0 index"], "once, though two indices lack objects")
-		none := values(t, NewReader(Options{Indices: -1}))
+		none := values(t, NewReader(Options{MaxIndices: -1}))
 		assert.Equal(t, 12.0, none["index_members other 0"])
 	})
 }

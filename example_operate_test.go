@@ -1,0 +1,154 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+)
+
+// A readiness probe that fails until the informers have synced.
+func ExampleReadyCheck() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	ready := cache.ReadyCheck(cache.ReadyOptions{}, informer)
+	probe := func() int {
+		answer := httptest.NewRecorder()
+		ready.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
+		return answer.Code
+	}
+	fmt.Println(probe())
+
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(probe())
+	// Output:
+	// 503
+	// 200
+}
+
+// All informers of the process, also those of a framework.
+func ExampleInformers() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(cache.WithObjectDescription("settings"))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	for running := range cache.Informers() {
+		inspection, err := cache.Inspect(running)
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(inspection.Name, inspection.Type, inspection.Status.Objects)
+	}
+	// Output: settings *v1.ConfigMap 1
+}
+
+// What an informer has done and what its store has.
+func ExampleInspect() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	inspection, err := cache.Inspect(informer)
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("lists:", inspection.Lists.Ended, "objects:", inspection.Lists.Objects)
+	for _, index := range inspection.Indices {
+		fmt.Println(index.Name, "values:", index.Values, "members:", index.Members)
+	}
+	// Output:
+	// lists: 1 objects: 2
+	// namespace values: 1 members: 2
+}
+
+// A program that should fail at its start, instead of waiting for a permission.
+func ExampleWithErrorPolicy() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New()
+	server.FailNext(cachetest.VerbList, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it")))
+	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList), cache.WithErrorPolicy(cache.StopOnForbidden))
+	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	err := cache.WaitForSync(ctx, informer)
+	status, _ := cache.StatusOf(informer)
+	fmt.Println(apierrors.IsForbidden(err), status.Phase)
+	// Output: true stopped
+}
+
+// A cache that is in doubt: the handler hears of what the watch did not bring.
+func ExampleRelist() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	added := make(chan string, 2)
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { added <- obj.(*corev1.ConfigMap).Name }})
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	found := server.Lose()
+	server.Create(newConfigMap("b", "1"))
+	found()
+
+	if err := cache.Relist(informer); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(<-added, <-added)
+	// Output: a b
+}
+
+// What a handler does and how long its calls take.
+func ExampleMeasuredRegistration() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
+	registration, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "settings"}))
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, registration); err != nil {
+		fmt.Println(err)
+	}
+	if measured, ok := registration.(cache.MeasuredRegistration); ok {
+		stats := measured.Stats()
+		fmt.Println(stats.Name, stats.SyncError, len(stats.Histogram) == len(cache.CallTimeBounds())+1)
+	}
+	// Output: settings <nil> true
+}
