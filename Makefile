@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: cluster help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
+.PHONY: cluster help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,7 +28,7 @@ demo: apiserver ## follow a few thousand pods on an embedded API server for abou
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
 test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
-	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e e2e-tapped embedded \
+	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck api unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e e2e-tapped embedded \
 		controllerruntime foreign-controllerruntime examples browser
 
 flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
@@ -170,6 +170,9 @@ interleave: ## the same with one preemption more; ends with a table of configura
 
 mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong
 	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
+
+api: ## the exported names beside those of the last version that was tagged: none may be gone in a patch
+	@cd tools && $(GO) run ./api
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
 	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...); rc=$$?; \

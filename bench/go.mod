@@ -10,8 +10,8 @@ replace (
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/go-logr/logr v1.4.3
-	github.com/kinformer/cache v0.0.0-00010101000000-000000000000
-	github.com/kinformer/cache/kinformerprom v0.0.0-00010101000000-000000000000
+	github.com/kinformer/cache v0.37.0
+	github.com/kinformer/cache/kinformerprom v0.37.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/stretchr/testify v1.12.1
 	gonum.org/v1/plot v0.17.0

@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/kinformer/cache => ../
 
 require (
-	github.com/kinformer/cache v0.0.0-00010101000000-000000000000
+	github.com/kinformer/cache v0.37.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0

@@ -9,8 +9,8 @@ replace (
 
 require (
 	github.com/go-logr/logr v1.4.3
-	github.com/kinformer/cache v0.0.0
-	github.com/kinformer/cache/e2e v0.0.0
+	github.com/kinformer/cache v0.37.0
+	github.com/kinformer/cache/e2e v0.37.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

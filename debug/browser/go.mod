@@ -7,7 +7,7 @@ replace github.com/kinformer/cache => ../../
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/kinformer/cache v0.0.0-00010101000000-000000000000
+	github.com/kinformer/cache v0.37.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
