@@ -27,8 +27,9 @@ func (s *Sharing) Report(to func(*Written)) *Sharing {
 }
 
 // firstCheck is after how many parts a reader checks one; by chance, so that those are checked that
-// always come first, and those behind them.
-func firstCheck() int { return 1 + rand.IntN(2*checkedPart) }
+// always come first, and those behind them. The chance is the same for each part, since readers are
+// given up and made at any time.
+func firstCheck() int { return 1 + int(rand.ExpFloat64()*checkedPart) }
 
 // due reports whether the part that was found now is to be checked.
 func (d *reader) due() bool {
