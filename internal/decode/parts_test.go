@@ -87,6 +87,18 @@ func TestPartsBounded(t *testing.T) {
 	}
 }
 
+// TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
+func TestPartsKeepTheirBytes(t *testing.T) {
+	table, raw := NewParts(0), []byte("as it was in the frame")
+	hash, _ := table.find(1, raw)
+	table.add(part{of: 1, hash: hash, raw: raw})
+	copy(raw, "another")
+	_, known := table.find(1, []byte("as it was in the frame"))
+	assert.NotNil(t, known)
+	_, known = table.find(1, raw)
+	assert.Nil(t, known)
+}
+
 // TestPartsForget: what nobody asks for any more gives way to what is asked for now.
 func TestPartsForget(t *testing.T) {
 	const many = 5_000
