@@ -45,9 +45,11 @@ func answered(body io.Reader) (*http.Response, *closes) {
 func inProtobuf(t *testing.T, obj runtime.Object) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
-	require.NoError(t, err)
-	obj.GetObjectKind().SetGroupVersionKind(kinds[0])
+	if of := obj.GetObjectKind(); of.GroupVersionKind().Empty() {
+		kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+		require.NoError(t, err)
+		of.SetGroupVersionKind(kinds[0])
+	}
 	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(obj, &b))
 	return b.Bytes()
 }
@@ -90,7 +92,9 @@ func TestErrorsThatAreNone(t *testing.T) {
 	broken := errors.New("broken")
 	long := inProtobuf(t, forbidden(strings.Repeat("x", maxStatus)))
 	pod := inProtobuf(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
-	half := long[:100]
+	other := forbidden("no")
+	other.Kind, other.APIVersion = "Failure", "v1"
+	failure, half := inProtobuf(t, other), long[:100]
 	for name, body := range map[string]struct {
 		reader io.Reader
 		data   []byte
@@ -99,6 +103,7 @@ func TestErrorsThatAreNone(t *testing.T) {
 		"no protobuf": {strings.NewReader("no"), []byte("no"), nil},
 		"nothing":     {strings.NewReader(""), nil, nil},
 		"a pod":       {bytes.NewReader(pod), pod, nil},
+		"a failure":   {bytes.NewReader(failure), failure, nil},
 		"long":        {bytes.NewReader(long), long, nil},
 		"broken":      {io.MultiReader(bytes.NewReader(half), &once{broken}), half, broken},
 		"all broken":  {iotest.ErrReader(broken), nil, broken},
