@@ -346,7 +346,8 @@ func auditedOf(informer any) (*audited.Informer, error) {
 		Version: own.pipeline.contents.Table.RV, Refused: own.transform.Behind,
 	}
 	if own.runs != nil {
-		known.List = reflector.NewExact(own.runs.reflectorOptions()).List
+		exact := reflector.NewExact(own.runs.reflectorOptions())
+		known.List, known.ListIdentities = exact.List, exact.ListIdentities
 	}
 	if transform := own.transform; transform != nil && transform.Function != nil {
 		known.Transform = transform.Call

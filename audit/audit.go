@@ -128,7 +128,12 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	}
 	defer state.Close()
 	c := a.begin(state)
-	if c.foreign, err = a.List(ctx, a.options.Source, state.ResourceVersion(), c.take); err != nil {
+	if a.options.Depth == Content {
+		c.foreign, err = a.List(ctx, state.ResourceVersion(), c.take)
+	} else {
+		c.foreign, err = a.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
+	}
+	if err != nil {
 		if inexact := (*reflector.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}

@@ -400,6 +400,33 @@ func TestDigest(t *testing.T) {
 	})
 }
 
+// TestDigestOfReport: that of a report is the cache's, whatever was listed.
+func TestDigestOfReport(t *testing.T) {
+	type items = []runtime.RawExtension
+	for what, change := range map[string]func(items) items{
+		"the same":        func(all items) items { return all },
+		"nothing":         func(items) items { return nil },
+		"less":            func(all items) items { return all[1:] },
+		"more":            func(all items) items { return append(all, runtime.RawExtension{Object: testkit.PodAt("x", "1")}) },
+		"one twice":       func(all items) items { return append(all, all[0]) },
+		"one for another": func(all items) items { return append(all[:1], all[0]) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			src := pods("a", "b")
+			r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+				list, err := src.List(o)
+				if all := list.(*metav1.List); o.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+					all.Items = change(all.Items)
+				}
+				return list, err
+			}}, nil, cache.WithListMode(cache.ListModeList))
+			want, err := audit.DigestOf(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, want, r.once(t, audit.Options{}).Digest, what)
+		})
+	}
+}
+
 // blank is a transform that leaves nothing of what the server says of an object.
 func blank(obj any) (any, error) {
 	pod := obj.(*corev1.Pod)

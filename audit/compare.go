@@ -21,7 +21,8 @@ import (
 
 // comparison is that of one snapshot with the list at its version. Each listed object is looked up
 // in the snapshot; what is left of the snapshot then is extra. Beside the snapshot, that takes a
-// hash for each object, and what differs.
+// hash for each object, and what differs. A stored object, which is far away in memory, is read
+// once.
 type comparison struct {
 	*auditor
 	state   audited.State
@@ -29,7 +30,8 @@ type comparison struct {
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
 	kinds   map[string]Kind // of what differs, by key
-	digest  Digest
+	digest  Digest          // of what was looked at; at the end, of the snapshot
+	text    []byte          // memory of digest
 	tries   int
 	refused int
 	foreign int
@@ -56,10 +58,11 @@ func (c *comparison) take(listed runtime.Object) error {
 		return nil
 	}
 	stored, exists := c.state.Get(key)
+	server, origin := event.OriginOf(listed), event.Origin{}
 	if exists {
-		c.stored = append(c.stored, maphash.String(c.seed, key))
+		origin = c.state.Origin(key, stored)
+		c.look(key, origin)
 	}
-	server := event.OriginOf(listed)
 	if _, refused := c.behind[key]; refused {
 		c.refused++
 		return nil
@@ -68,13 +71,19 @@ func (c *comparison) take(listed runtime.Object) error {
 		c.found(Finding{Key: key, Kind: Missing, Listed: server.Version})
 		return nil
 	}
-	switch origin := c.state.Origin(key, stored); {
+	switch {
 	case origin != server:
 		c.found(Finding{Key: key, Kind: Stale, Cached: origin.Version, Listed: server.Version})
 	case c.options.Depth == Content && !c.sameContent(stored, listed):
 		c.found(Finding{Key: key, Kind: Different, Cached: origin.Version, Listed: server.Version})
 	}
 	return nil
+}
+
+// look notes an object of the snapshot that is listed.
+func (c *comparison) look(key string, origin event.Origin) {
+	c.stored = append(c.stored, maphash.String(c.seed, key))
+	c.text = c.digest.add(c.text, key, origin)
 }
 
 func (c *comparison) found(f Finding) {
@@ -86,10 +95,15 @@ func (c *comparison) found(f Finding) {
 
 // end finds what is stored and was not listed, and the digest.
 func (c *comparison) end() {
-	c.digest = digestOf(&c.state)
+	looks := len(c.stored)
 	slices.Sort(c.stored)
 	if c.stored = slices.Compact(c.stored); len(c.stored) < c.state.Len() {
 		c.findExtra()
+	}
+	if len(c.stored) == looks && looks == c.state.Len() {
+		c.digest.ResourceVersion, c.digest.Objects = c.state.ResourceVersion(), looks
+	} else {
+		c.digest = digestOf(&c.state)
 	}
 	slices.SortFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Key, b.Key) })
 }

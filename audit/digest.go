@@ -50,12 +50,18 @@ func digestOf(state *audited.State) Digest {
 	d := Digest{ResourceVersion: state.ResourceVersion(), Objects: state.Len()}
 	var text []byte
 	for key, obj := range state.All() {
-		text = appendIdentity(text[:0], key, state.Origin(key, obj))
-		sum := sha256.Sum256(text)
-		d.Sum[0] += binary.BigEndian.Uint64(sum[:])
-		d.Sum[1] += binary.BigEndian.Uint64(sum[8:])
+		text = d.add(text, key, state.Origin(key, obj))
 	}
 	return d
+}
+
+// add adds an object to the sum. It returns the memory that it is given, for the next one.
+func (d *Digest) add(memory []byte, key string, origin event.Origin) []byte {
+	text := appendIdentity(memory[:0], key, origin)
+	sum := sha256.Sum256(text)
+	d.Sum[0] += binary.BigEndian.Uint64(sum[:])
+	d.Sum[1] += binary.BigEndian.Uint64(sum[8:])
+	return text
 }
 
 // appendIdentity appends what tells an object in one state from all others. No part can have a zero

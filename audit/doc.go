@@ -43,7 +43,8 @@
 // client, which has no more than one page at a time; objects that were replaced or deleted since
 // the snapshot stay in memory until the audit ends. Beside that, it takes eight bytes for each
 // object, and about two microseconds. With a metadata client as Options.Source a page has the
-// metadata only; if that has a transport of package direct, managed fields are not even decoded.
+// metadata only. Where the informer, or Source, has a transport of package direct, Versions reads
+// nothing of an object but its name, namespace, UID and resourceVersion.
 //
 // A server must be able to list as of a version: kube-apiserver is, for as long as it has not
 // compacted it, which is for five minutes at least. Aggregated servers may not: ErrUnsupported.

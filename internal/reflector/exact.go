@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,8 +23,8 @@ const (
 	// exactPage is how many objects a page of an exact list has: the next one is asked for when
 	// they are looked at, so that this, and exactAhead, is all that there is of a list at any time.
 	exactPage = 500
-	// exactAhead is how many bytes of a page may wait to be decoded: a tenth of a page of large
-	// pods.
+	// exactAhead is how many bytes of a page may wait to be decoded whole: a tenth of a page of
+	// large pods.
 	exactAhead = 1 << 19
 )
 
@@ -34,19 +33,30 @@ const (
 type Exact struct {
 	Options
 	expects expectation
-	lists   *tap.Source
+
+	// As our own decoders make them: whole objects, less what the reflector drops, and objects with
+	// nothing but their identity.
+	whole, bare *tap.Source
 }
 
 // NewExact makes one of the options of a reflector. Status tells nothing of what it does.
 func NewExact(o Options) *Exact {
 	o.Report = nil
-	o = o.withDefaults()
-	o.Decoding.Ahead = exactAhead
-	o.Decoding.Share = false // somebody may have written to what it would share with the stored objects
-	e := &Exact{Options: o, expects: expectationOf(o.ExpectedType)}
-	e.lists = tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding())
+	e := &Exact{Options: o.withDefaults(), expects: expectationOf(o.ExpectedType)}
 	e.expects.namespace = o.Namespace
+	lists := clientgo.ToListerWatcherWithContext(e.ListerWatcher)
+	whole := e.decoding()
+	whole.Ahead = exactAhead
+	whole.Share = false // somebody may have written to what it would share with the stored objects
+	e.whole, e.bare = tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, e.identifying())
 	return e
+}
+
+// identifying decodes identities only, which takes less time than reading them from a network.
+func (e *Exact) identifying() tap.Options {
+	o := e.decoding()
+	o.Identities, o.Ahead, o.Share = true, -1, false
+	return o
 }
 
 // Inexact says that a server does not list as of a version.
@@ -59,10 +69,28 @@ func (e *Inexact) Error() string {
 func (e *Inexact) Unwrap() error { return e.Why }
 
 // List calls take for each object of the collection at version that the reflector would admit, less
-// what it drops, and returns how many there are that it would not. An error of take ends it. With
-// from, which may be nil, the requests go to another ListerWatcher, and objects may be of any type.
-// It waits for its turn, as a reflector does.
-func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
+// what it drops, and returns how many there are that it would not. An error of take ends it. It
+// waits for its turn, as a reflector does.
+func (e *Exact) List(ctx context.Context, version string, take func(runtime.Object) error) (foreign int, err error) {
+	return e.list(ctx, e.whole, e.expects, version, func(item runtime.Object) error {
+		e.Decoding.Drop.Trim(item)
+		return take(item)
+	})
+}
+
+// ListIdentities is List for objects that may have nothing but what tells them in their state from
+// all others: name, namespace, UID, resourceVersion and kind. With from, which may be nil, the
+// requests go to another lister, and objects may be of any type.
+func (e *Exact) ListIdentities(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
+	if from == nil {
+		return e.list(ctx, e.bare, e.expects, version, take)
+	}
+	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, e.identifying())
+	return e.list(ctx, metadata, expectation{namespace: e.expects.namespace}, version, take)
+}
+
+// list lists page by page.
+func (e *Exact) list(ctx context.Context, from *tap.Source, expects expectation, version string, take func(runtime.Object) error) (foreign int, err error) {
 	if e.Turns != nil {
 		select {
 		case <-e.Turns:
@@ -71,36 +99,18 @@ func (e *Exact) List(ctx context.Context, from clientgo.ListerWithContext, versi
 			return 0, context.Cause(ctx)
 		}
 	}
-	expects := e.expects
-	if from == nil {
-		from = e.lists
-	} else {
-		from, expects = e.tapped(from), expectation{namespace: expects.namespace}
-	}
-	trimmed := func(item runtime.Object) error {
-		e.Decoding.Drop.Trim(item)
-		return take(item)
-	}
 	options := metav1.ListOptions{Limit: exactPage, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	for {
 		page, err := askExactly(ctx, from, options)
 		if err != nil {
 			return foreign, err
 		}
-		n, next, err := expects.takePage(page, version, trimmed)
+		n, next, err := expects.takePage(page, version, take)
 		if foreign += n; err != nil || next == "" {
 			return foreign, err
 		}
 		options = metav1.ListOptions{Limit: exactPage, Continue: next}
 	}
-}
-
-// tapped returns another lister, whose answers are decoded directly if they are metadata, without
-// the larger half, which nobody compares.
-func (e *Exact) tapped(from clientgo.ListerWithContext) clientgo.ListerWithContext {
-	o := e.decoding()
-	o.DropOf([]string{"metadata.managedFields", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"})
-	return tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, o)
 }
 
 // listsOnly is a lister that nobody asks to watch.

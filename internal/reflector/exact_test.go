@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
@@ -23,7 +24,7 @@ import (
 func exactly(t *testing.T, answer func(n int, o metav1.ListOptions) (runtime.Object, error), refuse error) (names []string, foreign int, err error) {
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) { return answer(n, o) }}
 	exact := NewExact(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Namespace: "ns"})
-	foreign, err = exact.List(t.Context(), nil, "5", func(item runtime.Object) error {
+	foreign, err = exact.List(t.Context(), "5", func(item runtime.Object) error {
 		names = append(names, item.(*v1.Pod).Name)
 		return refuse
 	})
@@ -46,6 +47,29 @@ func TestExact(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, names)
 	assert.Equal(t, 1, foreign)
+}
+
+// TestExactIdentities: so are identities, by the reflector's lister. Those of another one may be of
+// objects of any type.
+func TestExactIdentities(t *testing.T) {
+	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "x", "1")))}
+	lists := clientgo.ToListerWatcherWithContext(server)
+	for _, c := range []struct {
+		expected runtime.Object
+		from     clientgo.ListerWithContext
+		names    string
+		foreign  int
+	}{{&v1.Pod{}, nil, "a", 1}, {&v1.Node{}, nil, "", 2}, {&v1.Node{}, lists, "a", 1}} {
+		names := ""
+		exact := NewExact(Options{ListerWatcher: server, ExpectedType: c.expected, Namespace: "ns"})
+		foreign, err := exact.ListIdentities(t.Context(), c.from, "5", func(item runtime.Object) error {
+			names += item.(*v1.Pod).Name
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, c.foreign, foreign)
+		assert.Equal(t, c.names, names)
+	}
 }
 
 // TestExactErrors: whose fault it is can be told, and who takes may end it.

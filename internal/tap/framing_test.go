@@ -190,18 +190,20 @@ func TestOddLists(t *testing.T) {
 	}
 }
 
+// cutOff answers with a list, less its last bytes.
+func cutOff(w http.ResponseWriter, r *http.Request) {
+	body := taptest.Encoded(podList("5"), mediaOf(r))
+	w.Header().Set("Content-Type", mediaOf(r))
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	_, _ = w.Write(body[:len(body)-10])
+	panic(http.ErrAbortHandler)
+}
+
 // TestBrokenList: a list whose connection breaks fails with that error, and the tap is as good as
 // it was.
 func TestBrokenList(t *testing.T) {
-	broken := func(w http.ResponseWriter, r *http.Request) {
-		body := taptest.Encoded(podList("5"), mediaOf(r))
-		w.Header().Set("Content-Type", mediaOf(r))
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body[:len(body)-10])
-		panic(http.ErrAbortHandler)
-	}
 	for _, k := range podClients {
-		answers := []answer{broken, list("5", pods(20, "4")...)}
+		answers := []answer{cutOff, list("5", pods(20, "4")...)}
 		plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
 		require.Contains(t, plain.Err, "unexpected EOF")
 		k.own = true

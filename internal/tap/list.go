@@ -36,7 +36,7 @@ type listBody struct {
 
 	mu struct {
 		sync.Mutex
-		ahead  *ahead
+		from   bodyReader
 		closed bool
 		phase  listPhase
 	}
@@ -83,8 +83,8 @@ func (b *listBody) Read(p []byte) (int, error) {
 func (b *listBody) Close() error {
 	b.mu.Lock()
 	b.mu.closed = true
-	if b.mu.ahead != nil {
-		b.mu.ahead.close()
+	if b.mu.from != nil {
+		b.mu.from.close()
 	}
 	b.mu.Unlock()
 	return b.real.Close()
@@ -92,18 +92,18 @@ func (b *listBody) Close() error {
 
 // fill decodes the list and makes the substitute.
 func (b *listBody) fill() {
-	ahead := b.begin()
-	if ahead == nil {
+	from := b.begin()
+	if from == nil {
 		b.substitute = b.real
 		return
 	}
 	defer b.enter(read)
-	defer ahead.close()
-	list := b.decoder.list(ahead)
+	defer from.close()
+	list := b.decoder.list(from)
 	wires, err := b.readItems(list)
-	switch failed := ahead.failed(); {
+	switch failed := from.failed(); {
 	case err == nil:
-		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, ahead.read()
+		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, from.read()
 	case failed != nil:
 		b.substitute = failing{failed}
 	case errors.Is(err, errClosed):
@@ -115,19 +115,58 @@ func (b *listBody) fill() {
 }
 
 // begin begins to read, if the call that the list is for still runs.
-func (b *listBody) begin() *ahead {
+func (b *listBody) begin() bodyReader {
 	if b.tap.isOver() {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.phase = reading
-	b.mu.ahead = readAhead(b.real, b.tap.ahead)
-	if b.mu.closed {
-		b.mu.ahead.close()
+	if b.tap.ahead < 0 {
+		b.mu.from = &asItComes{body: b.real}
+	} else {
+		b.mu.from = readAhead(b.real, b.tap.ahead)
 	}
-	return b.mu.ahead
+	if b.mu.closed {
+		b.mu.from.close()
+	}
+	return b.mu.from
 }
+
+// bodyReader is how the body of a list is read. Its methods are for one goroutine, but for close.
+type bodyReader interface {
+	io.Reader
+	failed() error // that Read has returned, if that is not io.EOF
+	read() int64   // how many bytes were read
+	close()        // no more is read, soon
+}
+
+// asItComes reads a body when that is asked for, and no sooner: for who decodes as fast as anything
+// comes, and needs no memory for what waits.
+type asItComes struct {
+	body io.Reader
+	n    int64
+	err  error
+}
+
+func (c *asItComes) Read(p []byte) (n int, err error) {
+	n, err = c.body.Read(p)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}
+
+func (c *asItComes) failed() error {
+	if errors.Is(c.err, io.EOF) {
+		return nil
+	}
+	return c.err
+}
+
+func (c *asItComes) read() int64 { return c.n }
+
+// close has nothing to do: the body that is read is closed.
+func (c *asItComes) close() {}
 
 // readItems reads all items, and returns the bytes of those that client-go gets.
 func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {

@@ -55,6 +55,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Make == nil {
 		o.Make = ownDecoders(o)
 	}
+	if o.Identities {
+		o.Make = identityDecoders(o.Make)
+	}
 	s := &Source{lists: lists, trust: trust{options: o, sampler: sampler{every: uint64(o.Verify)}}}
 	if _, ok := example.(runtime.Object); ok {
 		s.example = reflect.TypeOf(example)

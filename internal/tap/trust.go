@@ -16,7 +16,7 @@ import (
 // Options are how an informer decodes. The zero value works.
 type Options struct {
 	Off    bool  // by client-go only
-	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead
+	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead; -1: none
 	Verify int64 // one object in so many goes both ways; 0: defaultVerify
 	// Share says that equal parts of objects are one, Unshared why they are not, although that was
 	// asked for.
@@ -24,6 +24,9 @@ type Options struct {
 	Unshared string
 	// Drop is what is left out of objects: already while they are decoded, if we do it.
 	Drop *decode.Drop
+	// Identities says that objects need nothing but name, namespace, UID, resourceVersion and kind.
+	// What we decode ourselves has nothing else. It is for lists.
+	Identities bool
 	// PreferProtobuf has the tap ask for protobuf where the client has not chosen an encoding.
 	PreferProtobuf bool
 	// Make makes decoders; nil: those of this library.
@@ -70,6 +73,9 @@ func (t *trust) checked(d sure) sure {
 
 // difference compares an object as both have decoded it, less what is left out.
 func (t *trust) difference(ours, theirs runtime.Object) string {
+	if t.options.Identities {
+		return difference(bare(ours), bare(theirs))
+	}
 	t.options.Drop.Trim(ours)
 	t.options.Drop.Trim(theirs)
 	return difference(ours, theirs)
