@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/bench/internal/measure"
@@ -83,13 +84,18 @@ func updates(ctx context.Context, e *env, n int) (*source.Generation, []watch.Ev
 		return nil, nil, err
 	}
 	few := &workload.Population{Pods: all.Pods[:min(fanoutObjects, len(all.Pods))]}
+	return source.NewGeneration(few, listVersion(0)), updatesOf(few.Pods, n), nil
+}
+
+// updatesOf returns n MODIFIED events of pods, one after the other.
+func updatesOf(pods []*corev1.Pod, n int) []watch.Event {
 	events := make([]watch.Event, n)
 	for i := range events {
-		pod := workload.Version(few.Pods[i%len(few.Pods)], eventVersion(i))
+		pod := workload.Version(pods[i%len(pods)], eventVersion(i))
 		pod.Generation = int64(i) // tells handlers which event it was
 		events[i] = watch.Event{Type: watch.Modified, Object: pod}
 	}
-	return source.NewGeneration(few, listVersion(0)), events, nil
+	return events
 }
 
 // handOver is what the events cost with a receiver that drops them: what no

@@ -133,7 +133,7 @@ func rows() []row {
 	return slices.Concat(
 		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(), sizeRows(),
 		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), queueSizeRows(), fanoutRows(), observedRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
+		queueRows(), queueSizeRows(), fanoutRows(), observedRows(), besideAuditRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
 	)
 }
 

@@ -96,24 +96,30 @@ func longestReads(ctx context.Context, store clientgo.Indexer, p *workload.Popul
 }
 
 // longestCall makes the read about once in its interval until the context ends.
-func longestCall(ctx context.Context, store clientgo.Indexer, kind stallRead) (time.Duration, error) {
-	var longest time.Duration
+func longestCall(ctx context.Context, store clientgo.Indexer, kind stallRead) (longest time.Duration, err error) {
+	err = eachCall(ctx, store, kind, func(took time.Duration) { longest = max(longest, took) })
+	return longest, err
+}
+
+// eachCall makes the read about once in its interval until the context ends,
+// and notes how long each took.
+func eachCall(ctx context.Context, store clientgo.Indexer, kind stallRead, note func(took time.Duration)) error {
 	pause := time.NewTicker(kind.interval)
 	defer pause.Stop()
 	for i := 0; ; i++ {
 		start := time.Now()
 		found, err := kind.read(store, i)
-		longest = max(longest, time.Since(start))
+		note(time.Since(start))
 		if err != nil {
-			return longest, fmt.Errorf("%s: %w", kind.name, err)
+			return fmt.Errorf("%s: %w", kind.name, err)
 		}
 		if found == 0 {
-			return longest, fmt.Errorf("%s: %w", kind.name, errMissing)
+			return fmt.Errorf("%s: %w", kind.name, errMissing)
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return longest, nil
+			return nil
 		}
 	}
 }
