@@ -173,6 +173,15 @@ func (r *Resource) Listed(ctx context.Context) (Contents, error) {
 	return contentsOfList(list)
 }
 
+// ListedAt is a LIST as of a resourceVersion.
+func (r *Resource) ListedAt(ctx context.Context, rv string) (Contents, error) {
+	list, err := r.api.List(ctx, metav1.ListOptions{ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	if err != nil {
+		return nil, fmt.Errorf("%s: list at %s: %w", r.Name, rv, err)
+	}
+	return contentsOfList(list)
+}
+
 // Get is a quorum read.
 func (r *Resource) Get(ctx context.Context, name string) (State, error) {
 	return stateOrError(r.api.Get(ctx, name, metav1.GetOptions{}))

@@ -15,8 +15,8 @@ import (
 const auditPause = 2 * time.Second
 
 // audit audits the informer all the time, whatever happens to it and to the server: nothing may
-// ever differ. What cannot be audited, because the server is away, or has forgotten the version, is
-// counted.
+// ever differ, as nobody lies to it. What cannot be audited, because the server is away, or has
+// forgotten the version, is counted.
 func (f *follower) audit(ctx context.Context, random *rand.Rand) {
 	for wait(ctx, time.Duration(random.Int64N(int64(2*auditPause)))) {
 		report, err := audit.Once(ctx, f.informer, audit.Options{Depth: audit.Depth(random.IntN(2))})

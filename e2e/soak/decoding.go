@@ -20,9 +20,13 @@ func (c Config) tapped(random *rand.Rand) bool {
 	return c.Library == Kinformer && random.IntN(100) < c.Tapped
 }
 
-// route is how informers reach the server.
-func (c *cluster) route(tapped bool) *rest.Config {
+// route is how informers reach the server. A liar is below direct.Transport, so that both decoders
+// are told the same.
+func (c *cluster) route(tapped bool, l *liar) *rest.Config {
 	config := c.throughProxy()
+	if l != nil {
+		config.Wrap(l.wrap)
+	}
 	if tapped {
 		transport.Direct(config)
 	}

@@ -24,7 +24,7 @@
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
 //	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
 //	ledger    an acknowledged write is not in the quorum LIST
-//	audit     an audit of one of our informers finds something, at whatever moment
+//	audit     an audit of one of our informers finds something, at whatever moment; or, of one that is lied to, anything but what differs
 //	decoding  an informer that is to decode directly does not any more, or has made something else than its client
 //	stop      an informer does not stop, or calls a handler after its end
 //	leak      goroutines, sockets or memory are left at the end
@@ -32,6 +32,11 @@
 //
 // Half of our informers decode directly what the server sends, by package direct. All rules hold
 // for them as for others.
+//
+// One of the faults lies to informers of its own: their watches lose, alter and make up objects,
+// and then hold back all that comes. Meanwhile an audit must find what a comparison of everything
+// with everything at the same version finds, and must repair it. Then such an informer must be
+// equal to a quorum LIST like the others.
 //
 // Of reads that show one moment: one writer of each kind changes the objects of a chain one after
 // the other, each write after the one before was acknowledged. So in every state that the server

@@ -35,6 +35,7 @@ var clientFaults = []fault{
 	{"informer: started and stopped", startAndStop},
 	{"informer: stopped and replaced", replaceFollower},
 	{"informer: index added", addIndexers},
+	{"informer: lied to", lieToSome},
 	{"reader: without a pause", readEagerly},
 }
 

@@ -50,6 +50,7 @@ func byShard(obj any) ([]string, error) {
 // follower is a running informer with handlers and a reader.
 type follower struct {
 	name     string
+	number   uint64 // of the informers of the run
 	kind     string
 	mode     follow.Mode
 	informer cache.SharedIndexInformer
@@ -75,15 +76,32 @@ type follower struct {
 
 // startFollower makes an informer with a handler of each of kinds, and a reader, and runs it.
 func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, kinds []handlerKind) (*follower, error) {
-	number := r.informers.Add(1)
-	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+uint64(number)))
-	tapped := r.config.tapped(random)
-	resource, err := r.resource(kind, tapped)
+	f, random, err := r.newFollower(kind, mode, kinds, nil)
 	if err != nil {
 		return nil, err
 	}
+	ctx = f.start(ctx)
+	reader := newReader(f, random, r.config.Pause)
+	f.readers.Go(func() { reader.read(ctx) })
+	f.readers.Go(func() { f.versions.hunt(ctx, f.listed) })
+	if r.config.Library == Kinformer {
+		f.readers.Go(func() { f.audit(ctx, rand.New(rand.NewPCG(r.config.Seed, 3<<32+f.number))) })
+	}
+	return f, nil
+}
+
+// newFollower makes an informer with a handler of each of kinds, whose watches tell what a liar
+// tells, if that is not nil. The index function of one that is told the truth looks at the store.
+func (r *run) newFollower(kind string, mode follow.Mode, kinds []handlerKind, l *liar) (*follower, *rand.Rand, error) {
+	number := uint64(r.informers.Add(1))
+	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+number))
+	tapped := r.config.tapped(random)
+	resource, err := r.resource(kind, tapped, l)
+	if err != nil {
+		return nil, nil, err
+	}
 	f := &follower{
-		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), kind: kind, mode: mode,
+		name: fmt.Sprintf("%s/%s#%d", kind, mode, number), number: number, kind: kind, mode: mode,
 		ledger: r.ledgers[kind], report: r.report, close: resource.Close, ended: make(chan struct{}), listed: make(chan struct{}, 1),
 		tapped: tapped, shares: tapped && random.IntN(100) < r.config.Shared,
 	}
@@ -93,25 +111,28 @@ func (r *run) startFollower(ctx context.Context, kind string, mode follow.Mode, 
 		Position:     func() string { return f.informer.LastSyncResourceVersion() },
 		Skipped:      f.skipped,
 	}
+	index := f.byShard
+	if l != nil {
+		index = byShard
+	}
 	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
 	f.informer = f.decoding(libraries[r.config.Library], random)(f.source, resource.Example, resync, cache.Indexers{
-		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: f.byShard,
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: index,
 	})
 	f.versions = versioned{name: f.name + " versions", indexer: f.informer.GetIndexer(), history: f.ledger.history, report: r.report}
 	for _, k := range kinds {
 		if _, err = f.join(k); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	return f, random, nil
+}
+
+// start runs the informer. What looks at it ends with the context that is returned.
+func (f *follower) start(ctx context.Context) context.Context {
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() { defer close(f.ended); f.informer.RunWithContext(ctx) }()
-	reader := newReader(f, random, r.config.Pause)
-	f.readers.Go(func() { reader.read(ctx) })
-	f.readers.Go(func() { f.versions.hunt(ctx, f.listed) })
-	if r.config.Library == Kinformer {
-		f.readers.Go(func() { f.audit(ctx, rand.New(rand.NewPCG(r.config.Seed, 3<<32+uint64(number)))) })
-	}
-	return f, nil
+	return ctx
 }
 
 // byShard looks at the store, too: it is called in the middle of what is on its way into it.

@@ -23,6 +23,9 @@ type handlerKind struct {
 	lossless bool
 	// unordered says that only notifications about the same object are in order.
 	unordered bool
+	// misled says that the informer is lied to: it may tell of the end of what it has never heard
+	// of.
+	misled bool
 }
 
 var handlerKinds = []handlerKind{
@@ -61,7 +64,11 @@ type handler struct {
 
 func newHandler(kind handlerKind, name string, r *report) *handler {
 	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r, lost: make(chan struct{})}
-	h.replica = follow.NewReplica(func(fault string) { r.violation("handler", h.name, "%s", fault) })
+	h.replica = follow.NewReplica(func(fault string) {
+		if !kind.misled || !strings.HasPrefix(fault, "Delete of unknown ") {
+			r.violation("handler", h.name, "%s", fault)
+		}
+	})
 	h.replica.Unordered = kind.unordered
 	return h
 }

@@ -90,16 +90,17 @@ func (r *run) stopFollowers() {
 	}
 }
 
-// resource makes a resource that is read through the proxy, over a connection of its own.
-func (r *run) resource(kind string, tapped bool) (*follow.Resource, error) {
-	return follow.Kinds()[kind](follow.Clients{Read: r.cluster.route(tapped), Write: r.cluster.writer})
+// resource makes a resource that is read through the proxy, over a connection of its own, perhaps
+// by way of a liar.
+func (r *run) resource(kind string, tapped bool, l *liar) (*follow.Resource, error) {
+	return follow.Kinds()[kind](follow.Clients{Read: r.cluster.route(tapped, l), Write: r.cluster.writer})
 }
 
 func (r *run) startWriters(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	for k, kind := range r.kinds {
-		resource, err := r.resource(kind, false)
+		resource, err := r.resource(kind, false, nil)
 		if err != nil {
 			cancel()
 			return nil, err

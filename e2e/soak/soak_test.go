@@ -27,3 +27,19 @@ func TestNothingLostNothingInvented(t *testing.T) {
 	assert.NotZero(t, summary.Counts["decoded directly"])
 	assert.NotZero(t, summary.Counts["audits: objects"])
 }
+
+// TestAuditsFindLies: informers that are lied to are found to be wrong in just what they are, and
+// are repaired.
+func TestAuditsFindLies(t *testing.T) {
+	summary, err := soak.Run(t.Context(), soak.Config{
+		Seed: 1, Duration: 10 * time.Second, Names: 60, Pause: 10 * time.Millisecond, Faults: "^informer: lied to$", Out: t.Output(),
+	})
+	require.NoError(t, err)
+	assert.Empty(t, summary.Violations)
+	for _, what := range []string{
+		"lies: events lost", "lies: objects altered", "lies: objects made up",
+		"lied to: audits", "lied to: found missing", "lied to: found extra", "lied to: found stale", "lied to: repaired",
+	} {
+		assert.NotZero(t, summary.Counts[what], what)
+	}
+}

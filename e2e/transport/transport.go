@@ -91,7 +91,7 @@ func (b bottom) RoundTrip(r *http.Request) (*http.Response, error) {
 	counts.open.Add(1)
 	response.Body = &body{ReadCloser: response.Body}
 	if o, _ := r.Context().Value(observerKey{}).(Observer); o != nil && response.StatusCode == http.StatusOK {
-		response.Body = &shown{ReadCloser: response.Body, ctx: r.Context(), observer: o, media: mediaOf(response)}
+		response.Body = &shown{ReadCloser: response.Body, ctx: r.Context(), observer: o, media: MediaOf(response)}
 	}
 	return response, nil
 }
