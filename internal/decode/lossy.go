@@ -160,9 +160,8 @@ func (t *lossy[E, P]) enter(e P) {
 	}
 	t.put(slot, e)
 	t.entered.Add(1)
-	full, wider := int64(len(slots))*3/4, 2*len(slots)
-	if t.entries.Load() > full && int64(wider)*slotBytes <= t.allowed.Load()/4 {
-		t.widen(slots, wider)
+	if t.entries.Load() > int64(len(slots))*3/4 {
+		t.widen(slots, 2*len(slots))
 	}
 }
 
@@ -227,8 +226,12 @@ func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *los
 	return first
 }
 
-// widen puts n slots in the place of those that there are.
+// widen puts n slots in the place of those that there are, unless the table has no room for them.
 func (t *lossy[E, P]) widen(slots []lossySlot[E], n int) {
+	allowed, more := t.allowed.Load(), int64(n-len(slots))*slotBytes
+	if int64(n)*slotBytes > allowed/4 || t.bytes.Load()+more > allowed {
+		return
+	}
 	wider := make([]lossySlot[E], n)
 	bytes, entries := int64(n*slotBytes), int64(0)
 	for i := range slots {
