@@ -45,7 +45,7 @@ type (
 
 	// ListFunc lists a collection.
 	//
-	// Deprecated: ListWithContextFunc can be cancelled.
+	// Deprecated: ListWithContextFunc can be canceled.
 	//
 	//lint:ignore SA1019 the border has every name of client-go, deprecated ones too
 	ListFunc = clientgo.ListFunc
@@ -55,7 +55,7 @@ type (
 
 	// WatchFunc starts a watch.
 	//
-	// Deprecated: WatchFuncWithContext can be cancelled.
+	// Deprecated: WatchFuncWithContext can be canceled.
 	//
 	//lint:ignore SA1019 the border has every name of client-go, deprecated ones too
 	WatchFunc = clientgo.WatchFunc

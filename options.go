@@ -97,7 +97,7 @@ func decisionsBy(policy ErrorPolicy) func(ctx context.Context, err error, attemp
 type Option func(*informerConfig)
 
 // informerConfig is all that can be set when a shared informer is made. Its zero value is
-// client-go's behaviour.
+// client-go's behavior.
 type informerConfig struct {
 	SharedIndexInformerOptions
 	queue     queueConfig
@@ -157,7 +157,7 @@ func (f faults) as(what error) error {
 }
 
 // queueConfig is what can be set about the way from an informer's reflector to its store. Its zero
-// value is client-go's behaviour.
+// value is client-go's behavior.
 type queueConfig struct {
 	coalesced      bool
 	limit          int

@@ -155,7 +155,7 @@ func TestNilListerWatcher(t *testing.T) {
 	}
 }
 
-// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honour Deliver,
+// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honor Deliver,
 // and says so.
 func TestSimpleInformerWithWishes(t *testing.T) {
 	delivered := cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Overflow: cache.OverflowCoalesce})

@@ -59,7 +59,7 @@ type Options struct {
 
 	// WatchList says how a request for initial events is answered.
 	WatchList WatchListMode
-	// NoWatchCache makes lists at resourceVersion "0" honour their limit, as
+	// NoWatchCache makes lists at resourceVersion "0" honor their limit, as
 	// an API server without a watch cache does. Otherwise they come whole.
 	NoWatchCache bool
 	// FailAtStart returns an expired or too large resourceVersion as an error

@@ -21,8 +21,8 @@ var nodeField = map[string]func(runtime.Object) string{
 	"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
 }
 
-// labelled is a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
-func labelled(t *testing.T) *cachetest.Source {
+// labeled is a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
+func labeled(t *testing.T) *cachetest.Source {
 	t.Helper()
 	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b"), Fields: nodeField, NewList: podList})
 	relabel(src, "a", "y")
@@ -51,7 +51,7 @@ func TestListsSelect(t *testing.T) {
 		{metav1.ListOptions{FieldSelector: "spec.nodeName=n"}, []string{"c 7"}},
 		{metav1.ListOptions{FieldSelector: "spec.nodeName!=n", LabelSelector: "l=y"}, []string{"b 5"}},
 	} {
-		_, next, items := names(t, labelled(t), c.options)
+		_, next, items := names(t, labeled(t), c.options)
 		require.Equal(t, c.items, items, "%v", c.options)
 		require.Empty(t, next)
 	}
@@ -60,7 +60,7 @@ func TestListsSelect(t *testing.T) {
 // TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not
 // count the rest.
 func TestPagesOfASelection(t *testing.T) {
-	src := labelled(t)
+	src := labeled(t)
 	list, err := src.List(metav1.ListOptions{Limit: 1, LabelSelector: "l"})
 	require.NoError(t, err)
 	page := list.(*corev1.PodList)
@@ -89,7 +89,7 @@ func TestWatchesSelect(t *testing.T) {
 		{metav1.ListOptions{FieldSelector: "spec.nodeName=n", ResourceVersion: "5"}, []string{"ADDED c 7", "DELETED c 8"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			src := labelled(t)
+			src := labeled(t)
 			w := open(t, src, c.options)
 			src.Delete("default", "c")
 			relabel(src, "b", "x")
@@ -104,7 +104,7 @@ func TestWatchesSelect(t *testing.T) {
 
 // TestWhatLeavesASelection is deleted as it was, at the version of the write that took it out.
 func TestWhatLeavesASelection(t *testing.T) {
-	src := labelled(t)
+	src := labeled(t)
 	w := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
 	relabel(src, "a", "z")
 	event := <-w.ResultChan()
@@ -117,7 +117,7 @@ func TestWhatLeavesASelection(t *testing.T) {
 // to all.
 func TestScriptsAndSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := labelled(t)
+		src := labeled(t)
 		x := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
 		y := open(t, src, metav1.ListOptions{LabelSelector: "l=y", ResourceVersion: "7"})
 		src.Resend(6)
@@ -138,13 +138,13 @@ func TestBadSelectorsAreRefused(t *testing.T) {
 		{FieldSelector: "metadata.name"}: "field selector",
 		{FieldSelector: "spec.other=x"}:  "set Options.Fields",
 	} {
-		src := labelled(t)
+		src := labeled(t)
 		_, err := src.List(selectors)
 		require.True(t, apierrors.IsBadRequest(err), "%v", err)
 		require.ErrorContains(t, err, says)
 		_, err = src.Watch(selectors)
 		require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	}
-	_, err := labelled(t).List(metav1.ListOptions{FieldSelector: "spec.other=x"})
+	_, err := labeled(t).List(metav1.ListOptions{FieldSelector: "spec.other=x"})
 	require.ErrorContains(t, err, "metadata.name, metadata.namespace, spec.nodeName")
 }

@@ -246,7 +246,7 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 	require.NoError(t, src.WaitNotWatching(t.Context()))
 }
 
-func TestTimeoutSecondsWhenHonoured(t *testing.T) {
+func TestTimeoutSecondsWhenHonored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.NewSource(cachetest.Options{HonorTimeout: true})
 		start, seconds := time.Now(), int64(30)

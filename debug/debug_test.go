@@ -217,7 +217,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// TestStates: each has its word, which the page colours.
+// TestStates: each has its word, which the page colors.
 func TestStates(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -109,10 +109,10 @@ func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
 	assert.GreaterOrEqual(t, came[1].Sub(came[0]), time.Duration(s.after)*time.Second, kind)
 }
 
-// TestInformersHonourRetryAfter: whichever request is refused with 429, the next one comes after
+// TestInformersHonorRetryAfter: whichever request is refused with 429, the next one comes after
 // the time that the server asks for, which is more than the first backoff, and the informer ends
 // equal.
-func TestInformersHonourRetryAfter(t *testing.T) {
+func TestInformersHonorRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after = 2
 	ctx := patientContext(t)

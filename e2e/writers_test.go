@@ -75,7 +75,7 @@ func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice 
 }
 
 // finish stops the writers and returns when nothing of theirs is under way any more: every write
-// has its answer, since one that is cancelled may still take effect, after a LIST that comes later.
+// has its answer, since one that is canceled may still take effect, after a LIST that comes later.
 func (w *writers) finish() {
 	close(w.stop)
 	w.group.Wait()

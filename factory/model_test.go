@@ -42,8 +42,8 @@ var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
 	}
 })
 
-// modelled is what the model knows of an informer.
-type modelled struct {
+// modeled is what the model knows of an informer.
+type modeled struct {
 	informer cache.SharedIndexInformer
 	start    int // which StartWithContext has started it; 0: none
 	stopped  bool
@@ -54,7 +54,7 @@ type modelled struct {
 type model struct {
 	*assert.Assertions
 	f        *factory.ResourceFactory
-	members  map[schema.GroupVersionResource]*modelled
+	members  map[schema.GroupVersionResource]*modeled
 	starts   []context.CancelFunc // ends what one StartWithContext has started
 	shutdown bool
 }
@@ -86,7 +86,7 @@ func (m *model) ask(gvr schema.GroupVersionResource) {
 		m.Same(known.informer, informer)
 		return
 	}
-	m.members[gvr] = &modelled{informer: informer}
+	m.members[gvr] = &modeled{informer: informer}
 }
 
 func (m *model) start() {
@@ -172,7 +172,7 @@ func TestResourceFactoryAgainstModel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 			refusePods(client)
-			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modelled{}, nil, false}
+			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modeled{}, nil, false}
 			for _, step := range steps {
 				m.play(step)
 			}

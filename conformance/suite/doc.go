@@ -1,13 +1,13 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite holds one set of behaviours and runs it on every implementation of tools/cache's
+// Package suite holds one set of behaviors and runs it on every implementation of tools/cache's
 // stores, queues and informers: client-go's, which is the reference, and ours. It has no code of
 // its own to import; everything is tests.
 //
 // # What it pins
 //
-// The behaviours that users rely on and that client-go's own tests do not pin from outside, or pin
+// The behaviors that users rely on and that client-go's own tests do not pin from outside, or pin
 // only by looking inside. client-go's own tests, run against our package, are the neighbouring
 // package's matter.
 //
@@ -29,6 +29,6 @@
 // # Where we differ on purpose
 //
 // A case calls differs with the reason and both expectations, so that the reference is still held
-// to its own behaviour and an upgrade of client-go that changes it is noticed. `go test -v -run . |
+// to its own behavior and an upgrade of client-go that changes it is noticed. `go test -v -run . |
 // grep differs:` prints the list.
 package suite

@@ -41,9 +41,9 @@ func TestWatchErrors(t *testing.T) {
 		{name: "a stream that is refused without a version", run: errorsStreamNewestRefused, only: byStream},
 		{name: "an event of an unknown type", run: errorsUnknownEvent},
 		{name: "objects of another type are reported and left out", run: errorsForeign},
-		{name: "cancelling ends a backoff", run: errorsCancelBackoff},
-		{name: "cancelling does not wait for a LIST", run: errorsCancelList, only: byList},
-		{name: "cancelling does not wait for a watch to start", run: errorsCancelWatchStart},
+		{name: "canceling ends a backoff", run: errorsCancelBackoff},
+		{name: "canceling does not wait for a LIST", run: errorsCancelList, only: byList},
+		{name: "canceling does not wait for a watch to start", run: errorsCancelWatchStart},
 	})
 }
 
@@ -369,7 +369,7 @@ func errorsCancelBackoff(t *testing.T, s *stage) {
 	r := s.start(informer)
 	pass(time.Second / 10)
 	took := elapsed(r.stop)
-	if s.source.mode == byStream && differs(t, s.impl, "cancelling ends the backoff of a stream at once, client-go sleeps on", true, false) {
+	if s.source.mode == byStream && differs(t, s.impl, "canceling ends the backoff of a stream at once, client-go sleeps on", true, false) {
 		assert.Greater(t, took, time.Duration(0))
 		return
 	}
@@ -379,16 +379,16 @@ func errorsCancelBackoff(t *testing.T, s *stage) {
 func errorsCancelList(t *testing.T, s *stage) {
 	informer, _, _ := s.watched(t)
 	g := newGate()
-	cancelled := make(chan struct{})
+	canceled := make(chan struct{})
 	s.source.onList(func(ctx context.Context, _ metav1.ListOptions) error {
 		<-ctx.Done()
-		close(cancelled)
+		close(canceled)
 		g.pass()
 		return nil
 	})
 	r := s.start(informer)
 	r.stop()
-	<-cancelled
+	<-canceled
 	assert.Empty(t, informer.GetStore().List())
 	assert.False(t, informer.HasSynced())
 	g.open()

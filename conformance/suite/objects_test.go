@@ -81,7 +81,7 @@ func deltaLabels(deltas []cache.Delta) []string {
 // errUnkeyable is what keyOrRefuse answers for anything without metadata.
 var errUnkeyable = errors.New("no key in this")
 
-// keyOrRefuse is DeletionHandlingMetaNamespaceKeyFunc with an error that a test can recognise.
+// keyOrRefuse is DeletionHandlingMetaNamespaceKeyFunc with an error that a test can recognize.
 func keyOrRefuse(obj any) (string, error) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {

@@ -68,7 +68,7 @@ type informerRig struct {
 // implementations is what the suite runs on, the reference first.
 var implementations []implementation
 
-// storeCase and queueCase are behaviours that need no time.
+// storeCase and queueCase are behaviors that need no time.
 type (
 	storeCase struct {
 		name string
@@ -91,7 +91,7 @@ func onEach(t *testing.T, cases []storeCase) {
 	}
 }
 
-// informerCase is a behaviour of an informer or controller, run in a bubble once for each source
+// informerCase is a behavior of an informer or controller, run in a bubble once for each source
 // mode.
 type informerCase struct {
 	name string

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// colours are those of the states.
-var colours = map[string]string{
+// colors are those of the states.
+var colors = map[string]string{
 	"ok": "rgb(218, 251, 225)", "starting": "rgb(221, 244, 255)", "degraded": "rgb(255, 248, 197)",
 	"stuck": "rgb(255, 216, 211)", "failing": "rgb(255, 216, 211)", "stopped": "rgb(234, 238, 242)",
 }
@@ -49,7 +49,7 @@ func everyState(t *testing.T) {
 	cancel()
 }
 
-// TestStates: each state has its word and its colour, on both pages.
+// TestStates: each state has its word and its color, on both pages.
 func TestStates(t *testing.T) {
 	testkit.Reports(t)
 	tt := open(t)
@@ -57,17 +57,17 @@ func TestStates(t *testing.T) {
 	everyState(t)
 	tt.visit(address)
 	const row = `Array.from(document.querySelectorAll('tbody tr')).find(r => r.cells[0].innerText === %q)`
-	for word, colour := range colours {
+	for word, color := range colors {
 		state := fmt.Sprintf(row, word) + `.querySelector('.state')`
 		tt.until(state + `.innerText === ` + fmt.Sprintf("%q", word))
-		assert.Equal(t, colour, value[string](tt, `getComputedStyle(`+state+`).backgroundColor`), word)
+		assert.Equal(t, color, value[string](tt, `getComputedStyle(`+state+`).backgroundColor`), word)
 		assert.Equal(t, "rgb(27, 31, 35)", value[string](tt, `getComputedStyle(`+state+`).color`), "it can be read")
 	}
-	assert.Len(t, tt.texts("tbody tr"), len(colours))
+	assert.Len(t, tt.texts("tbody tr"), len(colors))
 	require.NoError(t, chromedp.Do(tt.ctx, chromedp.Evaluate[chromedp.Void](`document.body.dataset.mark = 'old'`)))
 	value[bool](tt, fmt.Sprintf(row, "stuck")+`.querySelector('a').click() || true`)
 	tt.until(`!document.body.dataset.mark && document.querySelector('h1')?.innerText === 'stuck stuck'`)
-	assert.Equal(t, colours["stuck"], value[string](tt, `getComputedStyle(document.querySelector('h1 .state')).backgroundColor`))
+	assert.Equal(t, colors["stuck"], value[string](tt, `getComputedStyle(document.querySelector('h1 .state')).backgroundColor`))
 	tt.assertClean(address)
 }
 
@@ -90,7 +90,7 @@ func TestStuckHandler(t *testing.T) {
 	tt.until(`document.querySelector('h1').innerText === 'pods stuck'`)
 	const first = `document.querySelector('h2 + .scroll tbody tr').cells`
 	tt.until(first + `[0].innerText === 'blocks' && ` + first + `[1].innerText === 'stuck' && ` + first + `[2].innerText === '3'`)
-	assert.Equal(t, colours["stuck"], value[string](tt, `getComputedStyle(`+first+`[1].firstChild).backgroundColor`))
+	assert.Equal(t, colors["stuck"], value[string](tt, `getComputedStyle(`+first+`[1].firstChild).backgroundColor`))
 	tt.until(`document.querySelectorAll('figure')[1].querySelector('svg')?.getAttribute('aria-label').match(/^Lag, now [1-9]/) !== null`)
 	close(release)
 	tt.until(`document.querySelector('h1').innerText === 'pods ok' && document.querySelector('.stuck') === null`)

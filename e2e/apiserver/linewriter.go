@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// lineWriter serialises writes and passes whole lines on, one a Write; the part
+// lineWriter serializes writes and passes whole lines on, one a Write; the part
 // after the last line break waits for more. It never fails: a log that cannot
 // be written must not stop the server that writes it.
 type lineWriter struct {

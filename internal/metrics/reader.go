@@ -26,7 +26,7 @@ const (
 )
 
 // Reader reads the metrics. It keeps, of the informers that ran when it last did, how they were
-// labelled and what their handlers had counted. It may be used from several goroutines.
+// labeled and what their handlers had counted. It may be used from several goroutines.
 type Reader struct {
 	options Options
 	process *Series

@@ -105,11 +105,11 @@ func (r *runner) one(ctx context.Context, suite string) error {
 		}
 	}
 	r.results = append(r.results, one)
-	fmt.Fprintf(r.out, "=== %s: %s, %.1f s\n", suite, colour(one.Red), one.Seconds)
+	fmt.Fprintf(r.out, "=== %s: %s, %.1f s\n", suite, color(one.Red), one.Seconds)
 	return nil
 }
 
-func colour(red bool) string {
+func color(red bool) string {
 	if red {
 		return "RED"
 	}

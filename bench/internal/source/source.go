@@ -41,7 +41,7 @@ type Options struct {
 	WatchList bool
 	// ChannelCapacity is the number of slots of every ResultChan.
 	ChannelCapacity int
-	// Pages makes the source honour the limit of a list, as an API server does
+	// Pages makes the source honor the limit of a list, as an API server does
 	// that reads from etcd. Without it every list is one page, as from the
 	// server's watch cache.
 	Pages bool

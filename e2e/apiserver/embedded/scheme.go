@@ -28,7 +28,7 @@ var groupVersions = []schema.GroupVersion{
 }
 
 // builtin is the scheme of the built-in types and builtinCodecs its codecs;
-// neither changes after initialisation.
+// neither changes after initialization.
 //
 // The registry thinks in internal versions, whose Go types exist only in
 // k8s.io/kubernetes. Each v1 type is therefore registered a second time, as the
