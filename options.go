@@ -20,10 +20,10 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// ErrorPolicy decides what an informer does after an error of a list or watch, before it would
-// wait. Attempts is the number of errors since the last success, this one included; a watch-list
-// and the list that replaces it count as one. It is called by the goroutine that lists and watches,
-// before the watch-error handler, and must not wait. See WithErrorPolicy.
+// ErrorPolicy decides what an informer does after an error of a list or watch, before the informer
+// waits. Attempts is the number of errors since the last success, including this one; a watch-list
+// and the list that replaces it count as one. The goroutine that lists and watches calls it, before
+// the watch-error handler, so it must not wait. See WithErrorPolicy.
 type ErrorPolicy func(ctx context.Context, err error, attempts int) ErrorDecision
 
 // ErrorDecision is what an ErrorPolicy returns. The zero value tries again after the informer's
@@ -92,8 +92,8 @@ func decisionsBy(policy ErrorPolicy) func(ctx context.Context, err error, attemp
 	}
 }
 
-// Option sets a property of an informer that no parameter of client-go's constructors is for. Of
-// several that set the same property the last one counts. See InformerFunc.
+// Option sets a property of an informer for which client-go's constructors have no parameter. If
+// several options set the same property, the last one counts. See InformerFunc.
 type Option func(*informerConfig)
 
 // informerConfig is all that can be set when a shared informer is made. Its zero value is
@@ -110,8 +110,8 @@ type informerConfig struct {
 	undroppable []string // of decoding.Drop
 }
 
-// WithIdentifier names the informer for its metrics, which go to the given provider, or if that is
-// nil to that of the process, see SetInformerMetricsProvider.
+// WithIdentifier names the informer for its metrics. They go to the given provider or, if that is
+// nil, to the provider of the process; see SetInformerMetricsProvider.
 func WithIdentifier(identifier InformerNameAndResource, metrics InformerMetricsProvider) Option {
 	return func(c *informerConfig) {
 		c.Identifier, c.InformerMetricsProvider = identifier, metrics
@@ -169,56 +169,57 @@ func (c *queueConfig) check(bad *faults) {
 	refuseNegative(bad, "WithQueueLimit", c.limit, "no bound")
 }
 
-// WithProcessErrorHandler sets what is called when a batch could not be brought into the store.
-// Without it they are reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Either way they
-// are counted; see QueueStatsOf.
+// WithProcessErrorHandler sets a function that is called when a batch could not be stored. Without
+// it, such errors are reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Both ways,
+// QueueStatsOf counts them.
 func WithProcessErrorHandler(handler ProcessErrorHandler) Option {
 	return func(c *informerConfig) { c.queue.onProcessError = handler }
 }
 
 // WithCachedOnTransformError makes a list succeed although the transform function fails for some of
-// its objects: those keep their cached version, or stay out if there is none, until a later version
-// passes. Each is reported, and counted in QueueStats.Untransformed. Without this option such a
-// list fails as a whole, and is tried again after a backoff.
+// its objects. These keep their cached version, or stay out of the store if there is none, until a
+// later version passes. Each is reported, and counted in QueueStats.Untransformed. Without this
+// option such a list fails as a whole, and is requested again after a backoff.
 func WithCachedOnTransformError() Option {
 	return func(c *informerConfig) { c.queue.keepCached = true }
 }
 
-// WithQueueLimit bounds what waits between the watch and the store at n changes, or objects
-// WithCoalescedQueue: then the watch is read no further until some are in the store. See
-// RealFIFO.SetLimit for what that means; QueueStatsOf returns depth and pauses. With n of 0 there
-// is no bound, as in client-go.
+// WithQueueLimit bounds what waits between the watch and the store: n changes, or n objects
+// WithCoalescedQueue. At the bound the informer stops reading the watch until some of them are in
+// the store. RealFIFO.SetLimit explains what that means; QueueStatsOf returns depth and pauses. If
+// n is 0 there is no bound, as in client-go.
 func WithQueueLimit(n int) Option {
 	return func(c *informerConfig) { c.queue.limit = n }
 }
 
 // WithCoalescedQueue merges changes of one object that wait together: they reach the store, and
-// handlers, as one. Nothing waits as long as the store keeps up; then it is like the default, where
-// each event is one notification. (For handlers that do not keep up there is Deliver:
-// OverflowCoalesce does this for one handler, OverflowBlock holds up the watch before the queue.)
+// handlers, as one. As long as the store keeps up nothing waits, and each event is one
+// notification, as by default. (For handlers that do not keep up, see Deliver: OverflowCoalesce
+// merges changes for one handler, OverflowBlock stops the reading of the watch.)
 //
-// While they do not, handlers get one update of an object from the state they know to its newest,
-// so at least one notification for each object that changed and at most one for each event. A
-// deletion is never merged with what came before or after it. Objects come in the order in which
-// their first waiting change arrived, all before the next list.
+// While changes wait, handlers get one update of an object, from the state that they know to its
+// newest. So there is at least one notification for each object that changed, and at most one for
+// each event. A deletion is never merged with what came before or after it. Objects come in the
+// order in which their first waiting change arrived, all before the next list.
 //
-// Every batch wakes the consumer up, where the default may bring it to the store at once.
+// Each batch wakes the goroutine that fills the store. By default a batch may reach the store
+// without that.
 func WithCoalescedQueue() Option {
 	return func(c *informerConfig) { c.queue.coalesced = true }
 }
 
-// ListMode is how an informer takes over the whole state.
+// ListMode says how an informer requests the whole state.
 type ListMode string
 
 const (
-	// ListModeAuto: by watch-list if the feature gate WatchListClient is on and the client does not
-	// deny it, else by LIST. Watch-lists that do not come to their end mark, three in a row or one
-	// that is silent, lead to LIST for 10 minutes.
+	// ListModeAuto: by watch-list if the feature gate WatchListClient is on and the client permits
+	// it, otherwise by LIST. After three watch-lists in a row that end without their end mark, or
+	// one that is silent, the informer uses LIST for 10 minutes.
 	ListModeAuto ListMode = ""
 	// ListModeList: by LIST.
 	ListModeList ListMode = "list"
-	// ListModeWatchList: by watch-list, whatever the gate and the client say. Where it does not
-	// come to its end mark, or fails, LIST is used, but only for that round.
+	// ListModeWatchList: by watch-list, whatever the gate and the client say. If a watch-list
+	// fails, or ends without its end mark, the informer uses LIST, but only that time.
 	ListModeWatchList ListMode = "watch-list"
 )
 
@@ -274,9 +275,9 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 	}
 }
 
-// WithErrorPolicy makes the informer ask policy what to do about each error of a list or watch
-// after which it would wait. The default is to try again with backoff, for ever. See ErrorDecision,
-// StopOnForbidden and WaitForResource.
+// WithErrorPolicy sets the policy that the informer asks after each error of a list or watch after
+// which it would wait. Without one the informer tries again with backoff, for ever. See
+// ErrorDecision, StopOnForbidden and WaitForResource.
 func WithErrorPolicy(policy ErrorPolicy) Option {
 	return func(c *informerConfig) { c.reflector.Decide = decisionsBy(policy) }
 }
@@ -291,23 +292,22 @@ func WithStopHandler(handle func(ctx context.Context, err error)) Option {
 	return func(c *informerConfig) { c.reflector.OnStop = handle }
 }
 
-// WithListMode sets how the informer takes over the whole state. The default is ListModeAuto.
+// WithListMode sets how the informer requests the whole state. The default is ListModeAuto.
 func WithListMode(mode ListMode) Option {
 	return func(c *informerConfig) { c.reflector.Mode = reflector.Mode(mode) }
 }
 
-// WithStreamSilence sets how long a watch-list stream may send nothing until the informer gives it
-// up and uses LIST. The default, also for 0, is 2 minutes. Together with ListModeList it is
-// refused.
+// WithStreamSilence sets how long a watch-list may send nothing before the informer ends it and
+// uses LIST. The default, also for 0, is 2 minutes. It cannot be combined with ListModeList.
 func WithStreamSilence(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.StreamSilence = limit }
 }
 
-// WithIdleTimeout makes the informer open its watch anew, from where it is, when neither an event
-// nor a bookmark came for at least limit and at most one and a half times that: a connection that a
-// middlebox has dropped looks like a quiet one. It begins to look after the first bookmark, because
-// servers that send bookmarks send one each minute: limit should be several minutes. Time in which
-// the informer itself was held up does not count. The default, 0, is never.
+// WithIdleTimeout makes the informer open its watch again, where it left off, if neither an event
+// nor a bookmark has come for limit, or up to one and a half times that. A connection that a
+// middlebox has dropped looks like a quiet one. The informer begins to look after the first
+// bookmark. Servers that send bookmarks send one each minute, so limit should be several minutes.
+// Time in which the informer itself was held up does not count. The default, 0, is never.
 func WithIdleTimeout(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.IdleTimeout = limit }
 }
@@ -324,86 +324,85 @@ func WithBackoff(backoff wait.Backoff) Option {
 	}
 }
 
-// WithPageSize makes the informer list in pages of that many objects, which keeps the peak of its
-// memory low but takes lists from the server's cache to its storage, which costs the server much
-// more. The default, 0, asks for pages only where the server ignores that or has no cache. Together
-// with ListModeWatchList it is refused.
+// WithPageSize makes the informer list in pages of that many objects. That keeps its peak of memory
+// low, but the server then reads the list from its storage instead of its cache, which costs it
+// much more. By default, and with 0, the informer asks for pages only where the server ignores that
+// or has no cache. It cannot be combined with ListModeWatchList.
 func WithPageSize(objects int64) Option {
 	return func(c *informerConfig) { c.reflector.PageSize = objects }
 }
 
-// WithExpectedNamespace says that the informer's ListerWatcher asks for the objects of one
-// namespace, which the informer has no other way to know. Objects of another one that come all the
-// same, in a list or a watch, are reported and left out, as those of another type are, and show in
-// the Status. It changes no request. The default, "", is any namespace.
+// WithExpectedNamespace tells the informer that its ListerWatcher requests the objects of one
+// namespace; the informer cannot know otherwise. It reports objects of any other namespace that
+// come in a list or a watch, leaves them out, and counts them in Status.Dropped, as it does with
+// objects of another type. Requests stay as they are. The default, "", is any namespace.
 func WithExpectedNamespace(namespace string) Option {
 	return func(c *informerConfig) { c.reflector.Namespace = namespace }
 }
 
 // WithStartJitter makes the informer wait for a random part of span before its first request, so
-// that the informers of a fleet that starts do not all list at once. The default, 0, is no wait.
+// that the informers of a fleet do not all list at once when it starts. The default, 0, is no wait.
 func WithStartJitter(span time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.StartJitter = span }
 }
 
-// Decoding is how an informer makes objects of what the server sends, if that comes by a
-// transport of package direct: it decodes it itself, straight into the type, at a fraction of the
+// Decoding says how an informer decodes what the server sends. If that comes through a transport of
+// package direct, the informer decodes it itself, straight into the Go type, at a fraction of the
 // cost of client-go's decoders. The zero value works.
 type Decoding struct {
 	// Off leaves all decoding to the client.
 	Off bool
-	// ReadAhead is how many bytes of a list may wait to be decoded, so that the server is not
-	// held up: what comes without a pause is read first. 0 stands for 32 MiB.
+	// ReadAhead is how many bytes of a list may wait to be decoded. The informer first reads what
+	// comes without a pause, so that it does not keep the server waiting. 0 means 32 MiB.
 	ReadAhead int64
-	// Verify has one object in so many decoded by the client as well, beside the first 8. If
-	// both are not the same the informer leaves all decoding to the client, for good, and
-	// takes its whole state over again; handlers hear of what that corrects. 0 stands for
-	// 4096.
+	// Verify makes the client also decode one object in so many, beside the first 8, for
+	// comparison. If the two differ, the informer leaves all decoding to the client for good, and
+	// requests its whole state again; handlers are called for what that corrects. 0 means 4096.
 	Verify int64
 	// Share says what the objects of informers share with each other. ShareTexts, the default, is
-	// safe. ShareEqual saves the most, in memory and in CPU time, and is for programs that never
-	// write to what they got from an informer: see there.
+	// safe. ShareEqual saves the most memory and CPU time, and is only for programs that never
+	// write to objects of an informer.
 	Share ShareMode
-	// TransformCopies vouches that the transform function of the informer changes no more of an
-	// object than fields of its topmost struct, or keys of its topmost map: that it copies what is
-	// below before it changes that. Without it an informer with a transform function decodes as
-	// with ShareTexts.
+	// TransformCopies promises that the transform function changes only fields of an object's
+	// topmost struct, or keys of its topmost map, and copies what is below before it changes that.
+	// Without the promise, an informer with a transform function decodes as with ShareTexts.
 	TransformCopies bool
-	// Drop leaves out of all objects, before a transform function gets them, what nobody reads:
-	// "metadata.managedFields", and "metadata.annotations[KEY]" by its key, as of
-	// kubectl.kubernetes.io/last-applied-configuration. It is about the objects' own metadata, not
-	// that of templates in them. What the informer decodes itself never has it, which saves time
-	// beside the memory; what the client has decoded is trimmed, also without a transport of
-	// package direct. Where no other annotation is left the map is nil. See package trim, too.
+	// Drop lists what is left out of all objects: "metadata.managedFields", and
+	// "metadata.annotations[KEY]" for a key such as
+	// kubectl.kubernetes.io/last-applied-configuration. Transform functions do not see it either.
+	// Drop concerns the objects' own metadata, not that of templates in them. The informer skips it
+	// while decoding, which saves time and memory, and removes it from objects that the client has
+	// decoded, also without a transport of package direct. If no other annotation remains, the map
+	// is nil. See package trim, too.
 	Drop []string
-	// PreferProtobuf has the informer ask for protobuf where its client accepts "application/json,
-	// */*", which is what one of client-go's does whose encoding nobody has chosen, and its objects
-	// are of k8s.io/api: that is cheaper, for the server as well. Nothing else of the requests
-	// changes. A client that cannot take it is asked for once more, in JSON, and left alone
-	// from then on. What is an empty list or map in JSON is nil, as for any client by protobuf.
+	// PreferProtobuf makes the informer request protobuf if its objects are of k8s.io/api and its
+	// client accepts "application/json, */*", as clients of client-go do by default. Protobuf costs
+	// less, for the server as well. Nothing else of the requests changes. If a client cannot decode
+	// protobuf, the request is sent once more, in JSON, and all later ones are in JSON. What is an
+	// empty list or map in JSON is nil in protobuf.
 	PreferProtobuf bool
 }
 
-// ShareMode is what objects that were decoded directly share.
+// ShareMode says what directly decoded objects share.
 type ShareMode string
 
 const (
-	// ShareTexts: texts, as of labels and names. Nobody can write to them.
+	// ShareTexts: strings, such as those of labels and names. Nobody can write to them.
 	ShareTexts ShareMode = ""
-	// ShareEqual: also maps, lists and structs behind pointers that were written alike on the
-	// wire, as most of the pods of a replica set. Who writes to such a part of one object writes
-	// to that of others, and races with whoever reads it, so it takes programs that keep the
-	// rule of all informers, that cached objects are not written to. Of the parts that
-	// objects share one in some thousand is looked at again: Status tells of those that were
+	// ShareEqual: also equal maps, lists and structs behind pointers, as most of the pods of a
+	// replica set have. Two are equal if the server wrote them with the same bytes. A write to such
+	// a part of one object changes other objects, and races with their readers. So this is for
+	// programs that keep the rule of all informers: never write to a cached object. The informer
+	// checks about one in a thousand of the shared parts, and the Status tells of those that were
 	// written to; the mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all. A
-	// list has no more capacity than elements, so append copies it. Nothing of the data of a
-	// Secret is shared.
+	// shared list has no more capacity than elements, so append copies it. Data of Secrets is never
+	// shared.
 	ShareEqual ShareMode = "equal"
 )
 
-// WithDecoding sets how the informer decodes. Without a transport of package direct it has no
-// effect, but for that of Drop: who wraps that has opted in. KINFORMER_DIRECT=off in the
-// environment turns it off for the process. The Status tells what is on, and why not.
+// WithDecoding sets how the informer decodes. Except for Drop, it has no effect without a transport
+// of package direct. KINFORMER_DIRECT=off in the environment turns direct decoding off for the
+// process. Status.Decoding says whether it is on, and why not.
 func WithDecoding(decoding Decoding) Option {
 	return func(c *informerConfig) {
 		o := &c.reflector.Decoding
@@ -415,12 +414,12 @@ func WithDecoding(decoding Decoding) Option {
 }
 
 // ListSlots limits how many informers request their whole state at the same time, which bounds the
-// peak of the memory. It applies to informers that have the same ListSlots; the others of them wait
-// for their turn.
+// peak of the memory. It applies to the informers that were given the same ListSlots; further ones
+// wait for their turn.
 type ListSlots struct{ free chan struct{} }
 
-// NewListSlots returns slots for n informers at the same time; 0 stands for 1. With a negative n
-// the informers that get it do not run.
+// NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative,
+// informers with these slots do not run.
 func NewListSlots(n int) *ListSlots {
 	if n < 0 {
 		return &ListSlots{}
@@ -445,31 +444,31 @@ func (s *ListSlots) turns() chan struct{} {
 	}
 }
 
-// WithListSlots makes the informer wait for one of the slots before it lists, or streams the whole
-// state. A program that gives the same to all its informers has a cap for the process. The default,
-// nil, is no cap.
+// WithListSlots makes the informer wait for one of the slots before it requests the whole state.
+// Give the same slots to all informers of a program to limit the program. The default, nil, is no
+// limit.
 func WithListSlots(slots *ListSlots) Option {
 	return func(c *informerConfig) { c.reflector.Turns = slots.turns() }
 }
 
-// ReuseMode is when an informer that takes over the whole state again keeps the objects that it has
-// in place of identical ones that it receives. These are garbage at once then, so that a relist
-// does not double the memory; but each takes a deep comparison, of 5 to 20 µs for a pod, a tenth to
-// a third of what it costs to decode it.
+// ReuseMode says when an informer that requests the whole state again keeps its cached objects in
+// place of identical ones that it receives. The received ones are then garbage at once, so that a
+// relist does not double the memory. Each takes a deep comparison, of 5 to 20 µs for a pod, which
+// is a tenth to a third of its decoding.
 //
-// An object that says of itself, by UID and resourceVersion, that it is unchanged is still
-// compared: a server that was upgraded may send other content under the same version. Handlers are
-// called the same either way, but for an update that says nothing new the old and the new object
-// are one. Two ways to write one resource.Quantity, as "100m" and "+100m", count as identical.
+// Objects with the same UID and resourceVersion are still compared: a server that was upgraded may
+// send other content under the same version. Handlers are called the same either way, except that
+// in an update without a change the old and the new object are one. Two ways to write one
+// resource.Quantity, such as "100m" and "+100m", count as identical.
 //
-// Comparing reads the cached objects, in a goroutine of the informer. Programs that write to cached
-// objects, which is forbidden, get away with it less often.
+// Comparing reads the cached objects in a goroutine of the informer. So in a program that writes to
+// cached objects, which is forbidden, it may race with these writes.
 type ReuseMode string
 
 const (
 	// ReuseAuto: if the Go runtime has a memory limit (GOMEMLIMIT) of which more than half is in
-	// use when a relist begins, for without one the garbage collector lets the heap grow to the
-	// double anyhow.
+	// use when a relist begins. Without a limit, the garbage collector lets the heap grow to the
+	// double anyway.
 	ReuseAuto ReuseMode = ""
 	// ReuseAlways: in every relist.
 	ReuseAlways ReuseMode = "always"

@@ -1,13 +1,13 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cachetest tests informers, reflectors and what is built on them against a scripted API
-// server in memory. It uses only interfaces of client-go, so it serves the informers of both
+// Package cachetest has a scripted API server in memory, for tests of informers, reflectors and
+// what is built on them. It uses only interfaces of client-go, so it serves the informers of both
 // libraries.
 //
-// A Source is one resource of that server, and a ListerWatcher. A test writes
-// objects to it, scripts faults, waits until the handlers have been told, and
-// looks at what they were told and at what the server was asked:
+// A Source is one resource of that server, and a ListerWatcher. A test writes objects to it,
+// scripts faults, waits until the handlers have been told, and looks at what they were told and at
+// which requests the server got:
 //
 //	src := cachetest.New(pod("a"), pod("b"))
 //	informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, cache.Indexers{})
@@ -28,19 +28,18 @@
 //  1. Versions. One counter gives each write its resourceVersion; Tick advances
 //     it for writes elsewhere. A source starts at 1, its first object gets 2.
 //  2. Streams. A stream delivers the writes after its beginning in order, each
-//     once, whoever reads how slowly: the log keeps what open streams need. It
-//     ends when it is stopped, with its context, or by a script, never else.
+//     once, however slowly it is read: the log keeps what open streams need. It
+//     ends only when it is stopped, when its context ends, or by a script.
 //  3. Lists. Each list, all pages included, shows the state at one version.
-//  4. Place. What Inject, Resend, Bookmark and Cut do has its place among the
-//     writes: every stream that is open then comes to it after what was written
-//     before and ahead of what is written later, and no stream opened later
-//     comes to it. Break, Outage and Partition do not wait for that place.
-//  5. Faults of requests are queued by verb, and each is used once, by the next
-//     request of its verb. A watch that asks for its initial events is of the
-//     verb VerbWatchList.
+//  4. Place. Each Inject, Resend, Bookmark and Cut has its place among the
+//     writes. Streams that are open at that time come to it after what was
+//     written before, and before what is written later; streams that open later
+//     do not come to it. Break, Outage and Partition take effect at once.
+//  5. Faults of requests are queued by verb. Each is used once, by the next
+//     request of its verb. The verb of a watch that asks for its initial events
+//     is VerbWatchList.
 //  6. Objects are copied on the way in and out, unless Options.Share.
-//  7. Goroutines. There is one for each open stream, and none is left when Stop
-//     has returned.
+//  7. Goroutines. Each open stream has one, which has ended when Stop returns.
 //
 // # Which script for which trouble
 //
@@ -67,24 +66,24 @@
 //
 // # Where it is not an API server
 //
-// Its answers to lists and watches are held to those of a real one by a test,
+// A test compares its answers to lists and watches with those of a real one,
 // request by request (the nested module e2e, package kit), with the watch cache
-// and without. What it does otherwise makes tests short or repeatable:
+// and without. The differences make tests short or repeatable:
 //
-//   - Writers pay no attention to the resourceVersion of what they are given, so
-//     there are no conflicts; they take a UID that the test gives, also in place
-//     of another one; and they make no names from generateName.
+//   - Writers ignore the resourceVersion of the object, so there are no
+//     conflicts. They accept a UID that the test gives, also in place of another
+//     one. They make no names from generateName.
 //   - Deletions are at once: finalizers and grace periods do nothing. Neither
 //     generation nor managedFields are kept, nothing gets defaults, and an
 //     object needs nothing but a name.
 //   - UIDs follow from versions, so a test sees the same ones each time.
 //   - A list from a version that is yet to come is refused at once; a server
 //     waits for it for three seconds.
-//   - Streams end, and bookmarks come, when a script says so, and not with time.
-//     With Options.HonorTimeout the former is the server's way.
-//   - The past is forgotten by Compact and Options.Window only.
-//   - All objects of a source are in one list, whatever their namespaces: to see
-//     one only, select by metadata.namespace.
+//   - Streams end, and bookmarks come, when a script says so, and not after some
+//     time. With Options.HonorTimeout, streams end as the server's do.
+//   - Only Compact and Options.Window forget the past.
+//   - All objects of a source are in one list, whatever their namespaces. To see
+//     one namespace, select by metadata.namespace.
 //
 // # Time
 //

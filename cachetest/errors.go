@@ -27,19 +27,18 @@ var ErrNothingTracked = errors.New("cachetest: no handler is tracked")
 // resource names what is served in the errors of writers.
 var resource = schema.GroupResource{Resource: "objects"}
 
-// TooManyRequests is a 429 that asks to come back after retryAfter, rounded up
-// to whole seconds.
+// TooManyRequests returns a 429 with a Retry-After of retryAfter, rounded up to whole seconds.
 func TooManyRequests(retryAfter time.Duration) error {
 	return apierrors.NewTooManyRequests("scripted: too many requests", wholeSeconds(retryAfter))
 }
 
-// Expired is a 410 with the reason Expired, as for a compacted resourceVersion.
+// Expired returns a 410 with the reason Expired, as for a compacted resourceVersion.
 func Expired() error {
 	return apierrors.NewResourceExpired("scripted: the resourceVersion was compacted")
 }
 
-// TooLargeResourceVersion is the 504 for a resourceVersion that the server has
-// not reached, with the cause that clients look for.
+// TooLargeResourceVersion returns the 504 for a resourceVersion that the server has not reached,
+// with the cause that clients look for.
 func TooLargeResourceVersion(asked, current uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("resourceVersion %d is ahead of the current %d", asked, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -49,12 +48,12 @@ func TooLargeResourceVersion(asked, current uint64) error {
 	return err
 }
 
-// InternalError is a 500.
+// InternalError returns a 500.
 func InternalError() error {
 	return apierrors.NewInternalError(errors.New("scripted: internal error"))
 }
 
-// ConnectionRefused is the error of a dial to a port where nobody listens.
+// ConnectionRefused returns the error of a dial to a port on which nobody listens.
 func ConnectionRefused() error {
 	return &net.OpError{
 		Op:   "dial",
@@ -64,8 +63,8 @@ func ConnectionRefused() error {
 	}
 }
 
-// ErrorEvent is the ERROR event that carries err's Status; any error that has
-// none is an internal error.
+// ErrorEvent returns an ERROR event with the Status of err. An error without a Status becomes an
+// internal error.
 func ErrorEvent(err error) watch.Event {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -75,10 +74,9 @@ func ErrorEvent(err error) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &s}
 }
 
-// Garbage returns events that no API server should send, for a stream of
-// objects like the stored object example: no object, objects of the wrong type
-// (one without metadata, one with), a Table, and an unknown event type. None
-// of them may stop a client or reach its handlers.
+// Garbage returns events that no API server should send, for a stream of objects like the stored
+// object example: no object, objects of the wrong type (one without metadata, one with), a Table,
+// and an unknown event type. None of them may stop a client or reach its handlers.
 func Garbage(example runtime.Object) []watch.Event {
 	events := []watch.Event{
 		{Type: watch.Added, Object: nil},

@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is what happens to one request, in the order of the fields. The zero
-// value serves it.
+// Fault describes what happens to one request, in the order of the fields. The zero value serves
+// the request.
 type Fault struct {
 	// Delay passes first.
 	Delay time.Duration
-	// Until is waited for next: it is received from, or closed.
+	// Until, if not nil, is waited for next, until it is closed or a value can be received.
 	Until <-chan struct{}
-	// IgnoreContext makes these waits, and the stream of a watch, outlive the
-	// request's context: the answer comes late, to a client that has gone.
+	// IgnoreContext makes these waits, and the stream of a watch, outlive the request's context:
+	// the answer comes late, after the client has gone.
 	IgnoreContext bool
 	// Panic, if not nil, is what the call panics with.
 	Panic any
@@ -30,12 +30,11 @@ type Fault struct {
 	Stream StreamScript
 }
 
-// StreamScript is what happens on one stream. The zero value is a stream
-// without faults.
+// StreamScript describes what happens on one stream. The zero value is a stream without faults.
 type StreamScript struct {
 	// First are sent before everything else.
 	First []watch.Event
-	// Stall, if not nil, is waited for (received from, or closed) when
+	// Stall, if not nil, is waited for (until it is closed or a value can be received) when
 	// StallAfter events have been delivered.
 	Stall      <-chan struct{}
 	StallAfter int
@@ -43,7 +42,7 @@ type StreamScript struct {
 	// included, have been delivered: before the first one if 0.
 	Cut      bool
 	CutAfter int
-	// OmitInitialEventsEnd leaves the bookmark out that ends the initial events.
+	// OmitInitialEventsEnd leaves out the bookmark that ends the initial events.
 	OmitInitialEventsEnd bool
 }
 
@@ -54,17 +53,16 @@ func (s *Source) Script(verb Verb, faults ...Fault) {
 	s.mu.faults[verb] = append(s.mu.faults[verb], faults...)
 }
 
-// FailNext makes the next requests of the verb fail, one for each error, after
-// those that are queued already. A nil error serves one.
+// FailNext makes the next requests of the verb fail, one for each error, after those for which
+// faults are queued already. A nil error serves a request.
 func (s *Source) FailNext(verb Verb, errs ...error) {
 	for _, err := range errs {
 		s.Script(verb, Fault{Err: err})
 	}
 }
 
-// Outage breaks all open streams, and makes every request fail with err that no
-// queued fault is for, until end is called. Of overlapping outages the last one
-// counts, and the first end ends it.
+// Outage breaks all open streams, and makes every request without a queued fault fail with err,
+// until end is called. Of overlapping outages the last one counts, and the first end ends it.
 func (s *Source) Outage(err error) (end func()) {
 	s.setOutage(err)
 	return sync.OnceFunc(func() { s.setOutage(nil) })
@@ -79,10 +77,10 @@ func (s *Source) setOutage(err error) {
 	}
 }
 
-// Partition breaks all open streams, and lets every request hang, until heal is
-// called, as a network does that drops everything. What is scripted for a
-// request happens after that. So whatever a test does in between, clients find
-// done when they come back. Overlapping partitions last until all are healed.
+// Partition breaks all open streams, and makes every request hang, until heal is called, like a
+// network that drops everything. What is scripted for a request happens after that. So clients that
+// come back find all that a test has done meanwhile. Overlapping partitions last until all are
+// healed.
 func (s *Source) Partition() (heal func()) {
 	s.partition(1)
 	return sync.OnceFunc(func() { s.partition(-1) })

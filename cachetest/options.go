@@ -20,7 +20,7 @@ const (
 	// Options.Example) it refuses instead.
 	WatchListServed WatchListMode = iota
 	// WatchListUnsupported makes IsWatchListSemanticsUnSupported true, as fake
-	// clientsets do: clients do not ask. Who asks all the same is refused.
+	// clientsets do, so that clients do not ask. A request is refused all the same.
 	WatchListUnsupported
 	// WatchListRefused answers 422 Invalid, as an API server does that has the
 	// feature off: clients fall back on a list.
@@ -37,12 +37,12 @@ type Options struct {
 	Objects []runtime.Object
 
 	// Example is an object of the kind served: bookmarks are new objects of its
-	// type, with its apiVersion and kind. When nil, it is found from NewList,
-	// else it is the first object written.
+	// type, with its apiVersion and kind. If nil, it is found from NewList,
+	// otherwise it is the first object written.
 	Example runtime.Object
 	// NewList returns an empty list for an answer, such as &corev1.PodList{}.
-	// When nil, answers are *unstructured.UnstructuredList if the example is
-	// unstructured, and *metav1.List else.
+	// If nil, answers are *unstructured.UnstructuredList if the example is
+	// unstructured, otherwise *metav1.List.
 	NewList func() runtime.Object
 
 	// ResourceVersion is the counter's start: the first write gets the next
@@ -53,8 +53,8 @@ type Options struct {
 	Window int
 
 	// Fields are what field selectors can name besides metadata.name and
-	// metadata.namespace, such as "spec.nodeName", each with what returns its
-	// value in an object. It must not use the source.
+	// metadata.namespace, such as "spec.nodeName", each with a function that
+	// returns its value in an object. The function must not use the source.
 	Fields map[string]func(obj runtime.Object) string
 
 	// WatchList says how a request for initial events is answered.
@@ -73,9 +73,8 @@ type Options struct {
 
 	// Share delivers the stored objects themselves, and stores the objects
 	// written without copying them: for benchmarks. The writer gives up the
-	// object, and nobody may change it. Each update counts as a change, whether
-	// it is one or not. Otherwise the source copies what it takes in and what it
-	// gives out.
+	// object, and nobody may change it. Each update counts as a change, also if it
+	// changes nothing. Otherwise the source copies objects on the way in and out.
 	Share bool
 	// Buffer is the capacity of each stream's channel.
 	Buffer int

@@ -67,9 +67,8 @@ func (s *Source) Requests() []Request {
 	return slices.Clone(s.mu.requests)
 }
 
-// WaitRequests waits until n requests have come since the start, and returns
-// all that have. A request counts when it comes in, before anything that a
-// script makes it wait for.
+// WaitRequests waits until n requests have come since the start, and returns all that have. A
+// request counts when it comes in, before anything that a script makes it wait for.
 func (s *Source) WaitRequests(ctx context.Context, n int) ([]Request, error) {
 	err := s.await(ctx, func() bool { return len(s.mu.requests) >= n })
 	requests := s.Requests()

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Inject sends events on every open stream, after all that was written before
-// and ahead of all that is written later. They are not in the log: no watch
-// replays them, no selector keeps them out, and the state does not change.
-// Objects are delivered as they are (copied, unless Options.Share), nil included.
+// Inject sends events on every open stream, after everything written before and before everything
+// written later. They are not in the log: no watch replays them, no selector leaves them out, and
+// the state does not change. Objects are delivered as they are (copied, unless Options.Share), also
+// nil.
 func (s *Source) Inject(events ...watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,10 +23,9 @@ func (s *Source) Inject(events ...watch.Event) {
 	}
 }
 
-// Resend sends the events again that the writes with these resourceVersions
-// caused: a duplicate if it is the last one of its object, an old version and
-// a resourceVersion that goes backwards if not. It panics if a write is not in
-// the log.
+// Resend sends the events of the writes with these resourceVersions once more: a duplicate if the
+// write is the last one of its object, otherwise an old version, and a resourceVersion that goes
+// backwards. It panics if a write is not in the log.
 func (s *Source) Resend(rvs ...uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,17 +48,16 @@ func (s *Source) Bookmark() {
 	}
 }
 
-// Cut ends every open stream after all that was written before, as a server
-// does when a watch times out: the clients lose nothing. A stream counts as
-// open (Watching) until it has come to its end.
+// Cut ends every open stream after everything written before, like a server whose watch times out:
+// clients lose nothing. A stream counts as open (Watching) until it has come to its end.
 func (s *Source) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.appendLocked(entry{kind: cut})
 }
 
-// Break ends every open stream at once, as a broken connection does: what was
-// not delivered yet is lost with it.
+// Break ends every open stream at once, like a broken connection: what was not delivered yet is
+// lost.
 func (s *Source) Break() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,11 +72,10 @@ func (s *Source) breakLocked() {
 	s.notifyLocked()
 }
 
-// Lose has no stream, also none that opens later, deliver what is written until
-// end is called, as a server with a fault of its watch cache does: who lists
-// finds it, who watches never hears of it, and bookmarks say that there was
-// nothing. Overlapping losses last until all have ended. Settle waits for what
-// was lost, until it is heard of by a list.
+// Lose keeps what is written until end is called from all streams, also from those that open later,
+// like a fault in a server's watch cache. A client that lists finds it, a client that watches never
+// hears of it, and bookmarks say that there was nothing. Overlapping losses last until all have
+// ended. Settle waits until a list has told handlers of what was lost.
 func (s *Source) Lose() (end func()) {
 	s.lose(1)
 	return sync.OnceFunc(func() { s.lose(-1) })
@@ -90,9 +87,9 @@ func (s *Source) lose(n int) {
 	s.mu.losing += n
 }
 
-// Stall holds the events of all streams, those that open later included, until
-// release is called. An event that waits for its reader already may still be
-// delivered. Overlapping stalls last until all are released.
+// Stall holds back the events of all streams, including those that open later, until release is
+// called. An event that already waits for its reader may still be delivered. Overlapping stalls
+// last until all are released.
 func (s *Source) Stall() (release func()) {
 	s.stall(1)
 	return sync.OnceFunc(func() { s.stall(-1) })

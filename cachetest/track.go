@@ -55,8 +55,8 @@ func (t *Tracked) Named(name string) *Tracked {
 	return t
 }
 
-// Forget makes Settle no longer wait for this handler, as one that was removed
-// from its informer. It goes on to pass events through.
+// Forget makes Settle no longer wait for this handler, for instance because it was removed from its
+// informer. Events still pass through.
 func (t *Tracked) Forget() {
 	s := t.src
 	s.mu.Lock()
@@ -81,8 +81,8 @@ func (t *Tracked) Seen() map[string]string {
 	return versions
 }
 
-// OnAdd passes the call on, then records it, if need be while the handler
-// panics: so do the other two.
+// OnAdd passes the call on, then records it, even if the handler panics. So do OnUpdate and
+// OnDelete.
 func (t *Tracked) OnAdd(obj any, isInInitialList bool) {
 	defer t.record(obj)
 	if t.handler != nil {
@@ -155,21 +155,18 @@ func (t *Tracked) compareLocked(key string) {
 	}
 }
 
-// Settle waits until every tracked handler has been told the state: its replica
-// has the keys of the source, each at the same version. When ctx ends first,
-// the error wraps the context's cause and names what is missing to which
-// handler.
+// Settle waits until every tracked handler has been told the state: its replica has the keys of the
+// source, each at the same version. If ctx ends first, the error wraps the context's cause and
+// names what is missing to which handler.
 //
-// What leaves no trace in a replica (an object created and deleted at once, a
-// duplicate, a bookmark) may still be on its way afterwards; inside a bubble,
-// synctest.Wait after Settle waits for that as well. An empty source is settled
-// with handlers that were told nothing: to wait for their sync, ask the
-// registration's HasSynced.
+// What leaves no trace in a replica (an object created and deleted at once, a duplicate, a
+// bookmark) may still be on its way afterwards; inside a bubble, synctest.Wait after Settle waits
+// for that as well. An empty source is settled for handlers that were told nothing: to wait for
+// their sync, use the registration's HasSynced.
 //
-// After a Rewind a version may have been given twice. A handler that was told
-// of it before, with other content, has not been told the state. What a
-// transform has changed cannot be compared: it counts from the first event
-// after the Rewind on, unless Options.Version tells the two apart.
+// After a Rewind a version may have been given twice. A handler that was told of it before, with
+// other content, has not been told the state. What a transform has changed cannot be compared: it
+// counts from the first event after the Rewind on, unless Options.Version tells the two apart.
 func (s *Source) Settle(ctx context.Context) error {
 	untracked := false
 	err := s.await(ctx, func() bool {
