@@ -5,7 +5,10 @@ package examples
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +25,7 @@ func TestDirect(t *testing.T) {
 	}
 	p := start(t, "direct")
 	p.await(`^decoded from protobuf: [1-9]\d* objects directly, and [1-9]\d* both directly and by the client, with 0 differences$`)
-	p.interrupt()
+	assertShown(t, "../docs/direct.md", p.interrupt()...)
 
 	t.Setenv("KINFORMER_DIRECT", "off")
 	off := start(t, "direct")
@@ -49,7 +52,7 @@ func TestSharing(t *testing.T) {
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, pods, equal)
 	assert.Less(t, lists, pods)
-	p.interrupt()
+	assertShown(t, "../docs/direct.md", p.interrupt()...)
 }
 
 // TestAudit: what was taken out of the cache is found, repaired, and told to a handler.
@@ -65,4 +68,25 @@ func TestAudit(t *testing.T) {
 	left, err := newClient(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: "kinformer-example-audit"})
 	require.NoError(t, err)
 	assert.Empty(t, left.Items)
+	assertShown(t, "../docs/audit.md", said...)
+}
+
+// varying are the parts of a line that differ from run to run.
+var varying = regexp.MustCompile(`\d+|audit-\w+`)
+
+// assertShown: a page shows the lines that a program has written, apart from numbers and names.
+func assertShown(t *testing.T, page string, lines ...string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	var shown []string
+	for line := range strings.Lines(string(text)) {
+		if line, indented := strings.CutPrefix(line, "    "); indented {
+			shown = append(shown, varying.ReplaceAllString(strings.TrimSpace(line), "#"))
+		}
+	}
+	require.NotEmpty(t, lines)
+	for _, line := range lines {
+		assert.Contains(t, shown, varying.ReplaceAllString(line, "#"), page)
+	}
 }

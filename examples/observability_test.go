@@ -49,5 +49,5 @@ func TestObservability(t *testing.T) {
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, body, "*v1.Pod")
 	assert.Contains(t, body, "*v1.ConfigMap")
-	p.interrupt()
+	assertShown(t, "../docs/observability.md", p.interrupt()...)
 }
