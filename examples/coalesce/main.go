@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Coalesce has a handler that is slower than the changes come: each call takes -work. Delivered
-// with cache.OverflowCoalesce it hears of each pod's last state, what waits for it grows with the
-// pods that changed and not with their changes, and nobody else is held up. Every second it says
-// how the handler is doing. It writes nothing.
+// Coalesce has a handler that is slower than the changes: each call takes -work. With
+// cache.OverflowCoalesce, the handler hears of the last state of each pod. What waits for it grows
+// with the number of pods that change, not with the number of changes, and nothing else waits for
+// it. Every second the program prints how the handler is doing. It writes nothing to the cluster.
 package main
 
 import (

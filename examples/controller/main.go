@@ -3,7 +3,7 @@
 
 // Controller is the classic controller: leader election, a factory with kinformer's informers, and
 // client-go's workqueue. It writes a checksum of each ConfigMap labeled
-// example.kinformer.io/checksum=wanted into an annotation, and else only its Lease in default.
+// example.kinformer.io/checksum=wanted into an annotation, and its Lease in the namespace default.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Controllerruntime is the example controller once more, with controller-runtime: a manager whose
-// caches use kinformer's informers by one option, a reconciler behind a predicate, and a field
-// index.
+// Controllerruntime does the same as the example controller, with controller-runtime: a manager
+// whose caches use kinformer's informers by one option, a reconciler behind a predicate, and a
+// field index.
 package main
 
 import (

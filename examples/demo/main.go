@@ -1,20 +1,19 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo follows the objects of an API server with an informer and shows in the terminal what it
-// does.
+// Demo follows the objects of an API server with an informer, and shows in the terminal what the
+// informer does.
 //
 // By default it starts the embedded API server, creates a few thousand pods, keeps changing some,
-// kills the server once and starts it again, and checks in the end that the informer's cache equals
-// a fresh LIST. It ends by itself, with -keep when it is interrupted. With -kubeconfig it watches
+// kills the server once and starts it again. At the end it compares the informer's cache with a
+// fresh LIST. It ends by itself or, with -keep, when it is interrupted. With -kubeconfig it watches
 // another cluster instead, and writes nothing there.
 //
-// The page of package debug shows the informer meanwhile. Beside it, two child processes follow the
-// same objects, one with an informer of this library and one with client-go's: what each costs is
-// what its process uses, since nothing else runs in it.
+// The page of package debug shows the informer meanwhile. Two child processes follow the same
+// objects, one with an informer of this library and one with client-go's. Nothing else runs in
+// them, so what such a process uses is what its informer costs.
 //
-// It exits with 0 when the check is passed, 1 when it is not or something else fails, and 2 for bad
-// flags.
+// It exits with 0 if the comparison succeeds, 1 if it or something else fails, and 2 for bad flags.
 package main
 
 import (

@@ -1,10 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Direct follows pods, and decodes what the server sends by itself. It asks for protobuf and leaves
-// managed fields out. Every second it says how many objects it has decoded, and how many of those
-// the client has decoded for comparison. KINFORMER_DIRECT=off in the environment leaves all of it
-// to the client. It writes nothing to the cluster.
+// Direct follows pods with an informer that decodes what the server sends itself. The informer
+// requests protobuf and leaves out managed fields. Every second the program prints how many objects
+// it has decoded, and how many of those the client has decoded as well, for comparison. With
+// KINFORMER_DIRECT=off in the environment, the client decodes all of them. It writes nothing to the
+// cluster.
 package main
 
 import (

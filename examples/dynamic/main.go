@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Dynamic follows the objects of any resource, such as that of a CustomResourceDefinition, without
-// Go types for them. It says which fields of the spec change, waits if the resource is not
-// installed yet, and writes nothing.
+// Go types for them. It waits if the resource is not installed yet, and prints which fields of the
+// spec change. It writes nothing to the cluster.
 package main
 
 import (

@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Metadata follows several resources by their metadata only: the server sends no spec, status or
-// data, so that following all secrets of a cluster needs little memory, and their data never gets
-// here. A transform drops the managed fields as well. It says how many objects each namespace has,
-// whenever that changes, and writes nothing.
+// Metadata follows several resources by their metadata only. The server sends no spec, status or
+// data, so following all secrets of a cluster takes little memory, and their data never gets here.
+// A transform function also drops the managed fields. The program prints how many objects each
+// namespace has, whenever that changes. It writes nothing to the cluster.
 package main
 
 import (

@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Readyourwrites counts up in a ConfigMap of its own in the namespace default, which it deletes in
-// the end. It reads from the informer's cache, which is behind for a moment after each write: with
-// cache.WaitForVersion it waits until the cache shows the version that the write has returned.
-// Without that the next write may fail with a conflict.
+// Readyourwrites counts up in a ConfigMap of its own in the namespace default, which it deletes at
+// its end. It reads from the informer's cache, which is behind for a moment after each write. So it
+// waits with cache.WaitForVersion until the cache has the version that the write returned. Without
+// that, the next write may fail with a conflict.
 package main
 
 import (

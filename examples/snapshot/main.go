@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Snapshot counts pods in three ways, by several queries, while they come and go. In a snapshot all
-// queries answer from one state, so the sums are the same; read from the store one after the other
-// they may not be. It writes nothing, and fails if a snapshot's sums differ.
+// queries answer from one state, so the sums are equal; queries of the store, one after the other,
+// may give different ones. It fails if the sums of a snapshot differ. It writes nothing to the
+// cluster.
 package main
 
 import (

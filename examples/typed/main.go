@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Typed follows pods with an informer whose handlers, index functions and reads have the type
-// *corev1.Pod: nothing is asserted, and tombstones need no case of their own. It says how many pods
-// a node has whenever that changes, and writes nothing.
+// *corev1.Pod. So no code asserts types, and tombstones need no case of their own. It prints how
+// many pods a node has whenever that changes. It writes nothing to the cluster.
 package main
 
 import (
