@@ -2,20 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package framework has sources of objects for tests of informers: ListerWatchers whose content the
-// test sets. Its names and its engines are those of k8s.io/client-go/tools/cache/testing.
+// test sets. Its names and its engines are those of k8s.io/client-go/tools/cache/testing. Package
+// cachetest has a source that can do more.
 //
-// A source numbers its changes, and writes the number into the object it is given as its resource
-// version; a watch from an earlier number replays what came since. Each of Add, Modify and Delete
-// has a namesake ending in DropWatch that changes the content and tells no running watch, as if the
-// connection had lost the event. ResetWatch ends all watches and forgets the past, so that a
-// reflector has to list again. Every method may be called concurrently, but none after Shutdown,
-// which leaves the source locked.
+//	source := framework.NewFakeControllerSource()
+//	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0"}})
+//	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
+//	go informer.RunWithContext(ctx)
+//
+// A source numbers its changes, and writes the number into the object as its resourceVersion. A
+// watch from an earlier number replays what came since. Add, Modify and Delete have namesakes that
+// end in DropWatch: these change the content and tell no running watch, as if the connection had
+// lost the event. ResetWatch ends all watches and forgets the past, so that a reflector has to list
+// again. All methods may be called concurrently, but none after Shutdown, which leaves the source
+// locked.
 package framework
 
 import clientgo "k8s.io/client-go/tools/cache/testing"
 
 // FakeControllerSource holds objects of any kind and lists them as a v1.List. List fails with
-// ListError while that is set.
+// ListError while that is set. It is client-go's type.
 type FakeControllerSource = clientgo.FakeControllerSource
 
 // NewFakeControllerSource returns an empty source.
