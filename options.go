@@ -242,13 +242,13 @@ func (c *informerConfig) checkReflector(bad *faults) {
 		bad.add("WithDecoding: Share: there is no mode %q: use ShareTexts or ShareEqual", mode)
 	}
 	for _, path := range c.undroppable {
-		bad.add(`WithDecoding: Drop: %q cannot be left out: use "metadata.managedFields", or "metadata.annotations[KEY]" of a KEY but k8s.io/initial-events-end`, path)
+		bad.add(`WithDecoding: Drop: %q cannot be left out: use "metadata.managedFields", or "metadata.annotations[KEY]" for a KEY other than k8s.io/initial-events-end`, path)
 	}
 	if o.Backoff != nil {
 		checkBackoff("WithBackoff", *o.Backoff, bad)
 	}
 	if o.Turns != nil && cap(o.Turns) == 0 {
-		bad.add("WithListSlots: the slots are none of NewListSlots, or it was given a negative number")
+		bad.add("WithListSlots: the slots were not made by NewListSlots, or were made with a negative number")
 	}
 	checkPairs(o, bad)
 }
@@ -256,10 +256,10 @@ func (c *informerConfig) checkReflector(bad *faults) {
 // checkPairs notes options that exclude each other.
 func checkPairs(o *reflector.Options, bad *faults) {
 	if o.Mode == reflector.ByWatchList && o.PageSize > 0 {
-		bad.add("WithPageSize is for lists, and WithListMode(ListModeWatchList) wants none: leave out one of them")
+		bad.add("WithPageSize is for lists, and WithListMode(ListModeWatchList) sends none: leave out one of them")
 	}
 	if o.Mode == reflector.ByList && o.StreamSilence > 0 {
-		bad.add("WithStreamSilence is for watch-lists, and WithListMode(ListModeList) wants none: leave out one of them")
+		bad.add("WithStreamSilence is for watch-lists, and WithListMode(ListModeList) sends none: leave out one of them")
 	}
 }
 
@@ -270,7 +270,7 @@ func checkBackoff(name string, b wait.Backoff, bad *faults) {
 		bad.add("%s: Duration is %v: the first delay must be positive", name, b.Duration)
 	}
 	if !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1) || b.Steps < 0 || b.Cap < 0 {
-		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative or no number",
+		bad.add("%s: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative, infinite or NaN",
 			name, b.Factor, b.Jitter, b.Steps, b.Cap)
 	}
 }
