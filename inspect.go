@@ -88,14 +88,15 @@ func (i *subject) handlers() (handlers []HandlerStats, disconnected int) {
 // The keys of the maps are from small sets, so they may become labels of a metric; later versions
 // may add keys. A map is nil while there is nothing to count.
 type Inspection struct {
-	// ID tells the informers apart that ran in this process: it grows with each Run. 0 before.
+	// ID identifies the informer among those that have run in this process. It grows with each Run,
+	// and is 0 before.
 	ID uint64
 	// Name is the name of the informer's objects in logs: resource.version.group if WithIdentifier
-	// has set that, else a description or the type.
+	// has set that, otherwise a description or the type.
 	Name string
-	// Type is that of the objects, or for unstructured objects their kind.
+	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string
-	// InformerName and Resource are those of WithIdentifier, empty without.
+	// InformerName and Resource are those of WithIdentifier; empty without it.
 	InformerName string
 	Resource     schema.GroupVersionResource
 
@@ -107,60 +108,57 @@ type Inspection struct {
 	// (it refused objects), "audit" (the last audit has found objects that are not as on the
 	// server), "mutation" (somebody has written to cached objects that share parts).
 	Causes []string
-	// Queue is zero before the start, and for a controller with a queue of the user's.
+	// Queue is zero before the start, and for a controller with a queue of the user's own.
 	Queue QueueStats
 	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
 	Handlers     []HandlerStats
 	Disconnected int
 	// Indices are those of the store, by name.
 	Indices []IndexStats
-	// Memory is an estimate, part by part: zero before the first.
+	// Memory is an estimate by part. It is zero before the first estimate.
 	Memory MemoryEstimate
 
-	// Lists are the times that LIST was asked for the whole state, with all of its pages, and
-	// Streams those that a watch-list was, up to its end mark; both without the wait for their
-	// turn (WithListSlots), and with the time that it took to bring the state on its way to the
-	// store. Watches are those that were followed, also behind a watch-list, from their opening
-	// on.
+	// Lists sums up the LISTs of the whole state, each with all of its pages, and Streams the
+	// watch-lists up to their end mark. Their times do not include the wait for their turn
+	// (WithListSlots), and do include the time until the state is on its way to the store. Watches
+	// sums up the watches from their opening on, also those that follow a watch-list.
 	Lists, Streams, Watches RequestStats
-	// Requests are the last 32 that Lists, Streams and Watches count, in the order in which they
-	// ended.
+	// Requests are the last 32 requests that Lists, Streams and Watches count, in the order in
+	// which they ended.
 	Requests []InformerRequest
-	// Events counts what watches and watch-lists have brought, bookmarks included.
+	// Events counts the events from watches and watch-lists, including bookmarks.
 	Events int64
-	// ListBytes and WatchBytes are the bytes that lists, and watches with watch-lists, have
-	// brought, as far as they are known: of what came by a transport of package direct, and was
-	// taken by it (see Status.Decoding).
+	// ListBytes and WatchBytes are the bytes from lists, and from watches and watch-lists. They
+	// count only what came through a transport of package direct and was decoded directly (see
+	// Status.Decoding).
 	ListBytes, WatchBytes int64
-	// Relists counts how often the whole state was asked for again, by the reason: "expired" (the
-	// server has forgotten the version of the watch), "watch" (a watch failed otherwise),
-	// "failed" (the attempt before did), "fallback" (LIST, in place of a watch-list that failed),
-	// "refused" (the server does not know the version that was asked for), "decoding" (see
-	// WithDecoding), "resync" (the queue could not be resynced), "panic" (the ListerWatcher did),
-	// "asked" (Relist).
+	// Relists counts the further requests for the whole state, by the reason: "expired" (the server
+	// has forgotten the version of the watch), "watch" (a watch failed otherwise), "failed" (the
+	// attempt before failed), "fallback" (LIST, in place of a watch-list that failed), "refused"
+	// (the server does not know the requested version), "decoding" (see WithDecoding), "resync"
+	// (the queue could not be resynced), "panic" (of the ListerWatcher), "asked" (Relist).
 	Relists map[string]int64
-	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which
-	// is how each ends, "idle" (WithIdleTimeout), "very-short" (closed at once, without an
-	// event), "expired", "throttled" (429), "internal-error" (500), "connection", "decoding",
-	// "resync", "asked" (Relist), "error" (any other), "stopped" (by us).
+	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which is
+	// the ordinary end, "idle" (WithIdleTimeout), "very-short" (closed at once, without an event),
+	// "expired", "throttled" (429), "internal-error" (500), "connection", "decoding", "resync",
+	// "asked" (Relist), "error" (any other), "stopped" (by the informer).
 	WatchEnds map[string]int64
-	// Drops counts the list items and watch events that got no further: those of Status.Dropped,
-	// as "type", "kind", "namespace", "no-object", "no-metadata", "event-type", and as "refused"
-	// the watch events that could not be queued, for they have no key or the transform function
-	// failed.
+	// Drops counts the list items and watch events that were left out. "type", "kind", "namespace",
+	// "no-object", "no-metadata" and "event-type" are those of Status.Dropped. "refused" are watch
+	// events that could not be queued, because they have no key or the transform function failed.
 	Drops map[string]int64
 
 	// Audits sums up the audits of package audit.
 	Audits AuditStats
 
-	// Errors are the last 32 errors of requests and watches that differ, the one that came last
-	// at the end. They quote no objects.
+	// Errors are the last 32 different errors of requests and watches; the most recent is the last.
+	// They quote no objects.
 	Errors []InformerError
-	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects), the
-	// newest at the end.
+	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects); the
+	// most recent is the last.
 	Outages []Outage
-	// FailingSince is when the first request, or watch, failed since a watch was last established.
-	// It is zero if none did, and while an ErrorPolicy says that its errors are expected.
+	// FailingSince is when a request or watch first failed since a watch was last established. It
+	// is zero if none has failed, and while an ErrorPolicy says that the errors are expected.
 	FailingSince time.Time
 }
 
@@ -168,24 +166,25 @@ type Inspection struct {
 // more than some 300 values, all fields except Failures and Lacking are estimates.
 type IndexStats struct {
 	Name string
-	// Values counts the values that have objects, Members the objects of each value, summed up.
+	// Values counts the values that have objects. Members counts the objects of each value, added
+	// up.
 	Values, Members int
-	// Lacking counts the objects that are not in the index because its function failed for them,
-	// Failures how often it has.
+	// Lacking counts the objects that are not in the index because its function failed for them.
+	// Failures counts how often it has failed.
 	Lacking  int
 	Failures uint64
-	// Bytes is the memory that it takes.
+	// Bytes is the memory of the index.
 	Bytes int64
 }
 
 // RequestStats sums up the finished requests of one kind.
 type RequestStats struct {
-	// Ended counts them. Failed counts those that brought no state and, of watches, those that did
-	// not end in the ordinary way.
+	// Ended counts the requests. Failed counts those that brought no state; for watches, those that
+	// did not end in the ordinary way.
 	Ended, Failed int64
-	// Total is how long they took together, Longest and Last how long one did.
+	// Total is the time of all of them, Longest that of the longest, and Last that of the last.
 	Total, Longest, Last time.Duration
-	// Objects counts the list items that were taken, or the events.
+	// Objects counts the list items that were accepted, or the events.
 	Objects int64
 }
 
@@ -205,19 +204,20 @@ type AuditStats struct {
 	// Ended counts the audits by their outcome: "equal", "different", "expired" (the server had
 	// forgotten the version), "unsupported" (by the server), "failed".
 	Ended map[string]int64
-	// Found counts the objects that differed, confirmed by a second look, by "missing", "extra",
-	// "stale", "different". Passing counts those that were gone by then.
+	// Found counts the objects that differed in both looks of an audit, by how they differed:
+	// "missing", "extra", "stale", "different". Passing counts those that differed only in the
+	// first.
 	Found   map[string]int64
 	Passing int64
-	// Relists counts how often an audit has had the whole state asked for again.
+	// Relists counts the relists that audits have requested.
 	Relists int64
-	// Last is the last audit, zero before the first.
+	// Last is the last audit. It is zero before the first.
 	Last AuditResult
-	// Differing is how many objects differed when an audit could last compare them.
+	// Differing is the number of objects that differed at the last audit that could compare them.
 	Differing int
 }
 
-// AuditResult is what came of an audit.
+// AuditResult is the result of an audit.
 type AuditResult struct {
 	Outcome         string    // as in AuditStats.Ended
 	At              time.Time // when it was over
@@ -225,7 +225,7 @@ type AuditResult struct {
 	ResourceVersion string // what was compared
 }
 
-// InformerError is an error that an informer had, perhaps several times.
+// InformerError is an error of an informer that may have occurred several times.
 type InformerError struct {
 	Text        string // the first 300 bytes
 	First, Last time.Time
@@ -242,10 +242,11 @@ type Outage struct {
 // MemoryEstimate is the memory of an informer in bytes, by part. All parts except Store and Indices
 // are estimated from the mean size of 64 objects, or fewer if these are very large; what these
 // objects share counts once. Inspect takes such a sample in about a millisecond, and uses it for
-// ten minutes. All samples of the process together take at most 6 ms at once and a thousandth of a
-// core. Objects that informers share are counted for each informer.
+// ten minutes. All samples of the process together take at most 6 ms at a time and a thousandth of
+// a core. Objects that informers share are counted for each informer.
 type MemoryEstimate struct {
-	// Sampled is how many objects were looked at, and SampledAt when. 0 and zero before.
+	// Sampled is the number of objects in the sample, and SampledAt its time. 0 and zero before the
+	// first.
 	Sampled   int
 	SampledAt time.Time
 
@@ -257,11 +258,11 @@ type MemoryEstimate struct {
 	Handlers  int64 // what waits for the slowest handler, as if none of it were in the store
 }
 
-// Inspect describes an informer or controller of this package. It takes what StatusOf takes. The
-// error is ErrNotSupported for others. It may be called at any time, and holds up neither events
-// nor handlers. It costs tens of microseconds, some more for each handler, some nanoseconds for
-// each value of an index, and now and then a sample, for which it reads cached objects: see
-// MemoryEstimate. A program that writes to cached objects, which is forbidden, races with that.
+// Inspect describes an informer or controller of this package. It accepts what StatusOf accepts;
+// for others the error is ErrNotSupported. It may be called at any time, and delays neither events
+// nor handlers. It takes tens of microseconds, more for each handler and each value of an index,
+// and now and then a sample, for which it reads cached objects: see MemoryEstimate. It races with a
+// program that writes to cached objects, which is forbidden.
 func Inspect(informer interface{ HasSyncedChecker() DoneChecker }) (Inspection, error) {
 	own := subjectOf(informer)
 	if own == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Status describes what an informer does, and how well, at the moment of the call that returned it.
+// Status describes what an informer does, and how well, at the time of the call that returned it.
 // It is a copy.
 type Status struct {
 	// Phase is what the informer's reflector does, PhaseSince when it began to, and PhaseAge how
@@ -23,30 +23,29 @@ type Status struct {
 	Phase      Phase
 	PhaseSince time.Time
 	PhaseAge   time.Duration
-	// Mode is how the state is, or was last, taken over: by LIST or by a watch-list stream.
-	// ListModeAuto before the first request.
+	// Mode is how the informer requests, or last requested, the whole state: by LIST or by a
+	// watch-list. ListModeAuto before the first request.
 	Mode ListMode
-	// ResourceVersion is where the next watch would start; the store may still be busy with it. ""
-	// before the first list.
+	// ResourceVersion is the version from which the next watch would start; the store may not have
+	// come to it yet. "" before the first list.
 	ResourceVersion string
 	// Synced reports whether the first list is in the store.
 	Synced bool
 	// LastError is the last error of a request or a watch, nil if there was none. It stays when
 	// requests succeed again: Attempts says whether they do. Errors that are part of a working
-	// connection, as the end of a watch, do not count. It is the error as it was, but for parts
-	// that hold an object or are larger than 4 KiB: errors.Is and errors.As find the others.
+	// connection, such as the end of a watch, do not count. It is the original error without parts
+	// that hold an object or are larger than 4 KiB; errors.Is and errors.As find the rest.
 	LastError error
 	// LastErrorAt is when LastError came; zero if there was none.
 	LastErrorAt time.Time
-	// Attempts counts the errors since a watch, or a watch-list up to its end mark, was last
-	// established. Requests that fail one right after the other, as a watch-list and the list that
-	// replaces it, count once.
+	// Attempts counts the errors since a watch, or a watch-list up to its end mark, last succeeded.
+	// A watch-list that fails and the list that replaces it count once.
 	Attempts int
-	// Reconnects counts how often the server was in reach again after it had been out of reach:
-	// there was no answer, or one that says that it serves no requests now (5xx, 429).
+	// Reconnects counts how often the server was back in reach after it had been out of reach, that
+	// is, had not answered, or had answered that it serves nobody now (5xx, 429).
 	Reconnects int64
 	// LastOutageAt is when the server was last found out of reach, and LastOutage how long that
-	// lasted, or lasts so far; then Degraded says so. Zero and 0 if it never was.
+	// lasted, or has lasted so far; then Degraded says so. Zero and 0 if it never was.
 	LastOutageAt time.Time
 	LastOutage   time.Duration
 	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was
@@ -54,56 +53,58 @@ type Status struct {
 	// changes.
 	LastEvent    time.Time
 	LastEventAge time.Duration
-	// Objects counts the objects in the store; 0 for a Controller of New, whose store is not known
-	// here.
+	// Objects counts the objects in the store. It is 0 for a Controller of New, whose store is not
+	// known here.
 	Objects int
-	// Lists counts the LIST requests so far, each page one; Watches the watch requests, watch-lists
-	// included.
+	// Lists counts the LIST requests so far, one for each page. Watches counts the watch requests,
+	// including watch-lists.
 	Lists, Watches int64
 	// Dropped counts the list items and watch events so far that were left out, because they were
-	// no objects, or none of the informer's type, or namespace (see WithExpectedNamespace). Each of
-	// them was reported to k8s.io/apimachinery/pkg/util/runtime.HandleError, those of one page of a
-	// list together.
+	// no objects, or not of the informer's type or namespace (see WithExpectedNamespace). Each was
+	// reported to k8s.io/apimachinery/pkg/util/runtime.HandleError; those of one page of a list
+	// were reported together.
 	Dropped int64
-	// Decoding tells whether the informer decodes what the server sends itself; see
-	// WithDecoding and package direct.
+	// Decoding says whether the informer itself decodes what the server sends; see WithDecoding and
+	// package direct.
 	Decoding DecodingStatus
 	// Degraded says in words what is wrong; it is empty if all is well.
 	Degraded []string
 }
 
-// DecodingStatus tells how an informer decodes what the server sends; see WithDecoding.
+// DecodingStatus describes how an informer decodes what the server sends; see WithDecoding.
 type DecodingStatus struct {
-	// On tells that the informer itself decodes what its last list or watch brings, in an Encoding,
-	// "json" or "protobuf". Else Why says why not; both are empty before the first request.
+	// On reports whether the informer itself decodes what its last list or watch brings. If so,
+	// Encoding is "json" or "protobuf"; otherwise Why is the reason. Encoding and Why are empty
+	// before the first request.
 	On            bool
 	Encoding, Why string
 	// Direct counts the objects so far that were decoded directly.
 	Direct int64
-	// GivenUp counts those that were left to the client, by reason: few reasons, and no data.
+	// GivenUp counts the objects that the informer left to the client, by reason. There are few
+	// reasons, and they quote no data.
 	GivenUp map[string]int64
-	// Verified counts those that were decoded by both; Differences those of them that were not the
-	// same, or were changed by the ListerWatcher.
+	// Verified counts the objects that both have decoded. Differences counts those of them that
+	// were not the same, or that the ListerWatcher had changed.
 	Verified, Differences int64
-	// Texts is the table of shared texts, as labels and names. Nothing from the data of secrets is
-	// in it. Zero unless the informer runs and uses it; it is freed with the last informer that
-	// does.
+	// Texts describes the table of shared strings, such as labels and names. It has nothing from
+	// the data of Secrets. It is zero unless the informer runs and uses the table, which is freed
+	// with the last informer that does.
 	Texts TextTable
-	// Shares tells that equal parts of objects are one (ShareEqual). NotShared says why they are
-	// not, although that was asked for.
+	// Shares reports whether objects share equal parts (ShareEqual). If that was asked for and they
+	// do not, NotShared is the reason.
 	Shares    bool
 	NotShared string
-	// Parts is the table of these parts, as Texts is that of texts.
+	// Parts describes the table of these parts, under the same conditions as Texts.
 	Parts PartTable
-	// Checked counts the parts of this informer's objects that were found and, one in some
-	// thousand, decoded anew and compared. Mutations counts those of them that somebody had written
-	// to, against the rule of ShareEqual. Mutation says what the first was: its place and type, and
-	// nothing of its contents. Such a part is shared no more.
+	// Checked counts the shared parts of this informer's objects that were decoded again and
+	// compared, about one in a thousand of those that were found. Mutations counts those of them
+	// that somebody had written to, against the rule of ShareEqual. Mutation describes the first:
+	// its place and type, and nothing of its contents. New objects no longer share such a part.
 	Checked, Mutations int64
 	Mutation           string
 }
 
-// TextTable describes the table of texts that the objects of all informers of the process share.
+// TextTable describes the table of strings that the objects of all informers of the process share.
 type TextTable struct {
 	Count int64 // texts
 	Bytes int64 // what they and the table take
@@ -124,29 +125,27 @@ type PartTable struct {
 type Phase string
 
 const (
-	// PhaseNew: it was not started.
+	// PhaseNew: Run was not called.
 	PhaseNew Phase = "new"
-	// PhaseListing: a LIST is in flight, or waits for its turn.
+	// PhaseListing: a LIST is in progress, or waits for its turn.
 	PhaseListing Phase = "listing"
-	// PhaseStreaming: a watch-list stream is on its way to its end mark.
+	// PhaseStreaming: a watch-list has not come to its end mark.
 	PhaseStreaming Phase = "streaming"
-	// PhaseWatching: a watch is being opened or followed.
+	// PhaseWatching: a watch is being opened, or is open.
 	PhaseWatching Phase = "watching"
-	// PhaseBackingOff: nothing is in flight, the next request is due later.
+	// PhaseBackingOff: no request is in progress; the next one is due later.
 	PhaseBackingOff Phase = "backing off"
-	// PhaseStopped: its context ended, or an ErrorPolicy stopped it.
+	// PhaseStopped: the context of Run has ended, or an ErrorPolicy has stopped the informer.
 	PhaseStopped Phase = "stopped"
 )
 
-// ErrNotSupported says that an informer is not one of this package, so that what was asked of it is
-// not known.
+// ErrNotSupported says that an informer is not one of this package, so nothing is known about it.
 var ErrNotSupported = errors.New("not supported: not an informer of this package")
 
-// StatusOf returns the status of an informer or controller of this package, however it is handed
-// out: as a typed informer of a generated factory, as an informer of controller-runtime's cache
-// (but not of one for several namespaces, which has several), or in a wrapper that passes
-// GetController on. The error is ErrNotSupported for others. It may be called at any time, and
-// delays nothing.
+// StatusOf returns the status of an informer or controller of this package, however you got it: as
+// a typed informer of a generated factory, as an informer of controller-runtime's cache (except one
+// for several namespaces, which has several), or in a wrapper with a GetController method. For
+// others the error is ErrNotSupported. It may be called at any time, and delays nothing.
 func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, error) {
 	own := subjectOf(informer)
 	if own == nil {

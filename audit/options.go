@@ -16,22 +16,23 @@ import (
 // cache.StatusOf).
 type Informer interface{ HasSyncedChecker() cache.DoneChecker }
 
-// Options say how to audit. The zero value compares versions, repairs nothing, and as an option of
-// Run does that each half an hour and logs what differs.
+// Options say how to audit. The zero value compares versions and repairs nothing. For Run it does
+// so each half an hour, and logs what differs.
 type Options struct {
 	// Depth says how much of each object is compared.
 	Depth Depth
-	// Source lists in place of the informer's ListerWatcher, for Versions: a metadata client, which
-	// is sent a third of the bytes or less. It must list the same namespace, and by the same
+	// Source lists in place of the informer's ListerWatcher, for Versions. A metadata client is
+	// sent a third of the bytes or less. Source must list the same namespace, by the same
 	// selectors, as the informer.
 	Source cache.ListerWithContext
 	// Repair is what is done about what differs.
 	Repair Repair
-	// Every is the mean time between two audits of Run, each wait being between half of it and one
-	// and a half; 0: 30 minutes. A server decodes each object for an audit, as for a relist.
+	// Every is the mean time between two audits of Run; each wait is between half of it and one and
+	// a half times that. 0 means 30 minutes. For an audit, a server decodes each object, as for a
+	// relist.
 	Every time.Duration
-	// OnReport is called by Run after each audit, in its goroutine, with what Once returns. nil:
-	// what differs is logged, as are, at V(2), audits that failed.
+	// OnReport, if not nil, is called by Run after each audit, in its goroutine, with what Once
+	// returns. If it is nil, Run logs what differs and, at V(2), audits that fail.
 	OnReport func(Report, error)
 }
 
@@ -41,10 +42,10 @@ type Depth int
 const (
 	// Versions compares key, UID and resourceVersion.
 	Versions Depth = iota
-	// Content compares the whole of each object as well, by what apimachinery calls semantically
-	// equal: no value and an empty one are the same. Where there is a transform function, it is
-	// called for a copy of each listed object, beside the calls of the informer, and must make the
-	// same of the same object each time.
+	// Content also compares the whole of each object, by what apimachinery calls semantically
+	// equal: no value and an empty one are the same. A transform function is called for a copy of
+	// each listed object, beside the calls of the informer, and must make the same of the same
+	// object each time.
 	Content
 )
 
@@ -59,11 +60,11 @@ func (d Depth) String() string {
 type Repair int
 
 const (
-	// NoRepair leaves it at the report.
+	// NoRepair only reports.
 	NoRepair Repair = iota
-	// Relist has the informer ask for the whole state anew, as cache.Relist does, if anything is
-	// confirmed to differ: at most once an hour for an informer, whoever audits it, since what a
-	// relist does not repair would have it list for ever.
+	// Relist makes the informer request the whole state again, as cache.Relist does, if findings
+	// are confirmed: at most once an hour for an informer, whoever audits it, because what a relist
+	// does not repair would make it list for ever.
 	Relist
 )
 
@@ -75,11 +76,11 @@ const (
 )
 
 // ErrUnsupported says that the server does not list as of a resourceVersion, as aggregated servers
-// and fakes do not: there is no state with which the cache could be compared.
+// and fakes may not. So there is no state with which the cache could be compared.
 var ErrUnsupported = errors.New("the server does not list as of a resourceVersion")
 
-// ErrExpired says that, three times, the server had forgotten the version that was to be compared,
-// did not know it yet, or did not vouch for it.
+// ErrExpired says that three versions of the cache could not be compared: the server had forgotten
+// them, did not know them yet, or did not vouch for them.
 var ErrExpired = errors.New("no version of the cache could be compared")
 
 var errSourceContent = errors.New("audit: Options.Source is for Versions: Content compares what the informer's ListerWatcher lists")

@@ -29,7 +29,7 @@ type Finding struct {
 	// Cached and Listed are the resourceVersions, as the server gave them: "" where there is no
 	// object.
 	Cached, Listed string
-	// Confirmed tells that the object differed, in whatever way, in a second snapshot as well.
+	// Confirmed reports whether the object also differed in a second snapshot, in whatever way.
 	Confirmed bool
 }
 
@@ -40,30 +40,32 @@ const maxFindings = 1000
 type Report struct {
 	Informer string // as logs call its objects
 	Depth    Depth
-	// Metadata tells that the server was asked for the metadata of objects only.
+	// Metadata reports whether the server was asked only for the metadata of objects.
 	Metadata bool
-	// Digest is that of what was compared: its ResourceVersion and Objects, too.
+	// Digest is the digest of what was compared, with its ResourceVersion and its number of
+	// Objects.
 	Digest Digest
 	// Findings are what differs in the first snapshot, by key, 1000 at most; Found counts all of
 	// them by kind, and is empty if nothing differs.
 	Findings []Finding
 	Found    map[Kind]int
-	// Confirmed counts, by kind, those that differed in a second snapshot as well. The others have
-	// been repaired since by an event.
+	// Confirmed counts, by kind, the objects that also differed in a second snapshot. An event has
+	// repaired the others since.
 	Confirmed map[Kind]int
 	// Refused counts the objects that were not compared because the transform function refuses
-	// them, which Status.Degraded tells; Foreign those that the server lists and the informer
-	// leaves out, of another type or namespace.
+	// them; Status.Degraded names them as well. Foreign counts the objects that the server lists
+	// and the informer leaves out, because they are of another type or namespace.
 	Refused, Foreign int
-	// Relisted tells that a relist was asked for, TooSoon that it was not because the last one was
-	// less than an hour ago.
+	// Relisted reports whether a relist was requested. TooSoon reports whether it was not, because
+	// the last one was less than an hour ago.
 	Relisted, TooSoon bool
 	// Tries counts the snapshots that were taken for the first comparison.
 	Tries int
 	Took  time.Duration
 }
 
-// Equal reports whether the cache was what the server had, but for what was gone at a second look.
+// Equal reports whether the cache was what the server had, apart from findings that a second
+// snapshot did not confirm.
 func (r Report) Equal() bool { return len(r.Confirmed) == 0 }
 
 // shownFindings are how many findings a text names.
