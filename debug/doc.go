@@ -59,6 +59,6 @@
 // cache.Inspect. A page has 500 informers, or 100 handlers and 100 indices of one, those first that
 // are stuck or behind, and says how many there are besides. However long and hostile names are, it
 // stays below 2 MiB, and JSON below 8 MiB. The page of an informer with 10,000 handlers and a
-// million index values takes some tens of milliseconds of processor time. The script asks so seldom
-// that each who looks takes a twentieth of a core at most.
+// million index values takes some tens of milliseconds of processor time. The script asks so
+// seldom that each viewer takes at most a twentieth of a core.
 package debug

@@ -16,13 +16,13 @@ import (
 // Getter starts GET requests, as the REST client of an API group does.
 type Getter interface{ Get() *rest.Request }
 
-// NewListWatch returns a ListWatch for the objects of a resource in a namespace, "" for all of
-// them. It is client-go's NewFilteredListWatchFromClient, but asks for protobuf, as generated
-// clients do, if the type of the objects, of which example is one, knows it, and the client's
-// configuration leaves it open. tweak, which may be nil, changes the options of a request, to set
+// NewListWatch returns a ListWatch for the objects of a resource in a namespace, "" for all
+// namespaces. It does what client-go's NewFilteredListWatchFromClient does, and requests protobuf,
+// as generated clients do, if the type of example supports it and the configuration of the client
+// leaves the encoding open. tweak, which may be nil, changes the options of a request, to set
 // selectors.
 //
-// The client has to be made of a config that Transport was wrapped around.
+// The client must be made from a config that Transport was wrapped around.
 func NewListWatch(c Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
 	_, readsProtobuf := example.(interface{ Unmarshal([]byte) error })
 	request := func(options metav1.ListOptions, watches bool) *rest.Request {

@@ -16,9 +16,9 @@
 // kinformer.handler.oldest_pending in s, kinformer_memory_bytes is kinformer.memory.size in By, and
 // _total is left out. Labels are attributes of the same names; those that are empty are left out.
 //
-// Instruments that are observed cannot be histograms. What is one, or a summary, has three
-// counters instead: .sum in seconds, .count, and of the histogram .bucket, with the attribute le:
-// how many took up to so many seconds, as Prometheus counts.
+// Observable instruments cannot be histograms. So a histogram or a summary has up to three counters
+// instead: .sum in seconds, .count, and for a histogram .bucket with the attribute le, the number
+// of those that took up to so many seconds, as in Prometheus.
 //
 // The SDK keeps 2000 sets of attributes of an instrument by default, and drops others into an
 // overflow. A process with more informers, or handlers, sets its WithCardinalityLimit.
@@ -33,6 +33,6 @@
 // the beginning of the first one to the end of that one; if the informer stops before, its status
 // is Error. All others are roots.
 //
-// Spans are made after the fact, and are no parents of those that an HTTP client makes. The list of
-// a request that never ends has none.
+// A span is made when its request has ended. So it is not the parent of spans of an HTTP client,
+// and a request that never ends has none.
 package kinformerotel

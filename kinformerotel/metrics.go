@@ -22,17 +22,17 @@ const scope = "github.com/kinformer/cache/kinformerotel"
 
 // Options bound what an informer adds to the metrics.
 type Options struct {
-	// MaxHandlers is how many names of handlers of an informer become values of the attribute
-	// handler, and MaxIndices how many names of its indices those of the attribute index: the first
-	// ones that are seen, for as long as the informer runs. All others are summed under the value
-	// "other". 0 is 32, and 16; a negative number is none.
+	// MaxHandlers is the number of handler names of an informer that become values of the attribute
+	// handler, and MaxIndices the number of index names that become values of the attribute index:
+	// the first ones that are seen, for as long as the informer runs. All others are added up under
+	// the value "other". 0 means 32 and 16; a negative number means none.
 	MaxHandlers, MaxIndices int
 }
 
 // RegisterMetrics makes instruments for the metrics of all informers of package cache that run in
-// the process, now or later, which are read in one callback at each collection. It costs some 15
-// microseconds for each informer then, and nothing at other times. Unregister ends that. The error
-// is that of the provider.
+// the process, now or later. One callback reads them at each collection, in some 15 microseconds
+// for each informer; they cost nothing at other times. Unregister ends that. The error is that of
+// the provider.
 //
 // The package documentation says how metrics are named.
 func RegisterMetrics(provider metric.MeterProvider, o Options) (metric.Registration, error) {

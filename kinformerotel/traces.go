@@ -17,8 +17,8 @@ import (
 
 // TraceOptions say how requests are traced.
 type TraceOptions struct {
-	// Every is how often the informers are looked at; 0 is 10 seconds. Requests are traced as long
-	// as no informer has ended more than 32 of them meanwhile, else the last 32.
+	// Every is the time between two looks at the informers; 0 means 10 seconds. If an informer ends
+	// more than 32 requests between two looks, only the last 32 are traced.
 	Every time.Duration
 }
 
@@ -29,12 +29,12 @@ const (
 )
 
 // RunTraces makes spans of the requests of all informers of package cache that run in the process,
-// until the context ends: after they have ended, with the times at which they began and ended. It
-// looks at the informers from time to time, and costs their events and requests nothing. Of an
-// informer that has stopped it keeps hold until the next time. What ended before it was called is
-// traced as far as it is known.
+// until the context ends. It makes a span after its request has ended, with the times at which the
+// request began and ended. It looks at the informers from time to time, and costs their events and
+// requests nothing. It keeps an informer that has stopped in memory until the next look. Requests
+// that ended before the call are traced as far as they are known.
 //
-// The package documentation says what spans there are.
+// The package documentation lists the spans.
 func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOptions) {
 	if o.Every <= 0 {
 		o.Every = defaultEvery

@@ -13,19 +13,19 @@ import (
 
 // Options bound what an informer adds to the metrics.
 type Options struct {
-	// MaxHandlers is how many names of handlers of an informer become values of the label handler,
-	// and MaxIndices how many names of its indices those of the label index: the first ones that
-	// are seen, for as long as the informer runs. All others are summed under the value "other". 0
-	// is 32, and 16; a negative number is none.
+	// MaxHandlers is the number of handler names of an informer that become values of the label
+	// handler, and MaxIndices the number of index names that become values of the label index: the
+	// first ones that are seen, for as long as the informer runs. All others are added up under the
+	// value "other". 0 means 32 and 16; a negative number means none.
 	MaxHandlers, MaxIndices int
 }
 
 // NewCollector returns a collector of the metrics of all informers of package cache that run in the
-// process when it is asked. It reads them then, in some 15 microseconds for each informer, and
-// costs nothing at other times: not events, nor handlers. Of informers that do not run it shows
-// nothing. It may be registered with several registries, and used from several goroutines.
+// process. It reads them when it is asked, in some 15 microseconds for each informer, and costs
+// nothing at other times. Informers that have stopped have no metrics. It may be registered with
+// several registries, and used from several goroutines.
 //
-// The package documentation says what the labels are; docs/observability.md has all metrics.
+// The package documentation explains the labels; docs/observability.md has all metrics.
 func NewCollector(o Options) prometheus.Collector {
 	c := &collector{reader: metrics.NewReader(metrics.Options(o)), descs: map[*metrics.Metric]*prometheus.Desc{}}
 	for _, m := range metrics.All() {

@@ -13,20 +13,20 @@
 //
 // # Labels
 //
-// Each metric of an informer has the labels name, group, version and resource: what
-// cache.WithIdentifier has told. Without that, name, group and version are empty, and resource is
+// Each metric of an informer has the labels name, group, version and resource: those
+// of cache.WithIdentifier. Without that, name, group and version are empty, and resource is
 // what logs call the objects: a description (cache.WithObjectDescription), or their type. ordinal
 // is "0" for the first informer with these values, "1" for a second one that runs at the same time,
 // and so on; an informer keeps it as long as it runs, and then another may get it.
 //
 // handler and index have the names of handlers (cache.Delivery.Name, or what their code says) and
 // of indices. The first ones of an informer have a value of their own, up to a bound that Options
-// sets; all others are summed up under "other". Several handlers of one name are one sum; of times
-// that something lasts, it is the longest. No label has more than 128 bytes, and none has the name
+// sets; all others are added up under "other". Handlers of one name are added up, too; of ages and
+// running calls, the longest counts. No label has more than 128 bytes, and none has the name
 // of an object or a namespace, but what the program writes into names and descriptions.
 //
 // So an informer has at most about 60 values, and with default options 10 for each of 33 handlers
-// and 5 for each of 17 indices. Nothing is left of one that has stopped.
+// and 5 for each of 17 indices. An informer that has stopped has none.
 //
 // # Values
 //

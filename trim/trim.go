@@ -15,9 +15,9 @@
 // # What they write to
 //
 // Like all transform functions, they may change the object that they get, and return it. They do
-// not write to an object that has nothing to trim. They write to fields of the topmost struct, or
-// to the topmost map, only: annotations are copied before one is left out, as is the metadata of an
-// unstructured object. So they keep to what Decoding.TransformCopies vouches for, and are safe with
+// not write to an object that has nothing to trim. They write only to fields of the topmost struct,
+// or to the topmost map: they copy annotations before they leave one out, and the metadata of an
+// unstructured object. So they keep the promise of Decoding.TransformCopies, and are safe with
 // ShareEqual.
 package trim
 
