@@ -4,6 +4,7 @@
 package cache_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// migrationCommand returns what docs/migration.md says to run between fetching the module and
-// building with it.
-func migrationCommand(t *testing.T) string {
+// migrationCommand returns what a section of docs/migration.md says to run, apart from what the go
+// command does.
+func migrationCommand(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile("docs/migration.md")
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(text), "## The import line\n")
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
 	var command []string
@@ -40,8 +41,8 @@ if [ "$1" = -i ]; then echo "sed: -i needs a suffix" >&2; exit 1; fi
 exec REAL "$@"
 `
 
-// TestMigrationCommand runs the command of docs/migration.md: it changes imports and nothing else,
-// leaves vendor/ alone and no file behind, and needs nothing that macOS has not.
+// TestMigrationCommand runs the commands of docs/migration.md, there and back: they change imports
+// and nothing else, leave vendor/ alone and no file behind, and need nothing that macOS has not.
 func TestMigrationCommand(t *testing.T) {
 	sed, err := exec.LookPath("sed")
 	if err != nil {
@@ -51,25 +52,31 @@ func TestMigrationCommand(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "sed"), []byte(strings.Replace(sedOfMacOS, "REAL", sed, 1)), 0o755))
 	const theirs, ours = "k8s.io/client-go/tools/cache", "github.com/kinformer/cache"
 	imports := func(path string) string {
-		return "package p\n\nimport (\n\t\"" + path + "\"\n\t\"" + path + "/synctrack\"\n\t\"k8s.io/client-go/tools/record\"\n)\n\n// See " + theirs + ".\n"
+		return "package p\n\nimport (\n\t\"" + path + "\"\n\t\"" + path + "/synctrack\"\n\tf \"" + path + "/testing\"\n\t\"k8s.io/client-go/tools/record\"\n" +
+			"\t\"" + ours + "/factory\"\n)\n\n// See " + theirs + " and " + ours + ".\n"
 	}
 	before := map[string]string{
 		"p.go": imports(theirs), "sub/dir/q.go": imports(theirs), "other.go": "package p\n", "notes.md": "\"" + theirs + "\"\n",
 		"vendor/k8s.io/client-go/informers/i.go": imports(theirs), "sub/vendor/v.go": imports(theirs),
 	}
 	dir := t.TempDir()
+	run := func(command string) {
+		c := exec.Command("bash", "-e", "-o", "pipefail", "-c", command)
+		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
 	for name, text := range before {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	command := exec.Command("bash", "-e", "-o", "pipefail", "-c", migrationCommand(t))
-	command.Dir, command.Env = dir, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-
-	after := before
+	run(migrationCommand(t, "The import line"))
+	after := maps.Clone(before)
 	after["p.go"], after["sub/dir/q.go"] = imports(ours), imports(ours)
 	assert.Equal(t, after, readTree(t, dir))
+
+	run(migrationCommand(t, "The way back"))
+	assert.Equal(t, before, readTree(t, dir), "packages of ours alone stay imported")
 }
 
 func readTree(t *testing.T, dir string) map[string]string {
