@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -154,6 +155,9 @@ func (b *bump) move(ctx context.Context) error {
 	for _, folder := range b.modules {
 		b.step("build "+folder, func() (string, error) { return b.build(ctx, folder) })
 	}
+	for _, folder := range b.modules {
+		b.step("tidy "+folder, func() (string, error) { return b.tidy(ctx, folder) })
+	}
 	b.step("surface", func() (string, error) {
 		return b.command(ctx, "", "go", "test", "-count=1", "-run", "^TestSurface$", ".")
 	})
@@ -194,12 +198,50 @@ func (b *bump) require(ctx context.Context, folder string) (string, error) {
 			args = append(args, path+"@"+b.to)
 		}
 	}
-	if len(args) > 1 {
-		if said, err := b.command(ctx, folder, "go", args...); err != nil {
-			return said, err
+	if len(args) == 1 {
+		return "", nil
+	}
+	if said, err := b.command(ctx, folder, "go", args...); err != nil {
+		return said, err
+	}
+	return b.download(ctx, folder)
+}
+
+// download adds the checksums of all requirements to go.sum. What else does, as go mod tidy, would
+// also move a module away again for which a package is missing.
+func (b *bump) download(ctx context.Context, folder string) (string, error) {
+	requires, err := requirements(filepath.Join(b.dir, folder))
+	if err != nil {
+		return "", err
+	}
+	args := []string{"mod", "download"}
+	for _, path := range slices.Sorted(maps.Keys(requires)) {
+		if !strings.HasPrefix(path, "github.com/kinformer/cache") {
+			args = append(args, path+"@"+requires[path])
 		}
 	}
-	return b.command(ctx, folder, "go", "mod", "tidy")
+	return b.command(ctx, folder, "go", args...)
+}
+
+// tidy tidies a module, unless that moves it away again: go mod tidy takes whatever version has the
+// packages that are imported, so that it is for modules that build.
+func (b *bump) tidy(ctx context.Context, folder string) (string, error) {
+	file := filepath.Join(b.dir, folder, "go.mod")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	said, err := b.command(ctx, folder, "go", "mod", "tidy")
+	if err != nil {
+		return said, err
+	}
+	requires, err := requirements(filepath.Join(b.dir, folder))
+	for path, version := range requires {
+		if isStaging(path, version) && version != b.to {
+			return said, errors.Join(fmt.Errorf("it takes %s %s", path, version), os.WriteFile(file, before, 0o644))
+		}
+	}
+	return "", err
 }
 
 // isStaging reports whether a module is released together with client-go.

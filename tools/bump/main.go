@@ -10,9 +10,9 @@
 //
 // It asks the module proxy for the versions, and lists which names of tools/cache, synctrack and
 // testing are new, have changed, are gone or have become deprecated. Then it changes the
-// requirements of all go.mod files, runs go generate, and builds and vets each module; where that
-// fails it goes on with the next one. The last step is TestSurface, which has a line for each name
-// that is missing or different.
+// requirements of all go.mod files, runs go generate, builds and vets each module, and tidies it;
+// where that fails it goes on with the next one. The last step is TestSurface, which has a line for
+// each name that is missing or different.
 //
 // What it cannot do is written in docs/versioning.md. Run it in a clean tree: git then shows what
 // it has changed, and git checkout takes it back.
