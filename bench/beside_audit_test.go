@@ -71,6 +71,8 @@ func TestAuditsBesideAreReal(t *testing.T) {
 	i.start(t.Context())
 	defer i.stop()
 	require.NoError(t, cache.WaitForSync(t.Context(), i))
+	_, err := from.Next(t.Context()) // from here on the informer tells its version
+	require.NoError(t, err)
 	for _, look := range []company{auditOnce, listOnce} {
 		n, err := look(t.Context(), i, from)
 		require.NoError(t, err)
