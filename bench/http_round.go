@@ -81,9 +81,7 @@ func (w httpWay) decoding() kinformer.Decoding {
 }
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
-	if r.figures == httpPeak {
-		e.drop() // or the share of garbage would be one of all objects
-	}
+	e.drop() // or collections of garbage would be rare, by the objects of other rows
 	h := &httpStage{row: r, env: e, objects: max(20, e.ops(r.objects))}
 	h.one = h.runOne
 	var err error

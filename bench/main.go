@@ -12,6 +12,7 @@
 //	go run . -run fanout/0-16 -cpuprofile /tmp/p.
 //	go run . -quick -check floors.txt
 //	go run . -read out.json
+//	go run . -read out.json -run ^http/ -json out.json
 //	go run . -benchstat out.txt && benchstat -col /side out.txt
 //
 // Each row is a workload (rows lists them); both sides run it in turns
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if cfg.read != "" {
+	if cfg.read != "" && !cfg.named {
 		return writeAgain(cfg, stdout)
 	}
 	cfg.profiles.Enable()
@@ -85,25 +86,54 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	document.Took = time.Since(document.Started)
 	document.LoadAfter, _ = measure.Load()
+	measured := document.Rows
+	if cfg.read != "" {
+		if document, err = takenOver(cfg, document); err != nil {
+			return err
+		}
+	}
 	return errors.Join(
 		document.WriteMarkdown(stdout),
 		writeFile(cfg.json, document.WriteJSON),
 		writeFile(cfg.benchstat, document.WriteBenchstat),
-		floors.Check(document.Rows, rowNames(rows())),
+		floors.Check(measured, rowNames(rows())),
 	)
+}
+
+// takenOver returns the report of an earlier run, with the rows that were
+// measured now in the place of its own.
+func takenOver(cfg config, measured *report.Document) (*report.Document, error) {
+	document, err := readAgain(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range rows() {
+		names = append(names, r.name)
+	}
+	return document, document.TakeOver(measured, cfg.pattern.String(), names)
 }
 
 // writeAgain writes the report of an earlier run from its JSON.
 func writeAgain(cfg config, stdout io.Writer) error {
-	document, err := report.Read(cfg.read)
+	document, err := readAgain(cfg)
 	if err != nil {
 		return err
+	}
+	return document.WriteMarkdown(stdout)
+}
+
+// readAgain returns the report of an earlier run.
+func readAgain(cfg config) (*report.Document, error) {
+	document, err := report.Read(cfg.read)
+	if err != nil {
+		return nil, err
 	}
 	document.Charts = cfg.charts
 	if document.Command == commandOf(config{}, nil) {
 		document.Notes = notes
 	}
-	return document.WriteMarkdown(stdout)
+	return document, nil
 }
 
 // commandOf is what to call for the same document: a run of chosen rows is told
@@ -222,7 +252,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
 	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
 	flags.StringVar(&c.charts, "charts", "", "show the pictures that bench/chart draws into this `folder`")
-	flags.StringVar(&c.read, "read", "", "measure nothing, and write the report of the results in this `file`, which -json wrote")
+	flags.StringVar(&c.read, "read", "", "measure nothing, or only what -run names, and take the other rows from this `file`, which -json wrote")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
 	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -93,6 +95,40 @@ func TestRunWritesEveryFormat(t *testing.T) {
 	profiles, err := filepath.Glob(filepath.Join(dir, "p.store-list.client-go*.1.cpu.pprof"))
 	require.NoError(t, err)
 	assert.Len(t, profiles, 2, "one for each side")
+}
+
+// TestRowsTakenAgain: with -read and -run, the rows that were named are measured,
+// and stand with the others in the order of a whole run. The objects have to be
+// as many.
+func TestRowsTakenAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.json")
+	measured := func(args ...string) (string, error) {
+		var stdout bytes.Buffer
+		err := run(t.Context(), append(args, "-quick", "-rounds", "1", "-json", file), &stdout, io.Discard)
+		return stdout.String(), err
+	}
+	first, err := measured("-n", "100", "-run", "^store/list$|^store/get-cold$")
+	require.NoError(t, err)
+	second, err := measured("-n", "100", "-run", "^store/(list|get-hot)$", "-read", file)
+	require.NoError(t, err)
+	line := func(text, row string) string {
+		at := strings.Index(text, "| `"+row+"`")
+		require.Positive(t, at, row)
+		return text[at : at+strings.Index(text[at:], "\n")]
+	}
+	assert.Equal(t, line(first, "store/get-cold"), line(second, "store/get-cold"))
+	assert.Equal(t, []string{"get-cold", "get-hot", "list"}, regexpFound(second, "`store/([a-z-]+)` \\|"))
+	assert.Contains(t, second, "| rows `^store/(list\\|get-hot)$` | taken again with ")
+
+	_, err = measured("-n", "101", "-run", "^store/list$", "-read", file)
+	assert.ErrorContains(t, err, "of other objects")
+}
+
+func regexpFound(text, pattern string) (all []string) {
+	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		all = append(all, found[1])
+	}
+	return all
 }
 
 // TestFloorsNameRowsThatAQuickRunHas needs no run: with all floors at zero a

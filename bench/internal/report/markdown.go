@@ -54,7 +54,12 @@ func (d *Document) writeHead(b *strings.Builder) {
 	}
 	line("load average", "%s before, %s after (the benchmark itself included)", d.LoadBefore, d.LoadAfter)
 	line("run", "%s, %d objects, %d rounds, seed %d", kind, d.Objects, d.Rounds, d.Seed)
-	line("taken", "%s, in %s", d.Started.UTC().Format("2006-01-02 15:04 MST"), d.Took.Round(time.Second))
+	const minutes = "2006-01-02 15:04 MST"
+	line("taken", "%s, in %s", d.Started.UTC().Format(minutes), d.Took.Round(time.Second))
+	for _, a := range d.Again {
+		line("rows `"+strings.ReplaceAll(a.Pattern, "|", `\|`)+"`", "taken again with %s, %s, in %s, load average %s before",
+			a.Version, a.Started.UTC().Format(minutes), a.Took.Round(time.Second), a.LoadBefore)
+	}
 	b.WriteByte('\n')
 	if d.Busy {
 		b.WriteString("**The machine was busy with other work when the run started: read the figures with care.**\n\n")

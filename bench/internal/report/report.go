@@ -31,6 +31,8 @@ type Document struct {
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"tookNanoseconds"`
 	Rows    []Row         `json:"rows"`
+	// Again says which rows were measured later.
+	Again []Again `json:"again,omitempty"`
 	// Command is what to call for the same document.
 	Command string `json:"command"`
 	// Charts is the folder of the pictures that the Markdown shows, as seen
