@@ -176,13 +176,17 @@ func (t *trial) start(ctx context.Context) error {
 	return t.client.Call(ctx, "sync", patience, &t.result.Sync)
 }
 
-// between waits until what happened during the start is sent, and the start is over for the memory.
+// between waits until what happened during the start is sent, the slow handler knows the first
+// lists as well, and the start is over for the memory.
 func (t *trial) between(ctx context.Context) error {
 	noted, err := t.notes(ctx)
 	if err != nil {
 		return err
 	}
 	if err := t.caughtUp(ctx, noted, [world.Resources]int{}); err != nil {
+		return err
+	}
+	if err := t.client.Call(ctx, "sync slow", patience, nil); err != nil {
 		return err
 	}
 	if err := rest(ctx, min(5*time.Second, t.spec.Steady/4)); err != nil {

@@ -37,6 +37,7 @@ type informer struct {
 	clientgo.SharedIndexInformer
 	of            world.Resource
 	registrations []clientgo.ResourceEventHandlerRegistration // of all handlers but the slow one
+	slow          []clientgo.ResourceEventHandlerRegistration // of that
 	handlers      []*handler
 }
 
@@ -85,7 +86,9 @@ func (i *informer) add(h *handler) error {
 		return fmt.Errorf("add handler of %s: %w", i.of, err)
 	}
 	i.handlers = append(i.handlers, h)
-	if h.group != slow {
+	if h.group == slow {
+		i.slow = append(i.slow, registration)
+	} else {
 		i.registrations = append(i.registrations, registration)
 	}
 	return nil
@@ -153,8 +156,17 @@ var errNotSynced = errors.New("not all informers have synced")
 
 // sync waits until all handlers but the slow one have heard the first lists.
 func (m *manager) sync(ctx context.Context) error {
+	return m.await(ctx, func(i *informer) []clientgo.ResourceEventHandlerRegistration { return i.registrations })
+}
+
+// syncSlow waits until that one has, too. A slow client leaves it more time for that.
+func (m *manager) syncSlow(ctx context.Context) error {
+	return m.await(ctx, func(i *informer) []clientgo.ResourceEventHandlerRegistration { return i.slow })
+}
+
+func (m *manager) await(ctx context.Context, those func(*informer) []clientgo.ResourceEventHandlerRegistration) error {
 	for _, i := range m.informers {
-		for _, r := range i.registrations {
+		for _, r := range those(i) {
 			if !clientgo.WaitForCacheSync(ctx.Done(), r.HasSynced) {
 				return fmt.Errorf("%w: %s: %w", errNotSynced, i.of, context.Cause(ctx))
 			}

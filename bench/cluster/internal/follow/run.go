@@ -93,6 +93,11 @@ func (m *manager) commands(start time.Time) child.Commands {
 			err := m.sync(ctx)
 			return time.Since(start), err
 		}),
+		"sync slow": with(func(ctx context.Context, limit time.Duration) (any, error) {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			return nil, m.syncSlow(ctx)
+		}),
 		"phase": with(func(_ context.Context, name string) (any, error) {
 			m.phases.begin(name, time.Now().UnixNano())
 			return nil, nil
