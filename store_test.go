@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -177,6 +178,11 @@ func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
 	require.Len(t, err.Errors, 1)
 	assert.ErrorIs(t, err.Errors[0], event.ErrNilObject)
 	assert.Equal(t, []any{item{"c", 1}}, store.List(), "the others are applied")
+	runtime.GC()
+	runtime.GC() // no memory of earlier transactions is left
+	err = store.(cache.TransactionStore).Transaction(cache.Transaction{Type: cache.TransactionTypeAdd})
+	require.NotNil(t, err)
+	assert.Equal(t, []int{}, err.SuccessfulIndices, "as client-go's, not nil")
 }
 
 func TestGetIndexersIsACopy(t *testing.T) {

@@ -124,13 +124,13 @@ func (m *threadSafeMap) apply(b *batch) {
 type batch struct {
 	operations []table.Op
 	seen       []any // objects that the store's resourceVersion follows, also of deletions
-	applied    []int
+	applied    []int // never nil: users are given it if others failed
 }
 
 // keptBatch is how long a batch may be for its memory to be used again: 100 KiB.
 const keptBatch = 1000
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+var batches = sync.Pool{New: func() any { return &batch{applied: []int{}} }}
 
 func takeBatch() *batch { return batches.Get().(*batch) }
 

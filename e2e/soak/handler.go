@@ -136,7 +136,7 @@ func (h *handler) awaitSynced(ctx context.Context) {
 	synced := cache.IsDone(checker)
 	select {
 	case <-h.lost:
-		measured, ours := h.registration.(cache.MeasuredRegistration)
+		measured, ours := h.registration.(interface{ Stats() cache.HandlerStats })
 		if synced {
 			h.report.violation("synced", h.name, "the registration has synced, although a call of its initial list panicked")
 		} else if ours && (cache.WaitForSync(ctx, h.registration) == nil || measured.Stats().SyncError == nil) {
