@@ -77,7 +77,7 @@ func (f httpFigures) optional() bool { return f == httpRaised || f == httpDroppe
 const (
 	httpObjectsJSON     = 2000
 	httpObjectsProtobuf = 5000
-	httpObjectsUntyped  = 1500
+	httpObjectsUntyped  = 1200
 	httpObjectsSmall    = 6000
 )
 
