@@ -397,6 +397,10 @@ const (
 	// written to; the mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all. A
 	// shared list has no more capacity than elements, so append copies it. Data of Secrets is never
 	// shared.
+	//
+	// An informer without a transform function also keeps whole objects: what a relist brings with
+	// the same bytes as before, at least 1 KiB, is not decoded again. The cached object stays, and
+	// an update passes it to handlers as old and new. Relist, as audits do, replaces all objects.
 	ShareEqual ShareMode = "equal"
 )
 
@@ -409,6 +413,7 @@ func WithDecoding(decoding Decoding) Option {
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
 		c.decoding = decoding
 		o.Share, o.PreferProtobuf = decoding.Share == ShareEqual, decoding.PreferProtobuf
+		o.Remember = o.Share
 		c.undroppable = o.DropOf(decoding.Drop)
 	}
 }

@@ -80,6 +80,9 @@ type DecodingStatus struct {
 	Encoding, Why string
 	// Direct counts the objects so far that were decoded directly.
 	Direct int64
+	// Reused counts the objects so far that came again as they were, as in a relist, and were not
+	// decoded, because the informer has them already; see ShareEqual.
+	Reused int64
 	// GivenUp counts the objects that the informer left to the client, by reason. There are few
 	// reasons, and they quote no data.
 	GivenUp map[string]int64
@@ -270,6 +273,7 @@ func statusFrom(r reflector.Status) Status {
 	}
 	d := &s.Decoding
 	d.On, d.Encoding, d.Why, d.Direct = r.Decoding.On, string(r.Decoding.Encoding), r.Decoding.Why, r.Decoding.Decoded
+	d.Reused = r.Decoding.Reused
 	d.GivenUp, d.Verified, d.Differences = r.Decoding.GivenUp, r.Decoding.Verified, r.Decoding.Differences
 	d.Texts, d.Parts = TextTable(r.Decoding.Texts), PartTable(r.Decoding.Parts)
 	d.Shares, d.NotShared = r.Decoding.Shares, r.Decoding.Unshared

@@ -6,6 +6,7 @@ package decode
 import (
 	"reflect"
 	"unsafe"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -31,6 +32,24 @@ func get[T any](p place) *T { return (*T)(p) }
 
 // view returns b as a string, valid until b is written to.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Weak refers to an object, and does not keep it.
+type Weak struct{ to weak.Pointer[byte] }
+
+// WeakTo refers to what obj points to.
+func WeakTo(obj any) Weak { return Weak{weak.Make((*byte)(placeOf(reflect.ValueOf(obj))))} }
+
+// IsGone reports whether the object is garbage.
+func (w Weak) IsGone() bool { return w.to.Value() == nil }
+
+// Object returns the object, or nil if it is gone. It must be of that type, a pointer.
+func (w Weak) Object(t reflect.Type) any {
+	at := w.to.Value()
+	if at == nil {
+		return nil
+	}
+	return reflect.NewAt(t.Elem(), place(at)).Interface()
+}
 
 // slice is what a slice consists of.
 type slice struct {

@@ -186,6 +186,7 @@ func (v visit) received(i *cache.Inspection, known *informer) {
 		left += n
 	}
 	v.put(decoded, known.series(decoded, "direct"), float64(d.Direct))
+	v.put(decoded, known.series(decoded, "reused"), float64(d.Reused))
 	v.put(decoded, known.series(decoded, "client"), float64(left))
 	v.put(verified, known.labels, float64(d.Verified))
 	v.put(differences, known.labels, float64(d.Differences))

@@ -48,6 +48,7 @@ type Item struct {
 	Wire   []byte         // valid until the next call of Next
 	Object runtime.Object // nil if the decoder gave up; complete when the list was read to its end
 	Why    error          // it gave up
+	Known  bool           // the object was returned before
 }
 
 // Maker returns a decoder for objects of a type, which is a pointer, in an encoding; nil if there

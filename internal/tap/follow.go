@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -47,13 +47,6 @@ type following struct {
 	lesson  *lesson // nil: no frame was decoded by both
 	decoded int
 	givenUp int
-}
-
-// lesson is what a frame that was decoded by both has taught about the others.
-type lesson struct {
-	decoder sure
-	kind    schema.GroupVersionKind // on the wire
-	cleared bool                    // the client clears it
 }
 
 // follow follows a watch whose body is claimed.
@@ -96,13 +89,32 @@ func (f *following) handle(frame []byte) bool {
 	if f.lesson == nil || sample {
 		return f.passOn(frame, nil)
 	}
-	ours, err := f.lesson.event(f.trust.checked(f.lesson.decoder), f.frames.Payload(frame))
+	count, ours, err := f.decode(f.frames.Payload(frame))
 	if err != nil {
 		return f.passOn(frame, err)
 	}
 	f.decoded++
-	f.trust.options.Ledger.decoded.Add(1)
+	count.Add(1)
 	return f.emit(ours)
+}
+
+// decode makes an event of a frame, with the object that was made of its bytes before, if that is
+// still there. It returns what counts such objects.
+func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
+	known, ledger := f.trust.remembered, f.trust.options.Ledger
+	if known == nil {
+		ours, err = f.lesson.event(f.trust.checked(f.lesson.decoder), data)
+		return &ledger.decoded, ours, err
+	}
+	event, bytes, form := f.lesson.open(f.coding, data)
+	obj, print := known.find(form, bytes)
+	if obj != nil && !f.trust.checks.Load() {
+		return &ledger.reused, watch.Event{Type: event, Object: obj}, nil
+	}
+	if ours, err = f.lesson.event(f.trust.checked(f.lesson.decoder), data); err == nil {
+		known.add(print, ours.Object)
+	}
+	return &ledger.decoded, ours, err
 }
 
 // passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both
@@ -197,33 +209,9 @@ func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lesson{decoder: decoder, kind: kindOf(ours.Object)}
+	l := &lesson{decoder: decoder, of: t, kind: kindOf(ours.Object)}
 	l.cleared = kindOf(theirs).Empty()
 	return l, nil
-}
-
-var errOtherKind = errors.New("an object of another kind")
-
-var errOtherEvent = errors.New("another type of event")
-
-// event decodes a frame as the client does, by its decoder or one that checks as well.
-func (l *lesson) event(by sure, data []byte) (watch.Event, error) {
-	got, err := by.Event(data)
-	switch {
-	case err != nil:
-		return watch.Event{}, err
-	case !isChange(got):
-		return watch.Event{}, errOtherEvent
-	case kindOf(got.Object) != l.kind:
-		return watch.Event{}, errOtherKind
-	case l.cleared:
-		got.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	}
-	return got, nil
-}
-
-func kindOf(obj runtime.Object) schema.GroupVersionKind {
-	return obj.GetObjectKind().GroupVersionKind()
 }
 
 // ask hands a frame to the client, to be taken back, and waits for its answer. It returns false

@@ -36,7 +36,7 @@ func identityDecoders(otherwise Maker) Maker {
 		d := identities{t: t, plan: plan}
 		switch {
 		case e == JSON && (d.isUnstructured() || hasUsualMetadata(t, "json", "metadata") && !t.Implements(reflect.TypeFor[json.Unmarshaler]())):
-			return jsonDecoder{d}
+			return jsonDecoder{jsonObjects: d}
 		case e == Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
 			return protobufIdentities{d}
 		}
@@ -73,6 +73,8 @@ func (d identities) isUnstructured() bool {
 }
 
 func (d identities) checked() jsonObjects { return d }
+
+func (d identities) checks() bool { return false }
 
 func (d identities) object(data []byte) (runtime.Object, error) { return d.item(data, listHead{}) }
 

@@ -102,7 +102,7 @@ func (p *ownJSONPod) UnmarshalJSON([]byte) error { return nil }
 // TestIdentityDecoders: types that keep their metadata in ways of their own have the decoders that
 // they would have anyway.
 func TestIdentityDecoders(t *testing.T) {
-	usual := jsonDecoder{untyped{}}
+	usual := jsonDecoder{jsonObjects: untyped{}}
 	maker := identityDecoders(func(reflect.Type, Encoding) Decoder { return usual })
 	for _, c := range []struct {
 		obj      runtime.Object
@@ -132,7 +132,7 @@ func TestIdentityDecoders(t *testing.T) {
 // TestIdentityInJSON: an unstructured item has the kind of its list, if it names none, and is given
 // up if it has none then; what is no identity is given up.
 func TestIdentityInJSON(t *testing.T) {
-	maker := identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}))
+	maker := identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}, nil))
 	list := listHead{APIVersion: "v1", Kind: "PodList"}
 	for _, c := range []struct {
 		data string

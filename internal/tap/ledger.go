@@ -22,6 +22,7 @@ type State struct {
 	Why      string   // it is not; "" if it is, or nothing was asked for yet
 
 	Decoded     int64            // objects that were decoded directly
+	Reused      int64            // objects that were known by their bytes, and were not decoded
 	GivenUp     map[string]int64 // those that were not, by reason, of which there are few
 	Verified    int64            // those that were decoded by both
 	Differences int64            // those of them that were not the same
@@ -41,6 +42,7 @@ type State struct {
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
 	checked, writtenTo             atomic.Int64
+	reused                         atomic.Int64
 	texts                          tableUse[decode.Intern]
 	parts                          tableUse[decode.Parts]
 
@@ -66,7 +68,7 @@ func (l *Ledger) State() State {
 	defer l.mu.Unlock()
 	return State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
-		Decoded: l.decoded.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
+		Decoded: l.decoded.Load(), Reused: l.reused.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
 		Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
 		Checked: l.checked.Load(), WrittenTo: l.writtenTo.Load(), Written: l.mu.written,
 	}

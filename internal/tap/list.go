@@ -29,6 +29,7 @@ type listBody struct {
 	substitute io.Reader // real if nothing was taken
 	items      []runtime.Object
 	passed     []int // places of the items that client-go gets
+	reused     int   // items that are known, besides these
 	gaveUp     []error
 	why        string // the list could not be taken apart
 	done       bool   // the substitute is complete
@@ -183,6 +184,8 @@ func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 			b.gaveUp = append(b.gaveUp, item.Why)
 			wires = append(wires, bytes.Clone(item.Wire))
 			item.Object = list.again(item)
+		} else if item.Known {
+			b.reused++
 		}
 		b.items = append(b.items, item.Object)
 	}

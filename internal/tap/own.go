@@ -35,8 +35,9 @@ func newFrames(body io.Reader, e Encoding) *decode.Frames {
 	return decode.NewFrames(body, maxFrame)
 }
 
-// ownDecoders returns what makes the decoders of this library, for an informer.
-func ownDecoders(by Options) Maker {
+// ownDecoders returns what makes the decoders of this library, for an informer. Lists look for
+// objects that known, which may be nil, remembers.
+func ownDecoders(by Options, known *remembered) Maker {
 	options := func() decode.Options {
 		o := decode.Options{Intern: texts.get(&by.Ledger.texts), Drop: by.Drop}
 		if by.Share {
@@ -49,7 +50,7 @@ func ownDecoders(by Options) Maker {
 			return nil
 		}
 		if t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON {
-			return jsonDecoder{untyped{options()}}
+			return jsonDecoder{untyped{options()}, t, known}
 		}
 		if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
 			return nil
@@ -60,9 +61,9 @@ func ownDecoders(by Options) Maker {
 		}
 		switch {
 		case e == JSON:
-			return jsonDecoder{typed{t.Elem(), plan, options()}}
+			return jsonDecoder{typed{t.Elem(), plan, options()}, t, known}
 		case t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
-			return protobufDecoder{typed{t.Elem(), plan, options()}}
+			return protobufDecoder{typed{t.Elem(), plan, options()}, known}
 		default:
 			return nil // client-go cannot do it either
 		}
@@ -74,8 +75,9 @@ type jsonObjects interface {
 	object(data []byte) (runtime.Object, error)
 	// item is object for an item of a list that says these of itself.
 	item(data []byte, list listHead) (runtime.Object, error)
-	// checked makes objects whose parts are all checked.
+	// checked makes objects whose parts are all checked, and checks reports whether it is that.
 	checked() jsonObjects
+	checks() bool
 }
 
 // listHead is what a list says of itself before its items, as far as it does.
@@ -85,7 +87,11 @@ type listHead struct {
 }
 
 // jsonDecoder decodes JSON.
-type jsonDecoder struct{ jsonObjects }
+type jsonDecoder struct {
+	jsonObjects
+	of    reflect.Type
+	known *remembered // of lists
+}
 
 func (d jsonDecoder) Event(frame []byte) (watch.Event, error) {
 	kind, data, err := decode.WatchFrame(frame)
@@ -99,7 +105,7 @@ func (d jsonDecoder) Event(frame []byte) (watch.Event, error) {
 	return watch.Event{Type: kind, Object: obj}, nil
 }
 
-func (d jsonDecoder) checking() Decoder { return jsonDecoder{d.checked()} }
+func (d jsonDecoder) checking() Decoder { return jsonDecoder{d.checked(), d.of, d.known} }
 
 func (d jsonDecoder) List(body io.Reader) List {
 	return &jsonList{decoder: d, reader: decode.NewListReader(body, maxItem)}
@@ -116,6 +122,8 @@ func (d typed) checked() jsonObjects {
 	d.options.Checks = true
 	return d
 }
+
+func (d typed) checks() bool { return d.options.Checks }
 
 func (d typed) object(data []byte) (runtime.Object, error) {
 	obj := reflect.New(d.t).Interface()
@@ -134,6 +142,8 @@ func (d untyped) checked() jsonObjects {
 	d.options.Checks = true
 	return d
 }
+
+func (d untyped) checks() bool { return d.options.Checks }
 
 func (d untyped) object(data []byte) (runtime.Object, error) {
 	content, err := decode.Unstructured(data, d.options)
@@ -166,8 +176,10 @@ func (l *jsonList) Next() (Item, error) {
 	if l.reader.Items() == 1 {
 		l.head = headOf(l.reader)
 	}
-	obj, err := l.decoder.item(data, l.head)
-	return Item{Wire: data, Object: obj, Why: reason(err)}, nil
+	d := l.decoder
+	return d.known.item(form{of: d.of, in: inItem, list: l.head}, data, d.checks(), func() (runtime.Object, error) {
+		return d.item(data, l.head)
+	}), nil
 }
 
 // headOf reads what comes before the items. If it is not there, as where names are in alphabetical
@@ -185,7 +197,10 @@ func (l *jsonList) again(data []byte) (runtime.Object, error) {
 func (l *jsonList) With(items [][]byte) []byte { return l.reader.With(items) }
 
 // protobufDecoder decodes protobuf.
-type protobufDecoder struct{ typed }
+type protobufDecoder struct {
+	typed
+	known *remembered // of lists
+}
 
 func (d protobufDecoder) Event(frame []byte) (watch.Event, error) {
 	kind, data, err := decode.WatchFrameProtobuf(frame)
@@ -233,8 +248,10 @@ func (l *protobufList) Next() (Item, error) {
 	if err != nil {
 		return Item{}, reason(err)
 	}
-	obj, err := l.decoder.message(data)
-	return Item{Wire: data, Object: obj, Why: reason(err)}, nil
+	d := l.decoder
+	return d.known.item(form{of: reflect.PointerTo(d.t), in: inMessage}, data, d.checks(), func() (runtime.Object, error) {
+		return d.message(data)
+	}), nil
 }
 
 func (l *protobufList) again(data []byte) (runtime.Object, error) {

@@ -52,13 +52,17 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		o.Ledger = &Ledger{}
 	}
 	o.Ledger.begin(o)
+	s := &Source{lists: lists}
 	if o.Make == nil {
-		o.Make = ownDecoders(o)
+		if o.Share && o.Remember {
+			s.remembered = newRemembered()
+		}
+		o.Make = ownDecoders(o, s.remembered)
 	}
 	if o.Identities {
 		o.Make = identityDecoders(o.Make)
 	}
-	s := &Source{lists: lists, trust: trust{options: o, sampler: sampler{every: uint64(o.Verify)}}}
+	s.options, s.sampler.every = o, uint64(o.Verify)
 	if _, ok := example.(runtime.Object); ok {
 		s.example = reflect.TypeOf(example)
 	}
@@ -80,6 +84,7 @@ func (s *Source) Begin() (end func()) {
 	return func() {
 		texts.end(&l.texts)
 		parts.end(&l.parts)
+		s.remembered.forget()
 	}
 }
 
@@ -163,7 +168,8 @@ func (s *Source) account(b *listBody) {
 			ledger.verified.Add(1)
 		}
 	}
-	ledger.decoded.Add(int64(len(b.items) - len(b.passed)))
+	ledger.decoded.Add(int64(len(b.items) - len(b.passed) - b.reused))
+	ledger.reused.Add(int64(b.reused))
 	ledger.listBytes.Add(b.bytes)
 }
 

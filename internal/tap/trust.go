@@ -22,6 +22,9 @@ type Options struct {
 	// asked for.
 	Share    bool
 	Unshared string
+	// Remember says that objects may come again that were returned before, if Share is set: nobody
+	// writes to any.
+	Remember bool
 	// Drop is what is left out of objects: already while they are decoded, if we do it.
 	Drop *decode.Drop
 	// Identities says that objects need nothing but name, namespace, UID, resourceVersion and kind.
@@ -47,6 +50,8 @@ type trust struct {
 	options Options
 	sampler sampler
 	checks  atomic.Bool // all parts that objects share
+
+	remembered *remembered // may be nil
 
 	mu struct {
 		sync.Mutex
