@@ -41,8 +41,9 @@ func (d *reader) due() bool {
 }
 
 // checked returns a part that was found if it is what its bytes mean, by what reads them. Else it
-// takes the part out of the table, and returns what it should be. It only reads the part: nobody
-// may write to it at any time.
+// empties the table, since what was written to may be in any number of its parts, in larger ones
+// than this and in smaller ones, and returns what the part should be. It only reads the part:
+// nobody may write to it at any time.
 func (d *reader) checked(e *part, t reflect.Type, in string, read func(*reader, place) bool) *part {
 	anew := newReader(e.raw, Options{Drop: d.drop})
 	anew.depth = d.depth
@@ -55,7 +56,7 @@ func (d *reader) checked(e *part, t reflect.Type, in string, read func(*reader, 
 		d.share.reported(nil)
 		return e
 	}
-	d.parts.forget(e)
+	d.parts.empty()
 	d.share.reported(&Written{In: in, Is: is.Elem(), Was: was.Elem()})
 	return &part{of: e.of, hash: e.hash, raw: e.raw, value: wholeOf(t, placeOf(was)), made: e.made, deep: e.deep}
 }

@@ -88,7 +88,7 @@ func (d *reader) kept(b []byte) string {
 	d.counts.misses++
 	text := string(b)
 	if d.table.again(hash) {
-		d.table.enter(&interned{text: text})
+		d.table.enter(&interned{text: text}, 0)
 	}
 	return text
 }
@@ -106,12 +106,12 @@ func (d *reader) boxed(b []byte) any {
 		text := string(b)
 		var boxed any = text
 		if d.table.again(hash) {
-			d.table.enter(&interned{text: text, boxed: boxed})
+			d.table.enter(&interned{text: text, boxed: boxed}, 0)
 		}
 		return boxed
 	case e.boxed == nil:
 		e = &interned{text: e.text, boxed: e.text}
-		d.table.enter(e)
+		d.table.enter(e, 0)
 	}
 	d.counts.hits++
 	return e.boxed

@@ -32,15 +32,17 @@ const (
 // takes what is asked for again, not all that was there twice. ARC has lists of what was forgotten
 // for the same reason (Megiddo and Modha 2003).
 type lossy[E any, P lossyEntry[E]] struct {
-	seed  maphash.Seed
-	limit int64                          // bytes
-	slots atomic.Pointer[[]lossySlot[E]] // as many as a power of two
+	seed   maphash.Seed
+	limit  int64                          // bytes
+	fewest int                            // slots
+	slots  atomic.Pointer[[]lossySlot[E]] // as many as a power of two
 
-	entering sync.Mutex // held to change slots, hand, bytes, entries and entered
+	entering sync.Mutex // held to change slots, hand, bytes, entries, entered and emptied
 	hand     int        // the slot that was looked at last for room
 	bytes    atomic.Int64
 	entries  atomic.Int64
 	entered  atomic.Int64
+	emptied  atomic.Int64 // how often
 
 	allowed      atomic.Int64 // bytes that it takes at most by now
 	hits, misses atomic.Int64
@@ -69,11 +71,17 @@ type TableStatus struct {
 // begin makes the table, of so many slots, which holds at most about that many bytes, and at least
 // 64 KiB.
 func (t *lossy[E, P]) begin(slots int, limit int64) {
-	t.seed, t.limit = maphash.MakeSeed(), max(limit, 64<<10)
+	t.seed, t.limit, t.fewest = maphash.MakeSeed(), max(limit, 64<<10), slots
 	t.allowed.Store(min(t.limit, smallAtFirst))
-	all := make([]lossySlot[E], slots)
-	t.slots.Store(&all)
-	t.bytes.Store(int64(slots) * slotBytes)
+	t.clear()
+}
+
+// clear begins anew, with no entry and as few slots as at first.
+func (t *lossy[E, P]) clear() {
+	slots := make([]lossySlot[E], t.fewest)
+	t.slots.Store(&slots)
+	t.bytes.Store(int64(t.fewest) * slotBytes)
+	t.entries.Store(0)
 }
 
 // Status tells what is in the table now.
@@ -111,8 +119,8 @@ func (s *lossySlot[E]) touch() {
 }
 
 // markOf is what a slot remembers of the hash of what was asked for in vain. That of what it has
-// forgotten is even.
-func markOf(hash uint64) uint32 { return uint32(hash>>32) | 1 }
+// forgotten is even. Neither is 0.
+func markOf(hash uint64) uint32 { return uint32(hash>>32) | 3 }
 
 // again reports whether an entry that is not in the table was already asked for, or was in it. Its
 // two slots remember one each, so that two that come in turns do not make each other forgotten.
@@ -146,13 +154,17 @@ func (t *lossy[E, P]) admits(size int64) bool {
 	return size <= t.allowed.Load()/largestShare
 }
 
-// enter puts an entry in, in the place of others if that takes room. It does nothing while another
-// goroutine does.
-func (t *lossy[E, P]) enter(e P) {
+// enter puts an entry in, in the place of others if that takes room, that was made of what is in
+// the table since it was emptied so many times: if it was again meanwhile, it stays out. It does
+// nothing while another goroutine does.
+func (t *lossy[E, P]) enter(e P, emptied int64) {
 	if !t.admits(e.size()) || !t.entering.TryLock() {
 		return
 	}
 	defer t.entering.Unlock()
+	if t.emptied.Load() != emptied {
+		return
+	}
 	slots := *t.slots.Load()
 	slot := vacant(slots, e.hashed(t.seed), e)
 	if t.put(slot, nil); !t.room(slots, e.size()) {
@@ -161,7 +173,7 @@ func (t *lossy[E, P]) enter(e P) {
 	t.put(slot, e)
 	t.entered.Add(1)
 	if t.entries.Load() > int64(len(slots))*3/4 {
-		t.widen(slots, 2*len(slots))
+		t.widen(slots)
 	}
 }
 
@@ -196,16 +208,14 @@ func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 	return t.bytes.Load()+size <= t.allowed.Load()
 }
 
-// forget takes an entry out of the table.
-func (t *lossy[E, P]) forget(e P) {
+// empty takes all entries out of the table. Who reads how often that was done before he looks for
+// entries, and finds it the same when he enters one, has found none that was there before. So it is
+// counted when they are out.
+func (t *lossy[E, P]) empty() {
 	t.entering.Lock()
 	defer t.entering.Unlock()
-	first, second := t.pair(e.hashed(t.seed))
-	for _, slot := range [2]*lossySlot[E]{first, second} {
-		if slot.entry.Load() == (*E)(e) {
-			t.put(slot, nil)
-		}
-	}
+	t.clear()
+	t.emptied.Add(1)
 }
 
 // vacant returns the slot that an entry goes to: the one of its two that has the same, an empty
@@ -226,28 +236,21 @@ func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *los
 	return first
 }
 
-// widen puts n slots in the place of those that there are, unless the table has no room for them.
-func (t *lossy[E, P]) widen(slots []lossySlot[E], n int) {
-	allowed, more := t.allowed.Load(), int64(n-len(slots))*slotBytes
-	if int64(n)*slotBytes > allowed/4 || t.bytes.Load()+more > allowed {
+// widen doubles the slots, unless the table has no room for that. No entry is lost, for each pair
+// becomes two.
+func (t *lossy[E, P]) widen(slots []lossySlot[E]) {
+	allowed, more := t.allowed.Load(), int64(len(slots))*slotBytes
+	if 2*more > allowed/4 || t.bytes.Load()+more > allowed {
 		return
 	}
-	wider := make([]lossySlot[E], n)
-	bytes, entries := int64(n*slotBytes), int64(0)
+	wider := make([]lossySlot[E], 2*len(slots))
 	for i := range slots {
-		e := P(slots[i].entry.Load())
-		if e == nil {
-			continue
-		}
-		slot := vacant(wider, e.hashed(t.seed), e)
-		old := P(slot.entry.Swap(e))
-		slot.used.Store(slots[i].used.Load())
-		bytes += e.size()
-		if entries++; old != nil {
-			bytes, entries = bytes-old.size(), entries-1
+		if e := P(slots[i].entry.Load()); e != nil {
+			slot := vacant(wider, e.hashed(t.seed), e)
+			slot.entry.Store(e)
+			slot.used.Store(slots[i].used.Load())
 		}
 	}
 	t.slots.Store(&wider)
-	t.bytes.Store(bytes)
-	t.entries.Store(entries)
+	t.bytes.Add(more)
 }

@@ -83,11 +83,11 @@ func (t *Parts) find(of any, raw []byte) (hash uint64, e *part) {
 	return hash, nil
 }
 
-// add enters a part with a copy of its bytes, if it may be in the table.
-func (t *Parts) add(e part) {
+// add enters a part with a copy of its bytes, if it may be in the table. See enter for emptied.
+func (t *Parts) add(e part, emptied int64) {
 	if !t.admits(e.size()) || bytes.Contains(e.raw, neverKept) {
 		return
 	}
 	e.raw = exactly(e.raw)
-	t.enter(&e)
+	t.enter(&e, emptied)
 }

@@ -34,7 +34,8 @@ func (t *Parts) check(tb testing.TB) {
 	}
 	assert.Equal(tb, bytes, t.bytes.Load())
 	assert.Equal(tb, parts, t.entries.Load())
-	assert.LessOrEqual(tb, bytes, t.limit)
+	assert.LessOrEqual(tb, bytes, t.allowed.Load())
+	assert.LessOrEqual(tb, t.allowed.Load(), t.limit)
 }
 
 // all returns the bytes of all parts.
@@ -54,12 +55,13 @@ func TestSizesOfParts(t *testing.T) {
 
 // ask asks a table for a part as a decoder does, and returns what it has.
 func (t *Parts) ask(of any, raw string) any {
+	emptied := t.emptied.Load()
 	hash, known := t.find(of, []byte(raw))
 	if known != nil {
 		return known.value.kept
 	}
 	if t.again(hash) {
-		t.add(part{of: of, hash: hash, raw: []byte(raw), value: whole{kept: fmt.Sprint(of, raw)}, made: int64(4 * len(raw))})
+		t.add(part{of: of, hash: hash, raw: []byte(raw), value: whole{kept: fmt.Sprint(of, raw)}, made: int64(4 * len(raw))}, emptied)
 	}
 	return nil
 }
@@ -91,7 +93,7 @@ func TestPartsBounded(t *testing.T) {
 func TestPartsKeepTheirBytes(t *testing.T) {
 	table, raw := NewParts(0), []byte("as it was in the frame")
 	hash, _ := table.find(1, raw)
-	table.add(part{of: 1, hash: hash, raw: raw})
+	table.add(part{of: 1, hash: hash, raw: raw}, 0)
 	copy(raw, "another")
 	_, known := table.find(1, []byte("as it was in the frame"))
 	assert.NotNil(t, known)
@@ -123,7 +125,7 @@ func TestPartsOnce(t *testing.T) {
 	table := NewParts(0)
 	hash, _ := table.find(1, []byte("wanted"))
 	for range 3 {
-		table.add(part{of: 1, hash: hash, raw: []byte("wanted")})
+		table.add(part{of: 1, hash: hash, raw: []byte("wanted")}, 0)
 	}
 	assert.Len(t, table.all(), 1)
 	table.check(t)
@@ -145,8 +147,8 @@ func TestLargePart(t *testing.T) {
 func TestPartsOfOneHash(t *testing.T) {
 	table := NewParts(0)
 	hash, _ := table.find(1, []byte("wanted"))
-	table.add(part{of: 1, hash: hash, raw: []byte("anothe")})
-	table.add(part{of: 2, hash: hash, raw: []byte("wanted")})
+	table.add(part{of: 1, hash: hash, raw: []byte("anothe")}, 0)
+	table.add(part{of: 2, hash: hash, raw: []byte("wanted")}, 0)
 	assert.Len(t, table.all(), 2)
 	_, found := table.find(1, []byte("wanted"))
 	assert.Nil(t, found)

@@ -43,6 +43,7 @@ type reader struct {
 	drop     *Drop
 	share    *Sharing
 	parts    *Parts // of share, if this object looks for parts
+	emptied  int64  // how often that table was before
 	saved    int    // bytes of those that were found
 	looked   int    // bytes of those that were looked for
 	checks   bool   // all parts that are found
@@ -61,6 +62,9 @@ func newReader(data []byte, o Options) *reader {
 	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
 	d.drop, d.checks = o.Drop, o.Checks
 	d.share, d.parts, d.saved, d.looked, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, 0, d.brackets[:0]
+	if d.parts != nil {
+		d.emptied = d.parts.emptied.Load()
+	}
 	return d
 }
 

@@ -48,7 +48,7 @@ func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) boo
 		return false
 	}
 	if d.enters(before, to, hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made, deep: d.reached - d.depth})
+		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made, deep: d.reached - d.depth}, d.emptied)
 	}
 	d.reached = max(d.reached, before.reached)
 	return true
@@ -99,7 +99,7 @@ func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 		return false
 	}
 	if d.enters(before, int(b.end), hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made})
+		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made}, d.emptied)
 	}
 	return true
 }
@@ -131,7 +131,7 @@ func (d *reader) sharedDocument(of any, at site) (any, bool) {
 	before := d.state()
 	v, ok := d.container(at)
 	if ok && d.enters(before, int(b.end), hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: whole{kept: v}, made: d.made - before.made})
+		d.parts.add(part{of: of, hash: hash, raw: raw, value: whole{kept: v}, made: d.made - before.made}, d.emptied)
 	}
 	return v, ok
 }
