@@ -116,15 +116,18 @@ func rest(ctx context.Context, d time.Duration) error {
 // caughtUp waits until the server has sent all that happened, by open watches, and has begun so
 // many more whole states of the resources than before.
 func (t *trial) caughtUp(ctx context.Context, before notes, more [world.Resources]int) error {
-	return until(ctx, "not all watches are open and up to date", func() (bool, error) {
-		now, err := t.notes(ctx)
-		for of, n := range now {
-			if n.Open != 1 || n.Lag > 0 || n.Lists < before[of].Lists+more[of] {
-				return false, err
-			}
+	for _, of := range world.All() {
+		what := fmt.Sprintf("the watch of %s is not open, not up to date, or has listed too few times", of)
+		err := until(ctx, what, func() (bool, error) {
+			now, err := t.notes(ctx)
+			n := now[of]
+			return n.Open == 1 && n.Lag == 0 && n.Lists >= before[of].Lists+more[of], err
+		})
+		if err != nil {
+			return err
 		}
-		return true, err
-	})
+	}
+	return nil
 }
 
 // allOnce is one for each resource.

@@ -370,6 +370,28 @@ func TestAWatchThatBeginsIsEnded(t *testing.T) {
 	})
 }
 
+// TestNothingIsSentAfterACompaction: neither changes nor bookmarks, by whose versions a client
+// could follow on, whether or not it was told to end.
+func TestNothingIsSentAfterACompaction(t *testing.T) {
+	for _, timeout := range []int{60, 600} { // before and after a bookmark
+		synctest.Test(t, func(t *testing.T) {
+			s, err := newServer(Config{Nodes: nodes, Seed: 1, MediaType: wire.Protobuf, Speed: 1})
+			require.NoError(t, err)
+			shelf := s.world.Shelf(world.Leases)
+			path := fmt.Sprintf("/?watch=true&timeoutSeconds=%d&resourceVersion=%d", timeout, shelf.Snapshot().Version)
+			sent, next := httptest.NewRecorder(), time.Duration(0)
+			s.watch(&meddler{sent, func() {
+				if next == 0 {
+					shelf.Compact()
+					next = s.world.Advance(time.Minute)
+				}
+			}}, httptest.NewRequest(http.MethodGet, path, nil), world.Leases)
+			assert.Positive(t, shelf.Next(), "leases have changed")
+			assert.Zero(t, sent.Body.Len())
+		})
+	}
+}
+
 // TestTimeStandsInAPause: what is due later comes as much later.
 func TestTimeStandsInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,6 +32,8 @@ type watcher struct {
 	buffer []byte
 	next   atomic.Uint64 // the number of the change that is to be sent next
 	end    chan struct{} // closed to end it
+
+	compacted uint64 // of the shelf, when the watch began
 }
 
 var errEnded = errors.New("the watch has ended")
@@ -55,6 +57,7 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request, of world.Resource
 // begin sends what comes before the changes.
 func (t *watcher) begin(ctx context.Context, query url.Values) error {
 	shelf := t.server.world.Shelf(t.of)
+	t.compacted = shelf.Compacted()
 	if query.Get("sendInitialEvents") == "true" {
 		return t.initial(ctx)
 	}
@@ -99,7 +102,8 @@ func (t *watcher) initial(ctx context.Context) (err error) {
 	return t.flush()
 }
 
-// follow sends changes until the watch ends.
+// follow sends changes until the watch ends. After a compaction it sends none: by the version of
+// one the client could go on, as if nothing were gone.
 func (t *watcher) follow(ctx context.Context, timeout time.Duration) error {
 	bookmarks := time.NewTicker(time.Duration(float64(bookmarkPeriod) / t.server.config.Speed))
 	defer bookmarks.Stop()
@@ -109,9 +113,12 @@ func (t *watcher) follow(ctx context.Context, timeout time.Duration) error {
 		defer timer.Stop()
 		timedOut = timer.C
 	}
+	shelf := t.server.world.Shelf(t.of)
 	for changes := make([]world.Change, batch); ; {
-		n, changed, version, err := t.server.world.Shelf(t.of).Read(t.next.Load(), changes)
+		n, changed, version, err := shelf.Read(t.next.Load(), changes)
 		switch {
+		case shelf.Compacted() != t.compacted:
+			return errEnded
 		case err != nil:
 			return err // it is too slow
 		case n > 0:

@@ -229,6 +229,13 @@ func (s *Shelf) Compact() {
 	s.mu.compacted = s.latest.Add(1)
 }
 
+// Compacted returns the version below which all are gone.
+func (s *Shelf) Compacted() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.compacted
+}
+
 // Next returns the number of the next change.
 func (s *Shelf) Next() uint64 {
 	s.mu.Lock()
