@@ -44,15 +44,15 @@ func identityDecoders(otherwise Maker) Maker {
 	}
 }
 
-// hasUsualMetadata reports whether a pointer is one to a struct that embeds its metadata, with a
-// tag that begins so.
+// hasUsualMetadata reports whether a pointer is one to a struct that embeds its metadata, itself,
+// with a tag that begins so.
 func hasUsualMetadata(t reflect.Type, tag, begin string) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
 	field, has := t.Elem().FieldByName("ObjectMeta")
 	first, ok := strings.CutPrefix(field.Tag.Get(tag), begin)
-	return has && field.Type == reflect.TypeFor[metav1.ObjectMeta]() && ok && (first == "" || first[0] == ',')
+	return has && len(field.Index) == 1 && field.Type == reflect.TypeFor[metav1.ObjectMeta]() && ok && (first == "" || first[0] == ',')
 }
 
 // isOfKubernetes reports whether the tags of a type are those that its Unmarshal was generated
@@ -87,7 +87,7 @@ func (d identities) item(data []byte, list listHead) (runtime.Object, error) {
 		if i.Kind == "" && i.APIVersion == "" {
 			i.Kind, i.APIVersion = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
 		}
-		if i.Kind == "" || i.APIVersion == "" {
+		if i.Kind == "" || i.APIVersion == "" || strings.Count(i.APIVersion, "/") > 1 {
 			return nil, errUnidentified
 		}
 	}

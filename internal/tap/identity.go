@@ -29,8 +29,11 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// object makes an object of a type, which is a pointer, that has nothing else.
+// object makes an object of a type, which has to be a pointer, that has nothing else.
 func (i *identity) object(t reflect.Type) (runtime.Object, error) {
+	if t.Kind() != reflect.Pointer {
+		return nil, errNoIdentity
+	}
 	obj, ok := reflect.New(t.Elem()).Interface().(runtime.Object)
 	if !ok {
 		return nil, errNoIdentity
@@ -73,18 +76,18 @@ var errNoIdentity = errors.New("an object without metadata")
 // anything twice.
 func (i *identity) read(object []byte) bool {
 	seen := false
-	return eachField(object, func(number uint64, value []byte) bool {
+	return eachField(object, func(number, wire uint64, value []byte) bool {
 		if number != 1 {
 			return true
 		}
 		again := seen
 		seen = true
-		return !again && eachField(value, i.readMetadata)
+		return !again && wire == wireBytes && eachField(value, i.readMetadata)
 	})
 }
 
 // readMetadata takes a field of the metadata.
-func (i *identity) readMetadata(number uint64, value []byte) bool {
+func (i *identity) readMetadata(number, wire uint64, value []byte) bool {
 	var to *string
 	switch m := &i.Metadata; number {
 	case 1:
@@ -98,24 +101,25 @@ func (i *identity) readMetadata(number uint64, value []byte) bool {
 	default:
 		return true
 	}
-	if *to != "" {
+	if wire != wireBytes || *to != "" {
 		return false
 	}
 	*to = string(value)
 	return true
 }
 
-// eachField calls take with each field of a message that has a length of its own. It reports
-// whether the message is one, and take has always reported true.
-func eachField(message []byte, take func(number uint64, value []byte) bool) bool {
+// eachField calls take with each field of a message: its number, its wire type, and the bytes that
+// have a length of their own. It reports whether the message is one, and take has always reported
+// true.
+func eachField(message []byte, take func(number, wire uint64, value []byte) bool) bool {
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)
-		if n <= 0 || tag < 8 {
+		if n <= 0 || tag < 8 || tag>>3 > mostField {
 			return false
 		}
 		message = message[n:]
 		head, size, ok := extentOf(tag&7, message)
-		if !ok || tag&7 == wireBytes && !take(tag>>3, message[head:head+size]) {
+		if !ok || !take(tag>>3, tag&7, message[head:head+size]) {
 			return false
 		}
 		message = message[head+size:]
@@ -123,8 +127,12 @@ func eachField(message []byte, take func(number uint64, value []byte) bool) bool
 	return true
 }
 
-// wireBytes is the wire type of what has a length of its own.
-const wireBytes = 2
+const (
+	// wireBytes is the wire type of what has a length of its own.
+	wireBytes = 2
+	// mostField is the largest number of a field. Of larger ones client-go takes the lower 32 bits.
+	mostField = 1<<29 - 1
+)
 
 // extentOf returns how many bytes the value of a field has that data begins with, and how many are
 // before it, if it is all there. Of numbers all bytes are before it.

@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"testing"
@@ -77,13 +78,52 @@ func TestOddIdentityInProtobuf(t *testing.T) {
 		"a length beyond":      {[]byte{1<<3 | 2, 9, 1<<3 | 2, 1, 'a'}, false},
 		"a huge length":        {[]byte{1<<3 | 2, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, false},
 		"a length beyond, in":  {metadata(1<<3|2, 9, 'a'), false},
-		"metadata as a number": {[]byte{1 << 3, 5}, true},
+		"metadata as a number": {[]byte{1 << 3, 5}, false},
+		"metadata as a group":  {[]byte{1<<3 | 3, 1<<3 | 4}, false},
+		"a name as a number":   {metadata(1<<3, 5), false},
+		"a UID as a fixed32":   {metadata(5<<3|5, 1, 2, 3, 4), false},
+		"a large number":       {[]byte{0xFA, 0xFF, 0xFF, 0xFF, 0x0F, 0}, true},
+		"one too large":        {[]byte{0x82, 0x80, 0x80, 0x80, 0x10, 0}, false},
+		"metadata by 33 bits":  {[]byte{0x8A, 0x80, 0x80, 0x80, 0x80, 1, 3, 1<<3 | 2, 1, 'a'}, false},
+		"a name by 33 bits":    {metadata(0x8A, 0x80, 0x80, 0x80, 0x80, 1, 1, 'a'), false},
+		"a name behind none":   {metadata(append([]byte{1<<3 | 2, 0}, name...)...), true},
+		"a name before none":   {metadata(append(name, 1<<3|2, 0)...), false},
+		"overlong numbers":     {[]byte{0x8A, 0x80, 0, 0x85, 0x80, 0, 0x8A, 0, 0x81, 0, 'a'}, true},
 	} {
-		assert.Equal(t, c.ok, new(identity).read(c.data), what)
+		require.Equal(t, c.ok, new(identity).read(c.data), what)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		new(identity).read(rapid.SliceOf(rapid.Byte()).Draw(t, "anything"))
 	})
+}
+
+// TestBeginsOfIdentities: a message that is cut is read only where client-go reads it too, and a
+// document nowhere.
+func TestBeginsOfIdentities(t *testing.T) {
+	pod := somePod("name", "namespace", "uid", "1")
+	message, err := pod.Marshal()
+	require.NoError(t, err)
+	read := 0
+	for end := range len(message) {
+		var got identity
+		want := new(v1.Pod)
+		ok := want.Unmarshal(message[:end]) == nil
+		require.Equal(t, ok, got.read(message[:end]), "up to %d", end)
+		if ok {
+			read++
+			made, err := got.object(reflect.TypeOf(pod))
+			require.NoError(t, err)
+			require.Equal(t, bare(want), made)
+		}
+	}
+	assert.NotZero(t, read)
+	document, err := json.Marshal(pod)
+	require.NoError(t, err)
+	decoder := identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}, nil))(reflect.TypeOf(pod), JSON).(jsonDecoder)
+	for end := range document {
+		_, err := decoder.object(document[:end])
+		require.Error(t, err)
+	}
 }
 
 // kindless is an object with metadata of its own making.
@@ -93,6 +133,14 @@ type kindless struct {
 }
 
 func (k *kindless) DeepCopyObject() runtime.Object { return k }
+
+// podWithin has a pod's metadata, further in.
+type podWithin struct {
+	v1.Pod `json:"pod"`
+}
+
+// podByValue is an object that is no pointer.
+type podByValue struct{ *v1.Pod }
 
 // ownJSONPod reads itself.
 type ownJSONPod struct{ v1.Pod }
@@ -119,6 +167,9 @@ func TestIdentityDecoders(t *testing.T) {
 		{&kindless{}, Protobuf, false},
 		{&ownJSONPod{}, JSON, false},
 		{&ownJSONPod{}, Protobuf, false},
+		{&podWithin{}, JSON, false},
+		{&podByValue{}, JSON, false},
+		{podByValue{}, JSON, false},
 		{&metav1.Status{}, JSON, false},
 	} {
 		got := maker(reflect.TypeOf(c.obj), c.encoding)
@@ -143,6 +194,13 @@ func TestIdentityInJSON(t *testing.T) {
 		{`{"kind":"Node","apiVersion":"v2","metadata":{"name":"a"},"spec":[{}]}`, list, "v2 Node a"},
 		{`{"kind":"Node","metadata":{"name":"a"}}`, list, ""},
 		{`{"metadata":{"name":"a"}}`, listHead{}, ""},
+		{`{"metadata":{"name":"a"},"kind":"K","apiVersion":"a/b/v1"}`, list, ""},
+		{`{"Metadata":{"name":"b"},"metadata":{"name":"a","Name":"b"}}`, list, "v1 Pod a"},
+		{`{"m\u0065tadata":{"n\u0061me":"\u0061"}}`, list, "v1 Pod a"},
+		{`{"m\u0065tadata":{"name":"a"},"metadata":{}}`, list, ""},
+		{`{"metadata":["name"]}`, list, ""},
+		{`{"metadata":null}`, list, "v1 Pod "},
+		{"{\"metadata\":{\"name\":\"\xff\"}}", list, ""},
 		{`{"metadata":{"name":5}}`, list, ""},
 		{`{"metadata":{"name":"a"}`, list, ""},
 		{`{"metadata":{"name":"a"},"metadata":{}}`, list, ""},
@@ -167,7 +225,7 @@ func TestBare(t *testing.T) {
 	want := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", UID: "c", ResourceVersion: "d"}}
 	assert.Equal(t, want, bare(pod))
 	assert.NotEmpty(t, pod.Labels)
-	for _, obj := range []runtime.Object{nil, (*v1.Pod)(nil), &metav1.Status{Message: "x"}} {
+	for _, obj := range []runtime.Object{nil, (*v1.Pod)(nil), &metav1.Status{Message: "x"}, podByValue{pod}} {
 		assert.Equal(t, obj, bare(obj))
 	}
 }
