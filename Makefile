@@ -156,7 +156,7 @@ fuzz-once: ## INPUTS random inputs of each decoder against client-go's; goes on 
 
 # Folders that begin with _ are none of the packages of ./...
 POINTS := $(BIN)/_interleave
-SCHEDULED := internal/table internal/eventlog internal/fanout
+SCHEDULED := internal/table internal/eventlog internal/decode internal/fanout
 BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(SCHEDULED)) && rc=0 && for p in $(SCHEDULED); do echo "$$p"; \
 	$(GO) vet -overlay $(POINTS)/overlay.json -tags interleave ./$$p && \
 	$(GO) test -c -overlay $(POINTS)/overlay.json -tags interleave -o $(POINTS)/schedules.test ./$$p && \

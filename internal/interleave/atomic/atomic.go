@@ -49,6 +49,20 @@ func (x *Int64) CompareAndSwap(from, to int64) bool {
 	return x.v.CompareAndSwap(from, to)
 }
 
+// Uint32 is atomic.Uint32 with points.
+type Uint32 struct{ v atomic.Uint32 }
+
+func (x *Uint32) Load() uint32 { interleave.Point(); return x.v.Load() }
+
+func (x *Uint32) Store(to uint32) { interleave.Point(); x.v.Store(to) }
+
+func (x *Uint32) Add(by uint32) uint32 { interleave.Point(); return x.v.Add(by) }
+
+func (x *Uint32) CompareAndSwap(from, to uint32) bool {
+	interleave.Point()
+	return x.v.CompareAndSwap(from, to)
+}
+
 // Uint64 is atomic.Uint64 with points.
 type Uint64 struct{ v atomic.Uint64 }
 

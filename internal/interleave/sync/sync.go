@@ -17,6 +17,9 @@ type (
 	// Pool is sync.Pool. As one processor is used and no garbage is collected it returns what was
 	// put into it last.
 	Pool = sync.Pool
+	// Map and Once are sync's, without points: no schedule is about them.
+	Map  = sync.Map
+	Once = sync.Once
 )
 
 // WaitGroup is sync.WaitGroup with points.

@@ -16,6 +16,8 @@ type (
 	Time = time.Time
 	// Duration is the standard library's.
 	Duration = time.Duration
+	// Month is the standard library's.
+	Month = time.Month
 )
 
 // These are those that the code uses.
@@ -23,7 +25,11 @@ const (
 	Microsecond = time.Microsecond
 	Millisecond = time.Millisecond
 	Second      = time.Second
+	RFC3339     = time.RFC3339
 )
+
+// UTC is the standard library's.
+var UTC = time.UTC
 
 // now is the time, of all schedules: what matters is how much passes in one of them.
 var now = time.Unix(1_000_000_000, 0)
@@ -34,6 +40,17 @@ func Since(t Time) Duration { return now.Sub(t) }
 
 // Unix is the standard library's.
 func Unix(sec, nsec int64) Time { return time.Unix(sec, nsec) }
+
+// Date is the standard library's.
+func Date(year int, month Month, day, hour, minute, sec, nsec int, loc *time.Location) Time {
+	return time.Date(year, month, day, hour, minute, sec, nsec, loc)
+}
+
+// Parse is the standard library's.
+func Parse(layout, value string) (Time, error) { return time.Parse(layout, value) }
+
+// ParseDuration is the standard library's.
+func ParseDuration(s string) (Duration, error) { return time.ParseDuration(s) }
 
 // Sleep lets time pass, for all threads.
 func Sleep(d Duration) {
