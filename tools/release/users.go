@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 )
 
@@ -79,16 +80,16 @@ func (r *release) checkUsers(ctx context.Context) (note string, err error) {
 	return strings.Join(did, ", ") + ": from a proxy, into an empty module cache", nil
 }
 
-// site is where users work: a folder and the environment of the go command.
+// site is where users work: a folder, their environment of the go command, and the one of this
+// machine with the same proxies.
 type site struct {
-	dir   string
-	env   []string
-	files string // the proxies of env that are folders
+	dir      string
+	env, own []string
+	files    string // the proxies that are folders
 }
 
 // newSite is that of users who have nothing yet. Modules of others come from the module cache of
-// this machine, or else from its proxy. -trimpath has what was compiled for one such folder be good
-// for the next.
+// this machine, or else from its proxy.
 func newSite(ctx context.Context, dir string) (site, error) {
 	found, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
@@ -96,13 +97,17 @@ func newSite(ctx context.Context, dir string) (site, error) {
 	}
 	cache, proxies, _ := strings.Cut(strings.TrimSpace(found), "\n")
 	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(cache) + "/cache/download"
-	return site{dir, []string{
-		"GOPROXY=" + files + "," + proxies,
-		"GOMODCACHE=" + filepath.Join(dir, "modules"),
-		"GOBIN=" + filepath.Join(dir, "bin"),
-		"GOFLAGS=-modcacherw -trimpath -buildvcs=false",
-		"GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE=",
-	}, files}, nil
+	own := []string{
+		"GOPROXY=" + files + "," + proxies, "GOBIN=" + filepath.Join(dir, "bin"),
+		"GOFLAGS=", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE=",
+	}
+	env := append(slices.Clip(own), "GOFLAGS=-modcacherw", "GOMODCACHE="+filepath.Join(dir, "modules"))
+	return site{dir, env, own, files}, nil
+}
+
+// got is where a module of ours is that users have got.
+func (s site) got(m module.Version) string {
+	return filepath.Join(s.dir, "modules", filepath.FromSlash(m.String()))
 }
 
 // use gets a module, as documents say, and runs a program that uses it.
@@ -115,19 +120,22 @@ func (r *release) use(ctx context.Context, place site, u user) error {
 		return err
 	}
 	got := r.module(u.folder)
-	for _, args := range [][]string{
-		{"mod", "init", "example.com/user"},
-		{"get", got.Path + "@" + semver.MajorMinor(got.Version)},
-		{"get", "."}, // what the program imports besides
-	} {
-		if _, err := output(ctx, dir, place.env, "go", args...); err != nil {
-			return err
-		}
+	err = inTurn(ctx, dir, place.env,
+		[]string{"mod", "init", "example.com/user"},
+		[]string{"get", got.Path + "@" + semver.MajorMinor(got.Version)},
+		[]string{"get", "."}, // what the program imports besides
+	)
+	if err != nil {
+		return err
 	}
 	if err := r.sameVersion(ctx, place, dir); err != nil {
 		return err
 	}
-	said, err := output(ctx, dir, place.env, "go", "run", ".")
+	program, err := r.build(ctx, place, dir)
+	if err != nil {
+		return err
+	}
+	said, err := output(ctx, dir, nil, program)
 	if err == nil && said != u.prints {
 		err = fmt.Errorf("the program prints %q and not %q", said, u.prints)
 	}
@@ -143,14 +151,42 @@ func (r *release) sameVersion(ctx context.Context, place site, dir string) error
 	return err
 }
 
-// install installs a command, and asks it for its flags. The go command asks whether each folder of
-// its path is a module, which only folders can deny for certain: so others are not asked. What this
-// takes of others is in the module cache by now.
+// install installs a command, and asks it for its flags. What go install does with a version, it
+// does short of compiling. That is then done in the module that it has got; see build for why. The
+// go command asks whether each folder of its path is a module, which only folders can deny for
+// certain: so others are not asked. What this takes of others is in the module cache by now.
 func (r *release) install(ctx context.Context, place site, command string) error {
 	env := append(slices.Clip(place.env), "GOPROXY="+place.files)
-	if _, err := output(ctx, place.dir, env, "go", "install", r.module("").Path+"/"+command+"@"+r.version); err != nil {
+	if _, err := output(ctx, place.dir, env, "go", "install", "-n", r.root+"/"+command+"@"+r.version); err != nil {
 		return err
 	}
-	_, err := output(ctx, place.dir, env, filepath.Join(place.dir, "bin", path.Base(command)), "-h")
+	if _, err := output(ctx, place.got(r.module("")), place.own, "go", "install", "./"+command); err != nil {
+		return err
+	}
+	_, err := output(ctx, place.dir, nil, filepath.Join(place.dir, "bin", path.Base(command)), "-h")
 	return err
+}
+
+// build compiles the program of a user, and returns its path. Our packages are those in the
+// user's module cache. Those of others have the versions, with the checksums, that the user got,
+// and are taken from the module cache of this machine: what is compiled is kept by path, and there
+// the other tests have most of it compiled.
+func (r *release) build(ctx context.Context, place site, dir string) (string, error) {
+	edit := []string{"mod", "edit"}
+	for _, folder := range r.folders() {
+		m := r.module(folder)
+		edit = append(edit, "-replace="+m.Path+"="+place.got(m))
+	}
+	binary := filepath.Join(dir, "program")
+	return binary, inTurn(ctx, dir, place.own, append(edit, "go.mod"), []string{"build", "-o", binary, "."})
+}
+
+// inTurn runs the go command several times.
+func inTurn(ctx context.Context, dir string, env []string, all ...[]string) error {
+	for _, args := range all {
+		if _, err := output(ctx, dir, env, "go", args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ func TestUsersOfALibrary(t *testing.T) {
 		"requires what is gone": {map[string]string{"nested/go.mod": nestedMod("v0.36.9")}, []string{"a user of example.com/lib/nested", "v0.36.9"}},
 		"root replaces":         {map[string]string{"go.mod": alone + "\nreplace example.com/x => ./x\n"}, []string{"a user of cmd/answer", "replace"}},
 		"command is not there":  {map[string]string{"cmd/answer/main.go": ""}, []string{"a user of cmd/answer"}},
+		"does not compile":      {map[string]string{"cmd/answer/main.go": "package main\n\nfunc main() { nothing() }\n"}, []string{"a user of cmd/answer", "undefined: nothing"}},
 		"not in git":            {map[string]string{".gitignore": "lib.go\n"}, []string{"a user of example.com/lib/nested"}},
 	} {
 		t.Run(name, func(t *testing.T) {
