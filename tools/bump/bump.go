@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -226,10 +225,14 @@ func (b *bump) download(ctx context.Context, folder string) (string, error) {
 // tidy tidies a module, unless that moves it away again: go mod tidy takes whatever version has the
 // packages that are imported, so that it is for modules that build.
 func (b *bump) tidy(ctx context.Context, folder string) (string, error) {
-	file := filepath.Join(b.dir, folder, "go.mod")
-	before, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
+	before := map[string][]byte{}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		file := filepath.Join(b.dir, folder, name)
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		before[file] = text
 	}
 	said, err := b.command(ctx, folder, "go", "mod", "tidy")
 	if err != nil {
@@ -238,7 +241,11 @@ func (b *bump) tidy(ctx context.Context, folder string) (string, error) {
 	requires, err := requirements(filepath.Join(b.dir, folder))
 	for path, version := range requires {
 		if isStaging(path, version) && version != b.to {
-			return said, errors.Join(fmt.Errorf("it takes %s %s", path, version), os.WriteFile(file, before, 0o644))
+			err = fmt.Errorf("it takes %s %s", path, version)
+			for file, text := range before {
+				err = errors.Join(err, os.WriteFile(file, text, 0o644))
+			}
+			return said, err
 		}
 	}
 	return "", err
@@ -249,19 +256,20 @@ func isStaging(path, version string) bool {
 	return strings.HasPrefix(path, "k8s.io/") && semver.Major(version) == "v0" && !module.IsPseudoVersion(version)
 }
 
-// compilerError is a line of the go command about something that does not compile.
-var compilerError = regexp.MustCompile(`(?m)^(?:vet: )?\S+\.go:\d+:\d+: `)
-
-// build builds a module with its tests, and counts what does not compile.
+// build builds a module with its tests. If that fails, it lists and counts what does not compile.
 func (b *bump) build(ctx context.Context, folder string) (string, error) {
-	said, err := b.command(ctx, folder, "go", "build", "-gcflags=-e", "./...")
+	said, err := b.command(ctx, folder, "go", "build", "./...")
 	if err == nil {
 		said, err = b.command(ctx, folder, "go", "vet", "./...")
 	}
-	if err != nil {
-		err = fmt.Errorf("%w: %d lines do not compile", err, len(compilerError.FindAllString(said, -1)))
+	if err == nil {
+		return "", nil
 	}
-	return said, err
+	lines, cause := b.broken(ctx, folder)
+	if len(lines) == 0 {
+		return said, errors.Join(err, cause)
+	}
+	return strings.Join(lines, "\n"), fmt.Errorf("%w: %d places do not compile", err, len(lines))
 }
 
 // command runs a command in a folder, and returns all that it has printed.

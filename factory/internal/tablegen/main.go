@@ -92,6 +92,9 @@ func readKinds(informers string) ([]kind, error) {
 		}
 		kinds = append(kinds, k)
 	}
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("no generated informer found in %s", informers)
+	}
 	slices.SortFunc(kinds, func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.version, b.version), cmp.Compare(a.in, b.in))
 	})
