@@ -102,11 +102,14 @@ func (f *following) handle(frame []byte) bool {
 // still there. It returns what counts such objects.
 func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
 	known, ledger := f.trust.remembered, f.trust.options.Ledger
-	if known == nil {
+	if known == nil || len(data) < leastRemembered {
 		ours, err = f.lesson.event(f.trust.checked(f.lesson.decoder), data)
 		return &ledger.decoded, ours, err
 	}
 	event, bytes, form := f.lesson.open(f.coding, data)
+	if event == watch.Deleted {
+		known.deleted()
+	}
 	obj, print := known.find(form, bytes)
 	if obj != nil && !f.trust.checks.Load() {
 		return &ledger.reused, watch.Event{Type: event, Object: obj}, nil

@@ -97,6 +97,10 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// partsWritten counts the parts, of all informers, that somebody was seen to have written to. After
+// each, no object is returned that was there before: it may have what was written.
+var partsWritten atomic.Int64
+
 // checkedPart notes the check of a part, which somebody has written to if w is not nil. The first
 // of these is reported.
 func (l *Ledger) checkedPart(w *decode.Written) {
@@ -104,6 +108,7 @@ func (l *Ledger) checkedPart(w *decode.Written) {
 	if w == nil {
 		return
 	}
+	partsWritten.Add(1)
 	where := writtenTo(w)
 	if l.firstWrittenTo(where) {
 		utilruntime.HandleError(fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where))

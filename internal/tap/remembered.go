@@ -9,6 +9,7 @@ import (
 	"crypto/fips140"
 	"crypto/rand"
 	"encoding/binary"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -29,8 +30,8 @@ import (
 // bytes and others have the same by chance once in 2^128/n keys. Nobody learns the key.
 //
 // References to objects that are gone are looked for at random, as Redis looks for what has
-// expired: for each that is added, about four that are there. So about a quarter of them are of
-// objects that are gone.
+// expired: for each object that comes, or is deleted, about four that are there. So if all that
+// come are new, about a quarter of them are of objects that are gone.
 type remembered struct {
 	mu struct {
 		sync.Mutex
@@ -38,8 +39,11 @@ type remembered struct {
 		nonce   [12]byte // memory of printLocked
 		print   print    // the same
 		objects map[print]decode.Weak
-		forms   map[form]uint32 // a number for each
-		added   int
+		forms   map[form]uint64 // a number for each
+		numbers uint64          // how many there were, ever
+		written int64           // partsWritten, when all was forgotten last
+		came    int
+		most    int // how many references there were since the map was made, about
 	}
 }
 
@@ -68,9 +72,17 @@ const (
 	// leastRemembered is how many bytes an object has that is remembered: what is smaller is
 	// decoded nearly as soon as it is found.
 	leastRemembered = 1 << 10
-	// addedPerLook and looked: after so many that were added so many references are looked at.
-	addedPerLook = 16
-	looked       = 4 * addedPerLook
+	// camePerLook and looked: after so many objects that came so many references are looked at.
+	camePerLook = 16
+	looked      = 4 * camePerLook
+	// A map keeps the room of the most that it has had, and all of that is gone through by who
+	// looks for the few that are left. It is made anew if they are one in sparse.
+	sparse   = 8
+	smallMap = 1 << 10
+	// mostForms is more than an informer meets, and longestForm more than kinds have: both are
+	// what the server says.
+	mostForms   = 64
+	longestForm = 1 << 10
 )
 
 // hashing are the processors by which the hash takes less time than decoding, by far.
@@ -92,18 +104,24 @@ func newRemembered() *remembered {
 	if err != nil {
 		return nil
 	}
-	r.mu.objects, r.mu.forms = map[print]decode.Weak{}, map[form]uint32{}
+	r.mu.written = partsWritten.Load()
+	r.forgetLocked()
 	return r
 }
 
 // find returns the object, which may be cached and must not be written to, or nil and what it is
 // added by.
 func (r *remembered) find(f form, data []byte) (kruntime.Object, print) {
-	if r == nil || len(data) < leastRemembered {
+	if r == nil || len(data) < leastRemembered || f.length() > longestForm {
 		return nil, print{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.cameLocked()
+	if written := partsWritten.Load(); written != r.mu.written {
+		r.forgetLocked()
+		r.mu.written = written
+	}
 	p := r.printLocked(f, data)
 	at, known := r.mu.objects[p]
 	if !known {
@@ -127,15 +145,24 @@ func (r *remembered) item(f form, data []byte, anew bool, decode func() (kruntim
 	return Item{Wire: data, Object: obj, Why: reason(err)}
 }
 
+// length is that of the texts of a form.
+func (f *form) length() int {
+	return len(f.list.APIVersion) + len(f.list.Kind) + len(f.kind.Group) + len(f.kind.Version) + len(f.kind.Kind)
+}
+
 // printLocked returns the hash of data, with the number of the form in the place of a nonce: equal
 // data in two forms has two hashes.
 func (r *remembered) printLocked(f form, data []byte) print {
 	n, known := r.mu.forms[f]
 	if !known {
-		n = uint32(len(r.mu.forms))
+		if len(r.mu.forms) == mostForms {
+			r.forgetLocked()
+		}
+		n = r.mu.numbers
+		r.mu.numbers++
 		r.mu.forms[f] = n
 	}
-	binary.BigEndian.PutUint32(r.mu.nonce[:], n)
+	binary.BigEndian.PutUint64(r.mu.nonce[:], n)
 	fips140.WithoutEnforcement(func() { r.mu.hash.Seal(r.mu.print[:0], r.mu.nonce[:], nil, data) })
 	return r.mu.print
 }
@@ -148,14 +175,27 @@ func (r *remembered) add(p print, obj kruntime.Object) {
 	at := decode.WeakTo(obj)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.added++; r.mu.added%addedPerLook == 0 {
-		r.lookLocked()
-	}
 	r.mu.objects[p] = at
+}
+
+// deleted says that there is one object less.
+func (r *remembered) deleted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cameLocked()
+}
+
+// cameLocked is called for each object.
+func (r *remembered) cameLocked() {
+	if r.mu.came++; r.mu.came%camePerLook == 0 {
+		r.lookLocked()
+		r.shrinkLocked()
+	}
 }
 
 // lookLocked forgets objects that are gone.
 func (r *remembered) lookLocked() {
+	r.mu.most = max(r.mu.most, len(r.mu.objects))
 	left := looked
 	for p, at := range r.mu.objects {
 		if at.IsGone() {
@@ -167,12 +207,28 @@ func (r *remembered) lookLocked() {
 	}
 }
 
-// forget forgets all objects.
+// shrinkLocked makes the map anew if there are few in it, for what it has been.
+func (r *remembered) shrinkLocked() {
+	n := len(r.mu.objects)
+	if r.mu.most < smallMap || n > r.mu.most/sparse {
+		return
+	}
+	left := make(map[print]decode.Weak, n)
+	maps.Copy(left, r.mu.objects)
+	r.mu.objects, r.mu.most = left, n
+}
+
+// forget forgets all objects, also those that were looked for before it and are added behind it: no
+// number is used again.
 func (r *remembered) forget() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.objects = map[print]decode.Weak{}
+	r.forgetLocked()
+}
+
+func (r *remembered) forgetLocked() {
+	r.mu.objects, r.mu.forms, r.mu.most = map[print]decode.Weak{}, map[form]uint64{}, 0
 }

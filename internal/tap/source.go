@@ -89,8 +89,12 @@ func (s *Source) Begin() (end func()) {
 }
 
 // Check has all parts that objects share checked, until it is called with false: what is decoded
-// meanwhile is right, whoever has written to them.
-func (s *Source) Check(parts bool) { s.checks.Store(parts) }
+// meanwhile is right, whoever has written to them. No object comes again that came before.
+func (s *Source) Check(parts bool) {
+	if s.checks.Store(parts); parts {
+		s.remembered.forget()
+	}
+}
 
 // Plain returns the ListerWatcher.
 func (s *Source) Plain() clientgo.ListerWatcherWithContext { return s.lists }

@@ -94,6 +94,7 @@ func (t *trust) doubt(why string) error {
 }
 
 func (t *trust) turnOff(why string) {
+	defer t.remembered.forget() // nothing is looked for any more
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.off == "" {
