@@ -258,12 +258,11 @@ func protobufBody(t testing.TB) func(*author) []byte {
 	about, err := (&metav1.ListMeta{ResourceVersion: "5"}).Marshal()
 	require.NoError(t, err)
 	return func(a *author) []byte {
-		list := binary.AppendUvarint([]byte{1<<3 | wireBytes}, uint64(len(about)))
-		list = append(list, about...)
+		fields := [][]byte{a.field(1, about)}
 		for range a.r.IntN(4) {
-			item := a.itemMessage(spec, status)
-			list = append(binary.AppendUvarint(append(list, 2<<3|wireBytes), uint64(len(item))), item...)
+			fields = append(fields, a.field(2, a.itemMessage(spec, status)))
 		}
+		list := a.message(fields...)
 		envelope, _ := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: list}).Marshal()
 		return append([]byte("k8s\x00"), envelope...)
 	}

@@ -139,6 +139,14 @@ type podWithin struct {
 	v1.Pod `json:"pod"`
 }
 
+// podByPointer has metadata that may be nil.
+type podByPointer struct {
+	metav1.TypeMeta    `json:",inline"`
+	*metav1.ObjectMeta `json:"metadata"`
+}
+
+func (p *podByPointer) DeepCopyObject() runtime.Object { return p }
+
 // podByValue is an object that is no pointer.
 type podByValue struct{ *v1.Pod }
 
@@ -168,6 +176,7 @@ func TestIdentityDecoders(t *testing.T) {
 		{&ownJSONPod{}, JSON, false},
 		{&ownJSONPod{}, Protobuf, false},
 		{&podWithin{}, JSON, false},
+		{&podByPointer{}, JSON, false},
 		{&podByValue{}, JSON, false},
 		{podByValue{}, JSON, false},
 		{&metav1.Status{}, JSON, false},
