@@ -223,3 +223,23 @@ func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
 	assert.Equal(t, 1, cache.EngineOf(q).Reader.Transform.Untransformed())
 }
+
+// TestRefusedUntilReplaced: an object that was refused counts as behind until a Replace that has it
+// succeeds, not while one fails for another object.
+func TestRefusedUntilReplaced(t *testing.T) {
+	refused := item{"a", 1}
+	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, Transformer: func(obj any) (any, error) {
+		if obj == refused {
+			return nil, errTransform
+		}
+		return obj, nil
+	}})
+	behind := cache.EngineOf(q).Reader.Transform.Behind
+	require.ErrorIs(t, q.Add(item{"a", 1}), errTransform)
+	assert.Equal(t, map[string]struct{}{"a": {}}, behind())
+	refused = item{"b", 1}
+	require.ErrorIs(t, q.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"), errTransform)
+	assert.Equal(t, map[string]struct{}{"a": {}, "b": {}}, behind())
+	require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 2}}, "2"))
+	assert.Empty(t, behind())
+}

@@ -90,13 +90,16 @@ func (r *Reader) Complete(rec *Record) error {
 	if err := r.ReadKey(rec); err != nil || r.Transform.Function == nil {
 		return err
 	}
-	return r.Pass(rec)
+	return r.pass(rec, r.Transform.Pass)
 }
 
-// Pass transforms the object of a record, if there is a transform function. The key is read before.
-func (r *Reader) Pass(rec *Record) (err error) {
+// PassListed transforms the object of a record that belongs to a whole state, if there is a
+// transform function; see Transformer.PassListed. The key is read before.
+func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, r.Transform.PassListed) }
+
+func (r *Reader) pass(rec *Record, transform func(string, any) (any, bool, error)) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
-	rec.Object, called, err = r.Transform.Pass(rec.Key, rec.Object)
+	rec.Object, called, err = transform(rec.Key, rec.Object)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // so that only what is altered takes memory
 		rec.Altered = &altered

@@ -35,15 +35,33 @@ type Transformer struct {
 // Pass returns what is to be stored of an object as received, and whether the function was called
 // for it.
 func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err error) {
-	if t.Function == nil {
+	stored, called, err = t.transform(obj)
+	if t.Function != nil {
+		t.note(key, err)
+	}
+	return stored, called, err
+}
+
+// PassListed is Pass for an object of a whole state. That it passes, or is to stay as it is cached,
+// is told by Replaced, when all of the state is there: it may never be.
+func (t *Transformer) PassListed(key string, obj any) (stored any, called bool, err error) {
+	stored, called, err = t.transform(obj)
+	switch {
+	case err == nil:
+	case t.KeepCached:
+		t.count(err)
+	default:
+		t.note(key, err)
+	}
+	return stored, called, err
+}
+
+func (t *Transformer) transform(obj any) (stored any, called bool, err error) {
+	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); isTombstone || t.Function == nil {
 		return obj, false, nil
 	}
-	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); !isTombstone {
-		called = true
-		obj, err = callTransform(t.Function, obj)
-	}
-	t.note(key, err)
-	return obj, called, err
+	stored, err = callTransform(t.Function, obj)
+	return stored, true, err
 }
 
 // Call calls the function as Pass does, for an object that nobody stores.
@@ -93,10 +111,24 @@ func (t *Transformer) note(key string, err error) {
 		delete(t.mu.behind, key)
 		return
 	}
+	t.addLocked(key)
+	t.countLocked(err)
+}
+
+func (t *Transformer) addLocked(key string) {
 	if t.mu.behind == nil {
 		t.mu.behind = map[string]struct{}{}
 	}
 	t.mu.behind[key] = struct{}{}
+}
+
+func (t *Transformer) count(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.countLocked(err)
+}
+
+func (t *Transformer) countLocked(err error) {
 	t.mu.failed++
 	t.mu.last = Kept(Discreet(err))
 }
@@ -117,7 +149,7 @@ func (t *Transformer) Replaced(except []string) {
 	defer t.mu.Unlock()
 	clear(t.mu.behind)
 	for _, key := range except {
-		t.mu.behind[key] = struct{}{}
+		t.addLocked(key)
 	}
 }
 

@@ -37,7 +37,7 @@ func (q *Queue) NewReplacement(objects []any) (*List, error) {
 		if err := q.Reader.ReadKey(&rec); err != nil {
 			return nil, err
 		}
-		err := q.Reader.Pass(&rec)
+		err := q.Reader.PassListed(&rec)
 		switch {
 		case err == nil:
 			r.Keys, r.Versions, r.Objects = append(r.Keys, rec.Key), append(r.Versions, rec.Version), append(r.Objects, rec.Object)

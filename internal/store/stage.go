@@ -123,7 +123,7 @@ func (s *stage) transform() error {
 	b, n := &s.block, 0
 	for i := range b.N {
 		rec := event.Record{Type: clientgo.Replaced, Key: b.Keys[i], Version: s.versions[i], Object: b.Objects[i]}
-		err := s.reader.Pass(&rec)
+		err := s.reader.PassListed(&rec)
 		switch {
 		case err == nil:
 			b.Keys[n], b.Objects[n], b.Former[n] = rec.Key, rec.Object, b.Former[i]
