@@ -398,9 +398,9 @@ const (
 	// shared list has no more capacity than elements, so append copies it. Data of Secrets is never
 	// shared.
 	//
-	// An informer without a transform function also keeps whole objects: what a relist brings with
-	// the same bytes as before, at least 1 KiB, is not decoded again. The cached object stays, and
-	// an update passes it to handlers as old and new. Relist, as audits do, replaces all objects.
+	// An informer without a transform function and without ReuseNever also keeps whole objects:
+	// what a relist brings with the same bytes as before, at least 1 KiB, is not decoded. The old
+	// and the new object of the update are the cached one. Relist and repairs replace all objects.
 	ShareEqual ShareMode = "equal"
 )
 
@@ -477,7 +477,7 @@ const (
 	ReuseAuto ReuseMode = ""
 	// ReuseAlways: in every relist.
 	ReuseAlways ReuseMode = "always"
-	// ReuseNever: what is received is stored.
+	// ReuseNever: what is received is stored, also with ShareEqual.
 	ReuseNever ReuseMode = "never"
 )
 

@@ -107,9 +107,9 @@ func TestRelistReuses(t *testing.T) {
 	}
 }
 
-// TestRelistDecodesAnew: without ShareEqual, and with a transform function, even one that promises
-// to copy, all objects of a relist are new: the function may write to their topmost struct, which
-// the cached ones' readers must not see.
+// TestRelistDecodesAnew: without ShareEqual, with ReuseNever, and with a transform function, even
+// one that promises to copy, all objects of a relist are new: the function may write to their
+// topmost struct, which the cached ones' readers must not see.
 func TestRelistDecodesAnew(t *testing.T) {
 	writes := func(obj any) (any, error) {
 		obj.(*corev1.Pod).Status.Message = "transformed"
@@ -119,11 +119,15 @@ func TestRelistDecodesAnew(t *testing.T) {
 		for _, c := range []struct {
 			transform func(any) (any, error)
 			options   []cache.Option
-		}{{nil, nil}, {writes, []cache.Option{sharingOption(true)}}} {
+		}{
+			{nil, nil},
+			{nil, []cache.Option{sharingOption(false), cache.WithReuse(cache.ReuseNever)}},
+			{writes, []cache.Option{sharingOption(true)}},
+		} {
 			u, s := relistedTwice(t, media, c.transform, c.options...)
 			assert.Zero(t, u.same.Load())
 			assert.Zero(t, s.Decoding.Reused)
-			assert.EqualValues(t, c.transform != nil, s.Decoding.Shares)
+			assert.Equal(t, c.options != nil, s.Decoding.Shares)
 		}
 	}
 }

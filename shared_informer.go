@@ -215,8 +215,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		d := &c.options.Decoding
 		d.Share, d.Unshared = false, "a transform function may change what it is given: see Decoding.TransformCopies"
 	}
-	if s.life.transform != nil {
-		c.options.Decoding.Remember = false // it may write to the topmost struct, and cached ones have readers
+	if s.life.transform != nil || s.config.reuse == ReuseNever {
+		c.options.Decoding.Remember = false // a transform may write to the topmost struct, and cached ones have readers
 	}
 	c.store, c.progress = s.store, &s.pipeline.applier.Progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
