@@ -25,6 +25,7 @@ type stage struct {
 	reuses bool // cached objects take the place of identical ones
 	next   *nextState
 	done   func(event.Record) // takes the state that is published
+	lapsed []string           // keys of objects of the next state of which a later one was refused
 
 	chunk    int // how many objects fill the block
 	block    table.Block
@@ -128,11 +129,15 @@ func (s *stage) transform() error {
 		case err == nil:
 			b.Keys[n], b.Objects[n], b.Former[n] = rec.Key, rec.Object, b.Former[i]
 			s.versions[n], s.altered[n] = rec.Version, rec.Altered
+			s.lapsed = without(s.lapsed, rec.Key)
 			n++
 		case s.reader.Transform.KeepCached:
 			utilruntime.HandleErrorWithLogger(s.reader.Logger, event.Discreet(err),
 				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
 			s.next.kept = append(s.next.kept, rec.Key)
+			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {
+				s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
+			}
 		default:
 			return err
 		}
@@ -159,9 +164,13 @@ func (s *stage) Remove(obj any) error {
 	if err != nil {
 		return err
 	}
-	s.next.kept = slices.DeleteFunc(s.next.kept, func(kept string) bool { return kept == key })
+	s.next.kept, s.lapsed = without(s.next.kept, key), without(s.lapsed, key)
 	s.next.remove(key)
 	return nil
+}
+
+func without(keys []string, key string) []string {
+	return slices.DeleteFunc(keys, func(k string) bool { return k == key })
 }
 
 func (s *stage) Publish(version string) error {
@@ -171,7 +180,7 @@ func (s *stage) Publish(version string) error {
 	next := s.next
 	s.next = nil
 	next.kept = slices.DeleteFunc(next.kept, next.draft.Has) // another state of theirs could be transformed
-	s.reader.Transform.Replaced(next.kept)
+	s.reader.Transform.Replaced(slices.Concat(next.kept, s.lapsed))
 	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
 	return nil
 }

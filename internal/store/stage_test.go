@@ -22,7 +22,8 @@ import (
 )
 
 // TestStageKeepsCached: an object that cannot be transformed is kept as it is in the store, if that
-// is asked for, but not if a later state of it can be, and not if it was deleted again.
+// is asked for, but not if a later state of it can be, and not if it was deleted again. It counts
+// as behind then, and so does one of which an earlier state could be transformed.
 func TestStageKeepsCached(t *testing.T) {
 	testkit.Reports(t)
 	transform := func(obj any) (any, error) {
@@ -46,13 +47,21 @@ func TestStageKeepsCached(t *testing.T) {
 		stage := r.stage(0, false)
 		require.NoError(t, stage.Put(bad("stays")))
 		require.NoError(t, stage.Put(bad("goes")))
+		for _, name := range []string{"lapses", "lapses and recovers", "lapses and goes"} {
+			require.NoError(t, stage.Put(testkit.PodAt(name, "0")))
+			require.NoError(t, stage.Put(testkit.PodAt(name, "1")))
+		}
 		for i := range others {
 			require.NoError(t, stage.Put(testkit.PodAt(fmt.Sprint("other", i), "1")))
 		}
-		for _, pod := range []*v1.Pod{bad("recovers"), testkit.PodAt("fine", "2"), testkit.PodAt("recovers", "3")} {
+		for _, pod := range []*v1.Pod{
+			bad("recovers"), testkit.PodAt("fine", "2"), testkit.PodAt("recovers", "3"),
+			bad("lapses"), bad("lapses and recovers"), testkit.PodAt("lapses and recovers", "3"), bad("lapses and goes"),
+		} {
 			require.NoError(t, stage.Put(pod))
 		}
 		require.NoError(t, stage.Remove(bad("goes")))
+		require.NoError(t, stage.Remove(bad("lapses and goes")))
 		require.NoError(t, stage.Publish("9"))
 		r.apply(false, func([]event.Change) {})
 		stored := map[string]string{}
@@ -61,7 +70,8 @@ func TestStageKeepsCached(t *testing.T) {
 				stored[key] = pod.ResourceVersion
 			}
 		}
-		assert.Equal(t, map[string]string{"ns/stays": "0", "ns/fine": "2", "ns/recovers": "3"}, stored)
+		assert.Equal(t, map[string]string{"ns/stays": "0", "ns/fine": "2", "ns/recovers": "3", "ns/lapses": "1", "ns/lapses and recovers": "3"}, stored)
+		assert.Equal(t, map[string]struct{}{"ns/stays": {}, "ns/lapses": {}}, r.reader.Transform.Behind())
 		assert.Equal(t, len(stored)+others, r.contents.Table.Len())
 	}
 }
