@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	identityInputs = flag.Int("tap.identities", 5_000, "how many lists of each kind TestRandomIdentities compares")
+	identityInputs = flag.Int("tap.identities", 2_000, "how many lists of each kind TestRandomIdentities compares")
 	identitySeed   = flag.Uint64("tap.seed", 0, "of TestRandomIdentities; 0: by the clock")
 )
 
