@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -45,24 +46,9 @@ func benchFrames(b *testing.B, pod *v1.Pod, e Encoding) [][]byte {
 	frames := make([][]byte, 1000)
 	for i := range frames {
 		pod.Name, pod.ResourceVersion = fmt.Sprintf("pod-%05x", i), fmt.Sprint(1_000_000+i)
-		frames[i] = benchFrame(b, pod, e)
+		frames[i] = frameOf(b, watch.Modified, pod, e)
 	}
 	return frames
-}
-
-func benchFrame(b *testing.B, pod *v1.Pod, e Encoding) []byte {
-	if e == JSON {
-		data, err := json.Marshal(pod)
-		require.NoError(b, err)
-		return fmt.Appendf(nil, "{\"type\":\"MODIFIED\",\"object\":%s}\n", data)
-	}
-	raw, err := pod.Marshal()
-	require.NoError(b, err)
-	data, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}).Marshal()
-	require.NoError(b, err)
-	frame, err := (&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte("k8s\x00"), data...)}}).Marshal()
-	require.NoError(b, err)
-	return frame
 }
 
 // BenchmarkNew decodes frames of objects that are new: what remembering them costs. Again are the

@@ -200,6 +200,7 @@ func TestRememberedTogether(t *testing.T) {
 					}
 				}
 			}
+			runtime.KeepAlive(kept)
 		})
 	}
 	running.Wait()

@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -13,7 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/testkit"
@@ -129,4 +133,76 @@ func TestOffForgets(t *testing.T) {
 	s.turnOff("a test")
 	assert.Empty(t, s.remembered.mu.objects)
 	runtime.KeepAlive(obj)
+}
+
+// frameOf is a frame of a watch.
+func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte {
+	if e == JSON {
+		data, err := json.Marshal(pod)
+		require.NoError(t, err)
+		return fmt.Appendf(nil, "{\"type\":\"%s\",\"object\":%s}\n", kind, data)
+	}
+	raw, err := pod.Marshal()
+	require.NoError(t, err)
+	data, err := (&kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}).Marshal()
+	require.NoError(t, err)
+	event := metav1.WatchEvent{Type: string(kind), Object: kruntime.RawExtension{Raw: append([]byte("k8s\x00"), data...)}}
+	frame, err := event.Marshal()
+	require.NoError(t, err)
+	return frame
+}
+
+// followingPods is a watch that has learned what pods are in frames of an encoding.
+func followingPods(r *remembered, e Encoding, cleared bool) *following {
+	return &following{trust: &trust{remembered: r, options: Options{Ledger: &Ledger{}}}, coding: e, lesson: &lesson{
+		decoder: sure{ownDecoders(Options{Ledger: &Ledger{}}, nil)(podForm.of, e)}, of: podForm.of,
+		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
+	}}
+}
+
+// podOf is one that is remembered.
+func podOf(n int) *v1.Pod {
+	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastRemembered)}
+	return pod
+}
+
+// TestLessonsAreApart: watches whose client clears the kind, and others, do not get the objects of
+// one another.
+func TestLessonsAreApart(t *testing.T) {
+	for _, e := range []Encoding{JSON, Protobuf} {
+		r, frame := newRemembered(), frameOf(t, watch.Added, podOf(1), e)
+		made := map[bool]kruntime.Object{}
+		for range 2 {
+			for _, cleared := range []bool{false, true} {
+				_, got, err := followingPods(r, e, cleared).decode(frame)
+				require.NoError(t, err)
+				assert.Equal(t, cleared, kindOf(got.Object).Empty(), "%s", e)
+				if before := made[cleared]; before != nil {
+					assert.Same(t, before, got.Object, "%s", e)
+				}
+				made[cleared] = got.Object
+			}
+		}
+	}
+}
+
+// TestDeletionsMakeRoom: when all objects have been deleted, nothing is left of the table.
+func TestDeletionsMakeRoom(t *testing.T) {
+	for _, e := range []Encoding{JSON, Protobuf} {
+		f := followingPods(newRemembered(), e, false)
+		for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
+			for i := range 40 {
+				_, got, err := f.decode(frameOf(t, kind, podOf(i), e))
+				require.NoError(t, err)
+				require.Equal(t, kind, got.Type)
+			}
+			if kind == watch.Added {
+				require.Len(t, f.trust.remembered.mu.objects, 40)
+			}
+			runtime.GC()
+			runtime.GC()
+		}
+		assert.Empty(t, f.trust.remembered.mu.objects, "%s", e)
+	}
 }
