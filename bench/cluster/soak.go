@@ -24,7 +24,8 @@ type soaking struct {
 	random     *rand.Rand
 	faults     map[string]int
 	memory     []float64 // MiB, second by second
-	goroutines []int     // whenever the client had caught up
+	live       []float64 // MiB of the heap that the last collection has left, whenever the client had caught up
+	goroutines []int     // the same
 	made       int       // faults
 	audits     int       // of informers, none of which found anything
 }
@@ -129,6 +130,7 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 		}
 	}
 	err = k.client.Call(ctx, "status", nil, &status)
+	k.live = append(k.live, float64(status.Live)/(1<<20))
 	k.goroutines = append(k.goroutines, status.Goroutines)
 	return err
 }
@@ -143,6 +145,14 @@ func (k *soaking) audit(ctx context.Context) error {
 	return err
 }
 
+// course says where something was, in MiB, and how it rose.
+func course(samples []float64, in time.Duration) string {
+	slope, uncertain := slopeOf(samples[len(samples)/4:])
+	hour := float64(len(samples)) / in.Hours()
+	return fmt.Sprintf("%.0f to %.0f MiB; in the last three quarters %+.1f ± %.1f MiB an hour",
+		slices.Min(samples), slices.Max(samples), slope*hour, uncertain*hour)
+}
+
 // write writes what there was.
 func (k *soaking) write(w io.Writer) error {
 	p := k.result.Phase(soakPhase)
@@ -153,9 +163,7 @@ func (k *soaking) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%5d times %s\n", k.faults[f.name], f.name)
 	}
 	fmt.Fprintf(&b, "%5d audits of an informer, which found nothing that differs\n", k.audits)
-	slope, uncertain := slopeOf(k.memory[len(k.memory)/4:])
-	hour := float64(len(k.memory)) / p.Wall.Hours()
-	fmt.Fprintf(&b, "\nmemory: %.0f to %.0f MiB; in the last three quarters %+.1f ± %.1f MiB an hour\n", slices.Min(k.memory), slices.Max(k.memory), slope*hour, uncertain*hour)
+	fmt.Fprintf(&b, "\nmemory: %s\nlive heap: %s\n", course(k.memory, p.Wall), course(k.live, p.Wall))
 	fmt.Fprintf(&b, "goroutines: %d to %d, at the end %d\n", slices.Min(k.goroutines), slices.Max(k.goroutines), k.goroutines[len(k.goroutines)-1])
 	l := p.Latency.Prompt
 	fmt.Fprintf(&b, "calls: %d, 99.9 %% within %s, all within %s; %.2f %% of a core\n", l.Events,

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"runtime/pprof"
 	"time"
 
@@ -43,6 +44,8 @@ type PhaseReport struct {
 // Status is what changes while the client runs.
 type Status struct {
 	Goroutines int `json:"goroutines"`
+	// Live is how many bytes of the heap the last garbage collection has left.
+	Live uint64 `json:"live"`
 	// LastLate is when a handler, but the slow one, was last called later than the Limit, in
 	// nanoseconds since 1970; 0 for never.
 	LastLate int64 `json:"lastLate"`
@@ -148,7 +151,9 @@ func toggle(file **os.File, path string) (err error) {
 }
 
 func (m *manager) status() Status {
-	s := Status{Goroutines: runtime.NumGoroutine()}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	s := Status{Goroutines: runtime.NumGoroutine(), Live: live[0].Value.Uint64()}
 	for _, i := range m.informers {
 		for _, h := range i.handlers {
 			if h.group != slow {
