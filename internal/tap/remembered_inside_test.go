@@ -181,7 +181,7 @@ func TestRememberedTogether(t *testing.T) {
 	var running sync.WaitGroup
 	for g := range 4 {
 		running.Go(func() {
-			var kept []kruntime.Object
+			var kept [500]kruntime.Object
 			for i := range 2000 {
 				data := bytesOf(i%100, leastRemembered)
 				obj, p := r.find(podForm, data)
@@ -192,8 +192,8 @@ func TestRememberedTogether(t *testing.T) {
 					obj = pod
 				}
 				assert.Equal(t, fmt.Sprint(i%100), obj.(*v1.Pod).Name)
-				if kept = append(kept, obj); i%500 == 499 {
-					kept = nil
+				if kept[i%len(kept)] = obj; i%len(kept) == len(kept)-1 {
+					clear(kept[:])
 					runtime.GC()
 					if g == 0 {
 						r.forget()
