@@ -240,11 +240,18 @@ func (t *trial) gone(ctx context.Context) error {
 	return nil
 }
 
-const outage = time.Minute // without the speed
+const (
+	outage = time.Minute // without the speed
+	// inFlight is longer than what was due before a phase takes to the handlers while all is well.
+	inFlight = 200 * time.Millisecond
+)
 
 // storm cuts all connections, and after an outage everything is listed anew. It is over when the
-// client has all.
+// client has all. What is cut off is of this phase, and not of the one before.
 func (t *trial) storm(ctx context.Context) error {
+	if err := rest(ctx, inFlight); err != nil {
+		return err
+	}
 	noted, err := t.notes(ctx)
 	if err == nil {
 		err = t.server.Call(ctx, "shut", true, nil)
