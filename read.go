@@ -52,7 +52,7 @@ type SnapshotStats struct {
 	Open      int
 	Oldest    time.Time // when the oldest of them was taken; zero if there is none
 	Forgotten uint64    // how many were closed by the garbage collector
-	Kept      int       // superseded objects that are kept for them
+	Kept      int       // superseded objects that are kept for them, or were until just now
 }
 
 var (

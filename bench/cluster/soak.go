@@ -25,6 +25,7 @@ type soaking struct {
 	faults     map[string]int
 	memory     []float64 // MiB, second by second
 	live       []float64 // MiB of the heap that the last collection has left, whenever the client had caught up
+	tables     []float64 // MiB of that which our tables of shared texts and parts take
 	goroutines []int     // the same
 	made       int       // faults
 	audits     int       // of informers, none of which found anything
@@ -131,6 +132,7 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 	}
 	err = k.client.Call(ctx, "status", nil, &status)
 	k.live = append(k.live, float64(status.Live)/(1<<20))
+	k.tables = append(k.tables, float64(status.Tables)/(1<<20))
 	k.goroutines = append(k.goroutines, status.Goroutines)
 	return err
 }
@@ -163,7 +165,8 @@ func (k *soaking) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%5d times %s\n", k.faults[f.name], f.name)
 	}
 	fmt.Fprintf(&b, "%5d audits of an informer, which found nothing that differs\n", k.audits)
-	fmt.Fprintf(&b, "\nmemory: %s\nlive heap: %s\n", course(k.memory, p.Wall), course(k.live, p.Wall))
+	fmt.Fprintf(&b, "\nmemory: %s\nlive heap: %s\nof it, tables of shared texts and parts: %s\n",
+		course(k.memory, p.Wall), course(k.live, p.Wall), course(k.tables, p.Wall))
 	fmt.Fprintf(&b, "goroutines: %d to %d, at the end %d\n", slices.Min(k.goroutines), slices.Max(k.goroutines), k.goroutines[len(k.goroutines)-1])
 	l := p.Latency.Prompt
 	fmt.Fprintf(&b, "calls: %d, 99.9 %% within %s, all within %s; %.2f %% of a core\n", l.Events,

@@ -46,6 +46,8 @@ type Status struct {
 	Goroutines int `json:"goroutines"`
 	// Live is how many bytes of the heap the last garbage collection has left.
 	Live uint64 `json:"live"`
+	// Tables is how many bytes of that are our tables of shared texts and parts.
+	Tables uint64 `json:"tables"`
 	// LastLate is when a handler, but the slow one, was last called later than the Limit, in
 	// nanoseconds since 1970; 0 for never.
 	LastLate int64 `json:"lastLate"`
@@ -155,6 +157,7 @@ func (m *manager) status() Status {
 	metrics.Read(live)
 	s := Status{Goroutines: runtime.NumGoroutine(), Live: live[0].Value.Uint64()}
 	for _, i := range m.informers {
+		s.Tables = max(s.Tables, m.side.tables(i.SharedIndexInformer)) // all informers share them
 		for _, h := range i.handlers {
 			if h.group != slow {
 				h.mu.Lock()

@@ -87,3 +87,12 @@ func (s side) decodes(of clientgo.SharedIndexInformer) error {
 	}
 	return nil
 }
+
+// tables returns how many bytes the tables of shared texts and parts take.
+func (s side) tables(of clientgo.SharedIndexInformer) uint64 {
+	if !s.ours() {
+		return 0
+	}
+	status, _ := kinformer.StatusOf(of) // it is ours, so there is no error
+	return uint64(status.Decoding.Texts.Bytes + status.Decoding.Parts.Bytes)
+}
