@@ -73,7 +73,7 @@ type config struct {
 	like             result.Spec // but for what the lists above say
 	state, command   string
 	figures, folder  string
-	resume           bool
+	resume, kept     bool
 	soak             time.Duration
 	profile          string
 }
@@ -92,6 +92,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags.IntVar(&c.like.Procs, "procs", 0, "GOMAXPROCS of the client; 0: the number of cores")
 	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
 	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
+	flags.BoolVar(&c.kept, "kept", false, "run nothing, and report all that -state has")
 	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
 	flags.StringVar(&c.figures, "figures", "", "write what bench/chart -cluster draws to this `file`")
 	flags.StringVar(&c.folder, "pictures", "", "show the pictures that it draws into this `folder`")
@@ -128,8 +129,11 @@ func (c config) check() error {
 	if c.like.Speed <= 0 || c.like.Steady <= 0 || c.like.Churn <= 0 || c.like.Procs < 0 {
 		return errors.New("-speed, -steady and -churn must be positive, and -procs not negative")
 	}
-	if c.resume && c.state == "" {
-		return errors.New("-resume needs -state")
+	if (c.resume || c.kept) && c.state == "" {
+		return errors.New("-resume and -kept need -state")
+	}
+	if c.kept && c.soak > 0 {
+		return errors.New("-kept runs nothing: it does not go with -soak")
 	}
 	return nil
 }
@@ -155,24 +159,38 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var made []result.Result
-	for _, spec := range c.specs() {
-		if c.soak > 0 {
-			err = soak(ctx, spec, c.soak, stdout, stderr)
-		} else {
-			var r result.Result
-			r, err = c.one(ctx, spec, stderr)
-			made = append(made, r)
-		}
-		if err != nil {
-			return fmt.Errorf("%d nodes, %s, %s: %w", spec.Nodes, spec.Encoding, spec.Side, err)
-		}
-	}
 	if c.soak > 0 {
-		return nil
+		return c.each(func(s result.Spec) error { return soak(ctx, s, c.soak, stdout, stderr) })
+	}
+	made, err := c.results(ctx, stderr)
+	if err != nil {
+		return err
 	}
 	result.Sort(made)
 	return errors.Join(c.writeFigures(made), result.WriteMarkdown(stdout, made, c.command, c.folder))
+}
+
+// results are what is kept, or what the runs give.
+func (c config) results(ctx context.Context, progress io.Writer) (made []result.Result, err error) {
+	if c.kept {
+		return result.AllKept(c.state)
+	}
+	err = c.each(func(s result.Spec) error {
+		r, err := c.one(ctx, s, progress)
+		made = append(made, r)
+		return err
+	})
+	return made, err
+}
+
+// each does something with each spec, up to the first error.
+func (c config) each(do func(result.Spec) error) error {
+	for _, s := range c.specs() {
+		if err := do(s); err != nil {
+			return fmt.Errorf("%d nodes, %s, %s: %w", s.Nodes, s.Encoding, s.Side, err)
+		}
+	}
+	return nil
 }
 
 func (c config) writeFigures(all []result.Result) error {

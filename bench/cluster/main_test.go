@@ -71,6 +71,9 @@ func TestClusters(t *testing.T) {
 				"-lists=" + fmt.Sprint(c.lists), "-speed", "60", "-churn", "20", "-seed", "7", "-steady", steadyFor.String()}, &page, io.Discard))
 			assert.Contains(t, page.String(), "| 40 | "+follow.Title(c.side)+" |", "it is not run again")
 			assert.FileExists(t, figures)
+			var kept strings.Builder
+			require.NoError(t, run(t.Context(), []string{"-n", "50", "-kept", "-state", folder}, &kept, io.Discard))
+			assert.Equal(t, page.String(), kept.String(), "all that is there, whatever else is asked for")
 		})
 	}
 }
@@ -117,6 +120,7 @@ func checkLatency(t *testing.T, l follow.Latency) {
 func TestBadCommandLines(t *testing.T) {
 	for _, args := range [][]string{
 		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"}, {"-procs", "-1"},
+		{"-kept"}, {"-kept", "-state", "x", "-soak", "1s"},
 	} {
 		assert.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%v", args)
 	}

@@ -132,17 +132,38 @@ func Keep(folder string, r Result) error {
 
 // Kept returns the result of the same spec that a folder has.
 func Kept(folder string, s Spec) (r Result, there bool, err error) {
-	content, err := os.ReadFile(filepath.Join(folder, s.file()))
+	r, err = read(filepath.Join(folder, s.file()))
 	if errors.Is(err, os.ErrNotExist) {
 		return r, false, nil
 	}
+	return r, err == nil && r.Spec == s, err
+}
+
+// AllKept returns all results that a folder has.
+func AllKept(folder string) (all []Result, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	for _, file := range files {
+		r, err := read(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func read(file string) (r Result, err error) {
+	content, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("read a result: %w", err)
+		return r, fmt.Errorf("read a result: %w", err)
 	}
-	return r, r.Spec == s, nil
+	return r, nil
 }
 
 // Sort brings results into the order of reports: groups, and in them sizes and sides.
