@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache/bench/cluster/internal/child"
 	"github.com/kinformer/cache/bench/cluster/internal/follow"
 	"github.com/kinformer/cache/bench/cluster/internal/result"
 	"github.com/kinformer/cache/bench/cluster/internal/world"
@@ -149,4 +151,16 @@ func TestADifferenceEndsInAnError(t *testing.T) {
 	assert.ErrorIs(t, one.settle(t.Context()), errDiffers)
 	require.NoError(t, one.stop())
 	require.NoError(t, other.stop())
+}
+
+// TestADeadClientIsNoticed: the kernel kills the largest process when there is no memory left.
+func TestADeadClientIsNoticed(t *testing.T) {
+	needProc(t)
+	one, err := newTrial(t.Context(), result.Spec{Nodes: 4, Side: "client-go", Encoding: "json", Speed: 60, Churn: 1, Seed: 1, Steady: time.Second})
+	require.NoError(t, err)
+	before, err := one.notes(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(one.client.PID(), syscall.SIGKILL))
+	assert.ErrorIs(t, one.caughtUp(t.Context(), before, allOnce()), child.ErrEnded)
+	assert.ErrorContains(t, one.stop(), "killed")
 }

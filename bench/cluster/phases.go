@@ -70,6 +70,7 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 		{"after the start", false, t.between},
 		{result.Steady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
 		{"settle", false, t.settle},   // nothing was listed anew so far: each change is told exactly once
+		{"report", false, t.report},   // what follows may be more than the machine carries
 		{result.Storm, true, t.storm}, // first, while the memory is what it is while all is well
 		{result.Gone, true, t.gone},
 		{"settle", false, t.settle},

@@ -121,7 +121,7 @@ func (t *trial) caughtUp(ctx context.Context, before notes, more [world.Resource
 		err := until(ctx, what, func() (bool, error) {
 			now, err := t.notes(ctx)
 			n := now[of]
-			return n.Open == 1 && n.Lag == 0 && n.Lists >= before[of].Lists+more[of], err
+			return n.Open == 1 && n.Lag == 0 && n.Lists >= before[of].Lists+more[of], errors.Join(err, t.client.Ended())
 		})
 		if err != nil {
 			return err

@@ -156,6 +156,16 @@ func (p *Process) Call(ctx context.Context, do string, with, result any) error {
 // ErrEnded says that a child is gone.
 var ErrEnded = errors.New("the process has ended")
 
+// Ended returns ErrEnded if the child is gone, without asking it anything.
+func (p *Process) Ended() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%s: %w", p.role, ErrEnded)
+	default:
+		return nil
+	}
+}
+
 func (p *Process) await(ctx context.Context, do string, result any) error {
 	select {
 	case a := <-p.answers:

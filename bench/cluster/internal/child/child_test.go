@@ -62,7 +62,9 @@ func TestOneThatEndsIsNoticed(t *testing.T) {
 	var complaints bytes.Buffer
 	p, err := Start(t.Context(), "adder", nil, nil, &complaints)
 	require.NoError(t, err)
+	assert.NoError(t, p.Ended())
 	assert.ErrorIs(t, p.Call(t.Context(), "end", nil, nil), ErrEnded)
+	assert.ErrorIs(t, p.Ended(), ErrEnded)
 	assert.ErrorContains(t, p.Stop(), "exit status 3")
 	assert.Equal(t, "ends\n", complaints.String())
 }

@@ -26,16 +26,19 @@ var courses = []course{
 	{"sync", "time to sync", "s", func(r Result) float64 { return r.Sync.Seconds() }},
 }
 
-// Figures are the pictures of results, which are in the order of Sort.
+// Figures are the pictures of results, which are in the order of Sort. A run that failed is in them
+// with the phases that it came through.
 func Figures(all []Result) []report.Figure {
 	var made []report.Figure
-	for group := range groups(slices.DeleteFunc(slices.Clone(all), func(r Result) bool { return r.Failed != "" })) {
-		for _, c := range courses {
-			made = append(made, c.of(group))
+	for group := range groups(all) {
+		if group[0].Spec.Nodes < group[len(group)-1].Spec.Nodes {
+			for _, c := range courses {
+				made = append(made, c.of(group))
+			}
 		}
 		made = append(made, distribution(group))
 	}
-	return made
+	return slices.DeleteFunc(made, func(f report.Figure) bool { return len(f.Lines) == 0 })
 }
 
 // groups yields results that are compared with each other.
@@ -77,22 +80,36 @@ func (c course) of(group []Result) report.Figure {
 	return f
 }
 
-// distribution draws the latencies at the most nodes.
+// distribution draws the latencies at the most nodes that all sides have.
 func distribution(group []Result) report.Figure {
-	s := group[len(group)-1].Spec
+	nodes := comparedAt(group)
+	s := group[0].Spec
 	f := report.Figure{
 		File:  pictureOf(s, "distribution"),
-		Title: fmt.Sprintf("latency at %d nodes (%s)", s.Nodes, s.group()), X: "percentile", Y: "ms",
+		Title: fmt.Sprintf("latency at %d nodes (%s)", nodes, s.group()), X: "percentile", Y: "ms",
 	}
 	for _, r := range group {
-		if r.Spec.Nodes != s.Nodes {
-			continue
-		}
 		line := report.FigureLine{Label: follow.Title(r.Spec.Side), Color: slices.Index(follow.Sides(), r.Spec.Side)}
 		for _, p := range r.Phase(Steady).Latency.Prompt.Curve {
 			line.Points = append(line.Points, report.Point{p[0], p[1] / 1e3})
 		}
-		f.Lines = append(f.Lines, line)
+		if r.Spec.Nodes == nodes && len(line.Points) > 0 {
+			f.Lines = append(f.Lines, line)
+		}
 	}
 	return f
+}
+
+// comparedAt is the largest of the sizes that the most sides came through.
+func comparedAt(group []Result) (nodes int) {
+	sides, most := map[int]int{}, 0
+	for _, r := range group {
+		if r.Phase(Steady).Latency.Prompt.Events > 0 {
+			sides[r.Spec.Nodes]++
+		}
+		if n := sides[r.Spec.Nodes]; n > 0 && n >= most {
+			nodes, most = r.Spec.Nodes, n
+		}
+	}
+	return nodes
 }

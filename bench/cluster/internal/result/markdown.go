@@ -88,13 +88,18 @@ func orNone(n int) string {
 func writeGroup(b *strings.Builder, all []Result) {
 	s := all[0].Spec
 	fmt.Fprintf(b, "\n## %s\n\nSPEED %g, steady for %s.\n\n", s.group(), s.Speed, s.Steady)
-	b.WriteString("| nodes | side | events/s | p50 | p99 | p99.9 | most | under 100 ms | CPU, % of a core | of that GC | RSS steady | at the start | in the storm | storm/steady | synced after | recovered after |\n")
+	b.WriteString("| nodes | side | events/s | p50 | p99 | p99.9 | most | under 100 ms | CPU, % of a core | of that GC | RSS steady | peak of the start | peak of the storm | storm/steady | synced after | recovered after |\n")
 	b.WriteString("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range all {
 		writeRow(b, r)
 	}
+	for _, r := range all {
+		if r.Failed != "" {
+			fmt.Fprintf(b, "\n%d nodes, %s: the run failed. %s\n", r.Spec.Nodes, follow.Title(r.Spec.Side), strings.ReplaceAll(r.Failed, "\n", "; "))
+		}
+	}
 	b.WriteString("\nThe other phases, and the handlers that are not like the others:\n\n")
-	b.WriteString("| nodes | side | CPU of the start | of the 410s | of the storm | p99.9 with 410s | in the storm | most in the storm | late handler knows all after | p99.9 of the slow one | the server sends late: p99.9, most | steal |\n")
+	b.WriteString("| nodes | side | CPU of the start | CPU of the 410s | CPU of the storm | p99.9 of the 410s | p99.9 of the storm | most of the storm | late handler knows all after | p99.9 of the slow one | the server sends late: p99.9, most | steal |\n")
 	b.WriteString("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range all {
 		if r.Failed == "" {
@@ -110,19 +115,25 @@ func writePictures(b *strings.Builder, group []Result, folder string) {
 	}
 }
 
+// writeRow writes how far a run came.
 func writeRow(b *strings.Builder, r Result) {
-	if r.Failed != "" {
-		fmt.Fprintf(b, "| %d | %s | failed: %s |\n", r.Spec.Nodes, follow.Title(r.Spec.Side), strings.ReplaceAll(r.Failed, "\n", " "))
-		return
-	}
 	steady, storm := r.Phase(Steady), r.Phase(Storm)
 	l := steady.Latency.Prompt
-	fmt.Fprintf(b, "| %d | %s | %.0f | %s | %s | %s | %s | %.3f %% | %.1f | %.1f | %s | %s | %s | %.2f | %s | %s |\n",
-		r.Spec.Nodes, follow.Title(r.Spec.Side), eventsPerSecond(steady),
-		micros(l.P50), micros(l.P99), micros(l.P999), micros(l.Max), 100*l.Under(),
-		100*steady.Share(), 100*float64(steady.CollectCPU)/float64(max(steady.Wall, 1)),
-		bytesOf(steady.RSS), bytesOf(r.Phase(Start).Peak), bytesOf(storm.Peak), float64(storm.Peak)/float64(max(steady.RSS, 1)),
-		seconds(r.Sync), seconds(r.Recovered))
+	fmt.Fprintf(b, "| %d | %s |", r.Spec.Nodes, follow.Title(r.Spec.Side))
+	if l.Events > 0 {
+		fmt.Fprintf(b, " %.0f | %s | %s | %s | %s | %.3f %% | %.1f | %.1f | %s | %s |", eventsPerSecond(steady),
+			micros(l.P50), micros(l.P99), micros(l.P999), micros(l.Max), 100*l.Under(),
+			100*steady.Share(), 100*float64(steady.CollectCPU)/float64(max(steady.Wall, 1)),
+			bytesOf(steady.RSS), bytesOf(r.Phase(Start).Peak))
+	}
+	if storm.Wall > 0 {
+		fmt.Fprintf(b, " %s | %.2f | %s | %s |", bytesOf(storm.Peak), float64(storm.Peak)/float64(max(steady.RSS, 1)),
+			seconds(r.Sync), seconds(r.Recovered))
+	}
+	if storm.Wall == 0 {
+		b.WriteString(" failed |")
+	}
+	b.WriteString("\n")
 }
 
 // eventsPerSecond is what the server sent, each event once.

@@ -6,6 +6,7 @@ package result
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,22 +93,31 @@ func TestMarkdown(t *testing.T) {
 	failed := of(100, "client-go", 0)
 	failed.Failed = "out of\nmemory"
 	require.NoError(t, WriteMarkdown(&b, []Result{failed}, "x", ""))
-	assert.Contains(t, b.String(), "| 100 | client-go | failed: out of memory |")
+	assert.Contains(t, b.String(), "| 500 MiB | 2.50 | 2.0 s | 0.0 s |\n\n100 nodes, client-go: the run failed. out of; memory\n")
 	assert.Contains(t, b.String(), "| json, watch-lists | client-go | none was run | 100 |")
+	failed.Phases = slices.DeleteFunc(failed.Phases, func(p Phase) bool { return p.Name == Storm })
+	require.NoError(t, WriteMarkdown(&b, []Result{failed}, "x", ""))
+	assert.Contains(t, b.String(), "| 200 MiB | 300 MiB | failed |\n")
+	failed.Phases = nil
+	require.NoError(t, WriteMarkdown(&b, []Result{failed}, "x", ""))
+	assert.Contains(t, b.String(), "| 100 | client-go | failed |\n")
 	require.NoError(t, WriteMarkdown(&b, nil, "x", ""))
 }
 
 func TestFigures(t *testing.T) {
-	failed := of(5000, "direct", 0)
-	failed.Failed = "out of memory"
+	failed, single := of(5000, "direct", 0), of(10, "direct", 0)
+	failed.Failed, failed.Phases, failed.Sync = "out of memory", failed.Phases[:2], 0
 	all := Figures([]Result{of(100, "client-go", 0), of(100, "direct", 0), of(1000, "client-go", 0), of(1000, "direct", 0), failed})
 	require.Len(t, all, 6)
 	cpu := all[1]
 	assert.Equal(t, "json-watch-lists-cpu.svg", cpu.File)
 	require.Len(t, cpu.Lines, 2)
-	assert.Equal(t, report.FigureLine{Label: "kinformer, decoding directly", Color: 2, Points: []report.Point{{100, 10}, {1000, 10}}}, cpu.Lines[1])
-	assert.Equal(t, "latency at 1000 nodes (json, watch-lists)", all[5].Title)
+	assert.Equal(t, report.FigureLine{Label: "kinformer, decoding directly", Color: 2, Points: []report.Point{{100, 10}, {1000, 10}, {5000, 10}}}, cpu.Lines[1])
+	assert.Len(t, all[3].Lines[1].Points, 2, "it did not come through the storm")
+	assert.Equal(t, "latency at 1000 nodes (json, watch-lists)", all[5].Title, "the most that both have")
 	require.Len(t, all[5].Lines, 2)
 	assert.Equal(t, report.Point{99.9, 234.567}, all[5].Lines[0].Points[1])
+	assert.Len(t, Figures([]Result{single}), 1, "one size is no course")
+	failed.Phases = nil
 	assert.Empty(t, Figures([]Result{failed}))
 }
