@@ -226,32 +226,44 @@ const podOfParts = `{
 		"containers":[{"name":"a","command":["some","command","of","texts"],"resources":{"limits":{"cpu":"100m","memory":"1Gi"}},"securityContext":{"runAsUser":1000,"privileged":false}}],
 		"volumes":[{"name":"plain","hostPath":{"path":"/some/path/on/the/host"}}]}}`
 
-// partsAreOne asserts that pods share their parts, and are the same besides.
-func partsAreOne(t *testing.T, a, b *corev1.Pod) {
+// inOneOfFour reports whether something is so of a new table, at the fourth try at the latest. Where
+// an entry belongs is random: three of one pair of slots keep one of them out, once in some hundred
+// tables of a few entries.
+func inOneOfFour(is func() bool) bool {
+	for range 4 {
+		if is() {
+			return true
+		}
+	}
+	return false
+}
+
+// partsAreOne reports whether pods share their parts, and asserts that they are the same besides.
+func partsAreOne(t *testing.T, a, b *corev1.Pod) bool {
 	t.Helper()
 	assert.Equal(t, a, b)
 	assert.NotSame(t, a, b)
-	same := func(a, b any) {
-		assert.Equal(t, reflect.ValueOf(a).UnsafePointer(), reflect.ValueOf(b).UnsafePointer())
-	}
-	same(a.Labels, b.Labels)
-	same(a.ManagedFields, b.ManagedFields)
-	same(a.Spec.Containers, b.Spec.Containers)
-	same(a.Spec.Volumes, b.Spec.Volumes)
 	assert.Equal(t, len(a.Spec.Containers), cap(a.Spec.Containers))
 	assert.Equal(t, len(a.Spec.Containers[0].Command), cap(a.Spec.Containers[0].Command))
+	same := func(a, b any) bool { return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() }
+	return same(a.Labels, b.Labels) && same(a.ManagedFields, b.ManagedFields) &&
+		same(a.Spec.Containers, b.Spec.Containers) && same(a.Spec.Volumes, b.Spec.Volumes)
 }
 
 // TestShared: from the third time on equal parts are one.
 func TestShared(t *testing.T) {
-	a, b := twoOf[corev1.Pod](t, NewParts(0), []byte(podOfParts), 4)
-	partsAreOne(t, a, b)
+	assert.True(t, inOneOfFour(func() bool {
+		a, b := twoOf[corev1.Pod](t, NewParts(0), []byte(podOfParts), 4)
+		return partsAreOne(t, a, b)
+	}), "JSON")
 	var pod corev1.Pod
 	require.NoError(t, json.Unmarshal([]byte(podOfParts), &pod))
 	data, err := pod.Marshal()
 	require.NoError(t, err)
-	c, d := twoMessages[corev1.Pod](t, NewParts(0), data, 4)
-	partsAreOne(t, c, d)
+	assert.True(t, inOneOfFour(func() bool {
+		a, b := twoMessages[corev1.Pod](t, NewParts(0), data, 4)
+		return partsAreOne(t, a, b)
+	}), "protobuf")
 }
 
 // TestSharedDocuments: so it is with unstructured objects, but for their metadata and themselves
