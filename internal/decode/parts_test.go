@@ -226,9 +226,9 @@ const podOfParts = `{
 		"containers":[{"name":"a","command":["some","command","of","texts"],"resources":{"limits":{"cpu":"100m","memory":"1Gi"}},"securityContext":{"runAsUser":1000,"privileged":false}}],
 		"volumes":[{"name":"plain","hostPath":{"path":"/some/path/on/the/host"}}]}}`
 
-// inOneOfFour reports whether something is so of a new table, at the fourth try at the latest. Where
-// an entry belongs is random: three of one pair of slots keep one of them out, once in some hundred
-// tables of a few entries.
+// inOneOfFour reports whether something is so of a new table, at the fourth try at the latest.
+// Where an entry belongs is random: three of one pair of slots keep one of them out, once in some
+// hundred tables of a few entries.
 func inOneOfFour(is func() bool) bool {
 	for range 4 {
 		if is() {
