@@ -130,8 +130,8 @@ func (t *lossy[E, P]) again(hash uint64) bool {
 	switch {
 	case a == tag || b == tag:
 		return true
-	case a == tag&^1 || b == tag&^1:
-		t.grow()
+	case a == tag&^1 && first.seen.CompareAndSwap(a, tag), b == tag&^1 && second.seen.CompareAndSwap(b, tag):
+		t.grow() // once for each that was forgotten
 		return true
 	case a != 0 && b == 0:
 		first = second
@@ -167,14 +167,36 @@ func (t *lossy[E, P]) enter(e P, emptied int64) {
 	}
 	slots := *t.slots.Load()
 	slot := vacant(slots, e.hashed(t.seed), e)
-	if t.put(slot, nil); !t.room(slots, e.size()) {
+	if t.giveWay(slots, slot, e); !t.room(slots, e.size()) {
 		return
 	}
 	t.put(slot, e)
 	t.entered.Add(1)
-	if t.entries.Load() > int64(len(slots))*3/4 {
+	if crowded(slots, t.entries.Load()) {
 		t.widen(slots)
 	}
+}
+
+// crowded reports whether so many entries want more slots.
+func crowded[E any](slots []lossySlot[E], entries int64) bool {
+	return entries > int64(len(slots))*3/4
+}
+
+// giveWay empties a slot for e. Where the table would have more slots if it were allowed more
+// bytes, that is for want of room: it remembers what was there, and grows when asked for that.
+func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) {
+	old := P(slot.entry.Load())
+	if old != nil && !e.same(old) && crowded(slots, t.entries.Load()) && t.allowed.Load() < t.limit {
+		t.forget(slot, old)
+		return
+	}
+	t.put(slot, nil)
+}
+
+// forget takes the entry out of a slot, which remembers that it was there.
+func (t *lossy[E, P]) forget(slot *lossySlot[E], e P) {
+	t.put(slot, nil)
+	slot.seen.Store(markOf(e.hashed(t.seed)) &^ 1)
 }
 
 // put makes e, which may be nil, the entry of a slot.
@@ -201,8 +223,7 @@ func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 		t.hand = (t.hand + 1) & (len(slots) - 1)
 		slot := &slots[t.hand]
 		if e := P(slot.entry.Load()); e != nil && !slot.used.CompareAndSwap(1, 0) {
-			t.put(slot, nil)
-			slot.seen.Store(markOf(e.hashed(t.seed)) &^ 1)
+			t.forget(slot, e)
 		}
 	}
 	return t.bytes.Load()+size <= t.allowed.Load()

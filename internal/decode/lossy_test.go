@@ -29,32 +29,62 @@ func TestTableStaysSmall(t *testing.T) {
 	table.check(t)
 }
 
-// TestTableGrows: a table grows until all is in it that is asked for again and again, if that is
-// within its limit.
+// TestTableGrows: a table grows until all is in it that is asked for again and again, but for what
+// has no slot beside two others, if that is within its limit; and then it grows no more.
 func TestTableGrows(t *testing.T) {
-	const texts = 20_000 // of 128 bytes each, with their slots
-	for _, limit := range []int64{3 << 19, 16 << 20} {
+	const limit = 16 << 20
+	for _, c := range []struct {
+		format string
+		most   int64 // bytes
+	}{
+		{"again-%034d", 3 << 20}, // of 128 bytes each, with their slots
+		{"%05d", 2 << 20},        // more slots take more than the entries do
+	} {
 		table := NewIntern(limit)
-		d := newReader(nil, Options{Intern: table})
-		r := rand.New(rand.NewPCG(1, 2))
-		ask := func(n int) {
-			for range n {
-				d.kept(fmt.Appendf(nil, "again-%034d", r.IntN(texts)))
-			}
-		}
-		ask(60 * texts)
-		table.count(&d.counts.hits, &d.counts.misses)
-		before := table.Status()
-		ask(texts)
-		require.NoError(t, d.release(true))
-		status := table.Status()
-		table.check(t)
-		if hits := status.Hits - before.Hits; limit < texts*128 {
-			assert.Greater(t, status.Bytes, limit*9/10)
-		} else {
-			assert.Greater(t, hits, int64(texts*17/20), "%+v", status)
-			assert.Less(t, status.Bytes, limit*3/4)
-		}
+		askAgain(t, table, c.format, 60*someTexts)
+		allowed := table.allowed.Load()
+		hits := askAgain(t, table, c.format, 60*someTexts)
+		assert.Greater(t, hits, int64(60*someTexts*16/20), "%+v", table.Status())
+		assert.Less(t, table.Status().Bytes, c.most)
+		assert.Less(t, table.allowed.Load(), allowed+allowed/4)
+	}
+}
+
+// TestTableIsFull: a table with less room than that takes what it may, and no more.
+func TestTableIsFull(t *testing.T) {
+	const limit = 3 << 19
+	table := NewIntern(limit)
+	askAgain(t, table, "again-%034d", 60*someTexts)
+	assert.Greater(t, table.Status().Bytes, int64(limit*9/10))
+}
+
+const someTexts = 20_000
+
+// askAgain asks a table n times for any of some texts, and returns how often it had them.
+func askAgain(t *testing.T, table *Intern, format string, n int) (hits int64) {
+	t.Helper()
+	before := table.Status().Hits
+	d := newReader(nil, Options{Intern: table})
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		d.kept(fmt.Appendf(nil, format, r.IntN(someTexts)))
+	}
+	require.NoError(t, d.release(true))
+	table.check(t)
+	return table.Status().Hits - before
+}
+
+// TestForgottenCountsOnce: what a table has forgotten makes it grow when it is asked for, and then
+// no more, though it stays out.
+func TestForgottenCountsOnce(t *testing.T) {
+	table := NewIntern(16 << 20)
+	hash, _ := table.find([]byte("a text"))
+	_, second := table.pair(hash)
+	table.forget(second, &interned{text: "a text"})
+	allowed := table.allowed.Load()
+	for range 3 {
+		assert.True(t, table.again(hash))
+		assert.Equal(t, allowed+allowed/growth, table.allowed.Load())
 	}
 }
 
