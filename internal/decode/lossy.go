@@ -22,6 +22,13 @@ const (
 	growth = 64
 )
 
+// What a slot knows of its entry.
+const (
+	fresh uint32 = iota // it was not asked for since it came in
+	asked               // it was asked for lately
+	aged                // it was asked for, but not since the hand was here
+)
+
 // lossy is a table that forgets: an entry that it has not may have been there. Any number of
 // goroutines may use it at a time.
 //
@@ -59,7 +66,7 @@ type lossyEntry[E any] interface {
 type lossySlot[E any] struct {
 	entry atomic.Pointer[E]
 	seen  atomic.Uint32 // tag of what was last asked for in vain, or forgotten
-	used  atomic.Uint32 // 1: the entry was asked for since it came in, or the hand was here
+	used  atomic.Uint32 // fresh, asked or aged
 }
 
 // TableStatus is what a table holds and was asked.
@@ -113,8 +120,8 @@ func pairIn[E any](slots []lossySlot[E], hash uint64) (first, second *lossySlot[
 
 // touch notes that the entry was asked for.
 func (s *lossySlot[E]) touch() {
-	if s.used.Load() == 0 {
-		s.used.Store(1)
+	if s.used.Load() != asked {
+		s.used.Store(asked)
 	}
 }
 
@@ -128,16 +135,23 @@ func (t *lossy[E, P]) again(hash uint64) bool {
 	first, second := t.pair(hash)
 	tag, a, b := markOf(hash), first.seen.Load(), second.seen.Load()
 	switch {
-	case a == tag || b == tag:
-		return true
 	case a == tag&^1 && first.seen.CompareAndSwap(a, tag), b == tag&^1 && second.seen.CompareAndSwap(b, tag):
-		t.grow() // once for each that was forgotten
+		if t.short() {
+			t.grow() // once for each that was forgotten
+		}
+		return true
+	case a == tag || b == tag:
 		return true
 	case a != 0 && b == 0:
 		first = second
 	}
 	first.seen.Store(tag)
 	return false
+}
+
+// short reports whether more bytes would let the table keep more.
+func (t *lossy[E, P]) short() bool {
+	return t.bytes.Load() >= t.allowed.Load()*7/8 || t.cramped(*t.slots.Load())
 }
 
 // grow lets the table take more, up to its limit.
@@ -167,30 +181,53 @@ func (t *lossy[E, P]) enter(e P, emptied int64) {
 	}
 	slots := *t.slots.Load()
 	slot := vacant(slots, e.hashed(t.seed), e)
-	if t.giveWay(slots, slot, e); !t.room(slots, e.size()) {
+	if !t.giveWay(slots, slot, e) || !t.room(slots, e.size()) {
 		return
 	}
 	t.put(slot, e)
 	t.entered.Add(1)
-	if crowded(slots, t.entries.Load()) {
+	if t.crowded(slots) {
 		t.widen(slots)
 	}
 }
 
-// crowded reports whether so many entries want more slots.
-func crowded[E any](slots []lossySlot[E], entries int64) bool {
-	return entries > int64(len(slots))*3/4
+// crowded reports whether the table should have more slots.
+func (t *lossy[E, P]) crowded(slots []lossySlot[E]) bool {
+	return t.entries.Load() > int64(len(slots))*3/4
 }
 
-// giveWay empties a slot for e. Where the table would have more slots if it were allowed more
-// bytes, that is for want of room: it remembers what was there, and grows when asked for that.
-func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) {
-	old := P(slot.entry.Load())
-	if old != nil && !e.same(old) && crowded(slots, t.entries.Load()) && t.allowed.Load() < t.limit {
-		t.forget(slot, old)
-		return
+// cramped reports whether the table would have more slots if it were allowed more bytes.
+func (t *lossy[E, P]) cramped(slots []lossySlot[E]) bool {
+	return t.crowded(slots) && mayDouble(slots, t.limit)
+}
+
+// mayDouble reports whether a table of so many bytes may have twice the slots.
+func mayDouble[E any](slots []lossySlot[E], bytes int64) bool {
+	return 2*slotBytes*int64(len(slots)) <= bytes/4
+}
+
+// giveWay empties a slot for e, the one that vacant has chosen, and reports whether it did. Where
+// the table wants more slots, what was asked for lately stays, and the hand moves on, so that a
+// while later "lately" is over. Then it gives way, and is remembered like what gives way for want
+// of bytes. A fresh entry is not: what comes some times and never again would have the table grow.
+func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) bool {
+	if old := P(slot.entry.Load()); old != nil && !e.same(old) && t.cramped(slots) {
+		switch slot.used.Load() {
+		case asked:
+			t.next(slots).used.CompareAndSwap(asked, aged)
+			return false
+		case aged:
+			t.forget(slot, old)
+		}
 	}
 	t.put(slot, nil)
+	return true
+}
+
+// next moves the hand to the next slot.
+func (t *lossy[E, P]) next(slots []lossySlot[E]) *lossySlot[E] {
+	t.hand = (t.hand + 1) & (len(slots) - 1)
+	return &slots[t.hand]
 }
 
 // forget takes the entry out of a slot, which remembers that it was there.
@@ -202,7 +239,7 @@ func (t *lossy[E, P]) forget(slot *lossySlot[E], e P) {
 // put makes e, which may be nil, the entry of a slot.
 func (t *lossy[E, P]) put(slot *lossySlot[E], e P) {
 	old := P(slot.entry.Swap(e))
-	slot.used.Store(0)
+	slot.used.Store(fresh)
 	if e != nil {
 		t.bytes.Add(e.size())
 		t.entries.Add(1)
@@ -220,9 +257,8 @@ func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 		if t.bytes.Load()+size <= t.allowed.Load() {
 			return true
 		}
-		t.hand = (t.hand + 1) & (len(slots) - 1)
-		slot := &slots[t.hand]
-		if e := P(slot.entry.Load()); e != nil && !slot.used.CompareAndSwap(1, 0) {
+		slot := t.next(slots)
+		if e := P(slot.entry.Load()); e != nil && !slot.used.CompareAndSwap(asked, aged) {
 			t.forget(slot, e)
 		}
 	}
@@ -251,7 +287,7 @@ func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *los
 		return second
 	case a == nil:
 		return first
-	case b == nil || first.used.Load() == 1 && second.used.Load() == 0:
+	case b == nil || first.used.Load() == asked && second.used.Load() != asked:
 		return second
 	}
 	return first
@@ -261,7 +297,7 @@ func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *los
 // becomes two.
 func (t *lossy[E, P]) widen(slots []lossySlot[E]) {
 	allowed, more := t.allowed.Load(), int64(len(slots))*slotBytes
-	if 2*more > allowed/4 || t.bytes.Load()+more > allowed {
+	if !mayDouble(slots, allowed) || t.bytes.Load()+more > allowed {
 		return
 	}
 	wider := make([]lossySlot[E], 2*len(slots))

@@ -29,6 +29,32 @@ func TestTableStaysSmall(t *testing.T) {
 	table.check(t)
 }
 
+// TestTableStaysSmallBesideOthers: nor if others are asked for in between, or all the time; and
+// what is asked for all the time stays.
+func TestTableStaysSmallBesideOthers(t *testing.T) {
+	const gone = 200_000
+	between, often, hits := NewIntern(64<<20), NewIntern(64<<20), int64(0)
+	b, o := newReader(nil, Options{Intern: between}), newReader(nil, Options{Intern: often})
+	for i := range gone {
+		for j := range 4 {
+			b.kept(fmt.Appendf(nil, "gone-%040d", max(0, i-50*j)))
+		}
+		for range 3 {
+			o.kept(fmt.Appendf(nil, "%09d", i))
+		}
+		hits -= o.counts.hits
+		o.kept(fmt.Appendf(nil, "hot %03d", i%100))
+		hits += o.counts.hits
+	}
+	require.NoError(t, b.release(true))
+	require.NoError(t, o.release(true))
+	for _, table := range []*Intern{between, often} {
+		table.check(t)
+		assert.Less(t, table.allowed.Load(), int64(3*smallAtFirst))
+	}
+	assert.Greater(t, hits, int64(gone*9/10))
+}
+
 // TestTableGrows: a table grows until all is in it that is asked for again and again, but for what
 // has no slot beside two others, if that is within its limit; and then it grows no more.
 func TestTableGrows(t *testing.T) {
@@ -74,19 +100,91 @@ func askAgain(t *testing.T, table *Intern, format string, n int) (hits int64) {
 	return table.Status().Hits - before
 }
 
-// TestForgottenCountsOnce: what a table has forgotten makes it grow when it is asked for, and then
-// no more, though it stays out.
+// TestForgottenCountsOnce: what a table has forgotten for want of room makes it grow when it is
+// asked for, and then no more, though it stays out; and not at all once there is room.
 func TestForgottenCountsOnce(t *testing.T) {
 	table := NewIntern(16 << 20)
 	hash, _ := table.find([]byte("a text"))
-	_, second := table.pair(hash)
-	table.forget(second, &interned{text: "a text"})
-	allowed := table.allowed.Load()
-	for range 3 {
+	first, second := table.pair(hash)
+	table.forget(first, &interned{text: "a text"})
+	grown := int64(smallAtFirst)
+	for range 2 {
 		assert.True(t, table.again(hash))
-		assert.Equal(t, allowed+allowed/growth, table.allowed.Load())
+		assert.Equal(t, grown, table.allowed.Load(), "there is room")
+	}
+	table.bytes.Store(smallAtFirst * 7 / 8)
+	for _, slot := range []*lossySlot[interned]{first, second} {
+		table.forget(slot, &interned{text: "a text"})
+		grown += grown / growth
+		for range 3 {
+			assert.True(t, table.again(hash))
+			assert.Equal(t, grown, table.allowed.Load())
+		}
+		table.bytes.Store(grown)
 	}
 }
+
+// TestSecondChance: in a table that wants more slots what is asked for again and again does not
+// give way, and what is not does in the end. In others, and in those that may not have more, the
+// newest is in.
+func TestSecondChance(t *testing.T) {
+	p := newOneHash(t)
+	assert.False(t, p.has(2))
+	assert.True(t, p.has(2) && p.has(1), "in the place of the other")
+	p.table.check(t)
+
+	p = newOneHash(t)
+	p.table.entries.Add(smallestParts)
+	p.table.limit = 4*2*slotBytes*smallestParts - 1
+	assert.False(t, p.has(2))
+	assert.True(t, p.has(2), "it may not have more slots")
+
+	p = newOneHash(t)
+	p.table.entries.Add(smallestParts)
+	p.table.allowed.Store(4*2*slotBytes*smallestParts - 1)
+	p.table.hand = 1 // it has just left their slots
+	assert.True(t, p.has(0) && p.has(1))
+	tries := 0
+	for ; !p.has(2) && tries < 2*smallestParts; tries++ {
+		assert.True(t, p.has(0))
+	}
+	assert.Greater(t, tries, smallestParts/2)
+	assert.True(t, p.has(0) && p.has(2))
+	p.enter(2)
+	assert.Equal(t, "anew", p.table.ask(1, p.of[2]), "it gives way to itself")
+	p.table.entries.Add(-smallestParts)
+	assert.Len(t, p.table.all(), 2)
+	p.table.check(t)
+}
+
+// oneHash is a table with two parts of the same hash, and a third that belongs in the same slots.
+type oneHash struct {
+	table *Parts
+	of    []string
+}
+
+func newOneHash(t *testing.T) *oneHash {
+	p := &oneHash{table: NewParts(0)}
+	p.table.mask = 2
+	for i := 0; len(p.of) < 3; i++ {
+		raw := fmt.Sprintf("%016d", i)
+		if hash, _ := p.table.find(1, []byte(raw)); hash == 0 {
+			p.of = append(p.of, raw)
+		}
+	}
+	p.enter(0)
+	p.enter(1)
+	require.True(t, p.has(0) && p.has(1))
+	p.table.again(0) // so what is asked for now was before
+	return p
+}
+
+func (p *oneHash) enter(i int) {
+	p.table.add(part{of: 1, raw: []byte(p.of[i]), value: whole{kept: "anew"}}, 0)
+}
+
+// has asks for one of them, which enters if it was asked for before.
+func (p *oneHash) has(i int) bool { return p.table.ask(1, p.of[i]) != nil }
 
 // TestLargeEntries: what is larger than an entry may be at first enters all the same if it is asked
 // for often enough and the limit allows it.
