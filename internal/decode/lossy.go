@@ -181,7 +181,7 @@ func (t *lossy[E, P]) enter(e P, emptied int64) {
 	}
 	slots := *t.slots.Load()
 	slot := vacant(slots, e.hashed(t.seed), e)
-	if !t.giveWay(slots, slot, e) || !t.room(slots, e.size()) {
+	if t.giveWay(slots, slot, e); !t.room(slots, e.size()) {
 		return
 	}
 	t.put(slot, e)
@@ -206,22 +206,20 @@ func mayDouble[E any](slots []lossySlot[E], bytes int64) bool {
 	return 2*slotBytes*int64(len(slots)) <= bytes/4
 }
 
-// giveWay empties a slot for e, the one that vacant has chosen, and reports whether it did. Where
-// the table wants more slots, what was asked for lately stays, and the hand moves on, so that a
-// while later "lately" is over. Then it gives way, and is remembered like what gives way for want
-// of bytes. A fresh entry is not: what comes some times and never again would have the table grow.
-func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) bool {
+// giveWay empties a slot for e. Where the table wants more slots, what was not asked for lately is
+// remembered like what gives way for want of bytes; and the hand moves on, so that a while later
+// "lately" is over. A fresh entry is not: what comes some times and never again would have the
+// table grow.
+func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) {
 	if old := P(slot.entry.Load()); old != nil && !e.same(old) && t.cramped(slots) {
 		switch slot.used.Load() {
 		case asked:
 			t.next(slots).used.CompareAndSwap(asked, aged)
-			return false
 		case aged:
 			t.forget(slot, old)
 		}
 	}
 	t.put(slot, nil)
-	return true
 }
 
 // next moves the hand to the next slot.

@@ -124,37 +124,41 @@ func TestForgottenCountsOnce(t *testing.T) {
 	}
 }
 
-// TestSecondChance: in a table that wants more slots what is asked for again and again does not
-// give way, and what is not does in the end. In others, and in those that may not have more, the
-// newest is in.
-func TestSecondChance(t *testing.T) {
-	p := newOneHash(t)
-	assert.False(t, p.has(2))
-	assert.True(t, p.has(2) && p.has(1), "in the place of the other")
-	p.table.check(t)
-
-	p = newOneHash(t)
-	p.table.entries.Add(smallestParts)
-	p.table.limit = 4*2*slotBytes*smallestParts - 1
-	assert.False(t, p.has(2))
-	assert.True(t, p.has(2), "it may not have more slots")
-
-	p = newOneHash(t)
-	p.table.entries.Add(smallestParts)
-	p.table.allowed.Store(4*2*slotBytes*smallestParts - 1)
-	p.table.hand = 1 // it has just left their slots
-	assert.True(t, p.has(0) && p.has(1))
-	tries := 0
-	for ; !p.has(2) && tries < 2*smallestParts; tries++ {
-		assert.True(t, p.has(0))
+// TestGivesWay: the newest has a slot, whatever was in it. In a table that wants more slots, and may
+// have them, what was there is forgotten if it was asked for once, but not lately.
+func TestGivesWay(t *testing.T) {
+	const double = 4 * 2 * slotBytes * smallestParts // bytes, for twice the slots
+	for _, c := range []struct {
+		used            uint32
+		entries, limit  int64
+		forgotten, ages bool
+	}{
+		{aged, smallestParts, double, true, false},
+		{asked, smallestParts, double, false, true},
+		{fresh, smallestParts, double, false, false},
+		{aged, 0, double, false, false},
+		{asked, 0, double, false, false},
+		{aged, smallestParts, double - 1, false, false},
+		{asked, smallestParts, double - 1, false, false},
+	} {
+		p := newOneHash(t)
+		slots := *p.table.slots.Load()
+		slots[0].used.Store(c.used)
+		p.table.entries.Add(c.entries)
+		p.table.allowed.Store(double - 1)
+		p.table.limit = c.limit
+		p.enter(2)
+		assert.Equal(t, c.forgotten, slots[0].seen.Load() == markOf(0)&^1, "%+v", c)
+		assert.Equal(t, c.ages, slots[1].used.Load() == aged, "%+v", c)
+		assert.True(t, p.has(2))
+		slots[0].used.Store(aged)
+		slots[0].seen.Store(0)
+		p.enter(2)
+		assert.Zero(t, slots[0].seen.Load(), "it gives way to itself")
+		p.table.entries.Add(-c.entries)
+		assert.Len(t, p.table.all(), 2)
+		p.table.check(t)
 	}
-	assert.Greater(t, tries, smallestParts/2)
-	assert.True(t, p.has(0) && p.has(2))
-	p.enter(2)
-	assert.Equal(t, "anew", p.table.ask(1, p.of[2]), "it gives way to itself")
-	p.table.entries.Add(-smallestParts)
-	assert.Len(t, p.table.all(), 2)
-	p.table.check(t)
 }
 
 // oneHash is a table with two parts of the same hash, and a third that belongs in the same slots.
@@ -175,15 +179,13 @@ func newOneHash(t *testing.T) *oneHash {
 	p.enter(0)
 	p.enter(1)
 	require.True(t, p.has(0) && p.has(1))
-	p.table.again(0) // so what is asked for now was before
 	return p
 }
 
 func (p *oneHash) enter(i int) {
-	p.table.add(part{of: 1, raw: []byte(p.of[i]), value: whole{kept: "anew"}}, 0)
+	p.table.add(part{of: 1, raw: []byte(p.of[i]), value: whole{kept: i}}, 0)
 }
 
-// has asks for one of them, which enters if it was asked for before.
 func (p *oneHash) has(i int) bool { return p.table.ask(1, p.of[i]) != nil }
 
 // TestLargeEntries: what is larger than an entry may be at first enters all the same if it is asked
