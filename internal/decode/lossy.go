@@ -35,9 +35,9 @@ const (
 // An entry goes in when it is asked for again before another one of its slot is, so that what
 // occurs once does not drive out what occurs often. For room the table forgets those that nobody
 // has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968). Its room is
-// small at first, and grows, up to the limit, when it is asked for what it has forgotten. So it
-// takes what is asked for again, not all that was there twice. ARC has lists of what was forgotten
-// for the same reason (Megiddo and Modha 2003).
+// small at first, and grows, up to the limit, when it is asked for what it has forgotten, for want
+// of bytes or of slots. So it takes what is asked for again, not all that was there twice. ARC has
+// lists of what was forgotten for the same reason (Megiddo and Modha 2003).
 type lossy[E any, P lossyEntry[E]] struct {
 	seed   maphash.Seed
 	limit  int64                          // bytes
@@ -206,10 +206,10 @@ func mayDouble[E any](slots []lossySlot[E], bytes int64) bool {
 	return 2*slotBytes*int64(len(slots)) <= bytes/4
 }
 
-// giveWay empties a slot for e. Where the table wants more slots, what was not asked for lately is
-// remembered like what gives way for want of bytes; and the hand moves on, so that a while later
-// "lately" is over. A fresh entry is not: what comes some times and never again would have the
-// table grow.
+// giveWay empties a slot for e. Where the table wants more slots, an entry that is aged is
+// remembered like one that gives way for want of bytes. One that was asked for lately is not, but
+// the hand moves on, so that others age. Nor is a fresh one: what comes some times and never again
+// would have the table grow.
 func (t *lossy[E, P]) giveWay(slots []lossySlot[E], slot *lossySlot[E], e P) {
 	if old := P(slot.entry.Load()); old != nil && !e.same(old) && t.cramped(slots) {
 		switch slot.used.Load() {

@@ -124,8 +124,8 @@ func TestForgottenCountsOnce(t *testing.T) {
 	}
 }
 
-// TestGivesWay: the newest has a slot, whatever was in it. In a table that wants more slots, and may
-// have them, what was there is forgotten if it was asked for once, but not lately.
+// TestGivesWay: the newest has a slot, whatever was in it. In a table that wants more slots, and
+// may have them, what was there is forgotten if it was asked for once, but not lately.
 func TestGivesWay(t *testing.T) {
 	const double = 4 * 2 * slotBytes * smallestParts // bytes, for twice the slots
 	for _, c := range []struct {
