@@ -157,27 +157,29 @@ func TestSecrets(t *testing.T) {
 	} {
 		data := fmt.Appendf(nil, order, secret)
 		assert.True(t, inOneOfFour(func() bool {
-			table := tableOfSecrets(t, data)
-			if strings.Contains(order, "annotations") {
-				return true // unstructured objects do not say that they are secrets before their annotations
-			}
+			known := strings.Contains(order, "annotations") // only its type tells before them that it is a secret
+			table := tableOfSecrets(t, data, known)
 			for _, text := range table.all() {
 				assert.NotContains(t, text, secret)
 				assert.NotContains(t, text, "hunter2")
 				assert.NotContains(t, text, "plain")
 			}
-			return slices.Contains(table.all(), "label-1") && slices.Contains(table.all(), "kind")
+			return known || slices.Contains(table.all(), "label-1") && slices.Contains(table.all(), "kind")
 		}), "what is beside the data is shared: %s", order)
 	}
 }
 
-// tableOfSecrets decodes a secret several times, as what it is and as what it is not.
-func tableOfSecrets(t *testing.T, data []byte) *Intern {
+// tableOfSecrets decodes a secret several times, as what it is and, unless that is known, as what
+// it is not.
+func tableOfSecrets(t *testing.T, data []byte, known bool) *Intern {
 	t.Helper()
 	table := NewIntern(0)
 	for range 4 {
 		var into corev1.Secret
 		_ = planOf(t, reflect.TypeFor[corev1.Secret]()).JSON(data, &into, Options{Intern: table})
+		if known {
+			continue
+		}
 		var widget struct {
 			Data, StringData any
 			AnyData          any `json:"data"`

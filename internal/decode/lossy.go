@@ -18,7 +18,7 @@ const (
 	sweep = 64
 	// smallAtFirst is how many bytes a table takes at most, until it is asked for what it forgot.
 	smallAtFirst = 1 << 20
-	// growth is what that raises this by, each time, one part in so many.
+	// growth is how much more it takes after each such question, one part in so many.
 	growth = 64
 )
 
@@ -45,7 +45,7 @@ type lossy[E any, P lossyEntry[E]] struct {
 	slots  atomic.Pointer[[]lossySlot[E]] // as many as a power of two
 
 	entering sync.Mutex // held to change slots, hand, bytes, entries, entered and emptied
-	hand     int        // the slot that was looked at last for room
+	hand     int        // the slot that was looked at last, for room or to age its entry
 	bytes    atomic.Int64
 	entries  atomic.Int64
 	entered  atomic.Int64
@@ -198,7 +198,7 @@ func (t *lossy[E, P]) crowded(slots []lossySlot[E]) bool {
 
 // cramped reports whether the table would have more slots if it were allowed more bytes.
 func (t *lossy[E, P]) cramped(slots []lossySlot[E]) bool {
-	return t.crowded(slots) && mayDouble(slots, t.limit)
+	return t.crowded(slots) && mayDouble(slots, t.limit) && t.allowed.Load() < t.limit
 }
 
 // mayDouble reports whether a table of so many bytes may have twice the slots.

@@ -64,7 +64,7 @@ func TestTableGrows(t *testing.T) {
 		most   int64 // bytes
 	}{
 		{"again-%034d", 3 << 20}, // of 128 bytes each, with their slots
-		{"%05d", 2 << 20},        // more slots take more than the entries do
+		{"%05d", 2 << 20},        // of 64 bytes each: slots run short before bytes do
 	} {
 		table := NewIntern(limit)
 		askAgain(t, table, c.format, 60*someTexts)
@@ -125,27 +125,31 @@ func TestForgottenCountsOnce(t *testing.T) {
 }
 
 // TestGivesWay: the newest has a slot, whatever was in it. In a table that wants more slots, and
-// may have them, what was there is forgotten if it was asked for once, but not lately.
+// may yet have them, what was there is forgotten if it was asked for once, but not lately.
 func TestGivesWay(t *testing.T) {
 	const double = 4 * 2 * slotBytes * smallestParts // bytes, for twice the slots
+	const filled = double - 5<<10                    // so many that these have no room
 	for _, c := range []struct {
-		used            uint32
-		entries, limit  int64
-		forgotten, ages bool
+		used                    uint32
+		entries, allowed, limit int64
+		forgotten, ages         bool
 	}{
-		{aged, smallestParts, double, true, false},
-		{asked, smallestParts, double, false, true},
-		{fresh, smallestParts, double, false, false},
-		{aged, 0, double, false, false},
-		{asked, 0, double, false, false},
-		{aged, smallestParts, double - 1, false, false},
-		{asked, smallestParts, double - 1, false, false},
+		{aged, smallestParts, double - 1, double, true, false},
+		{asked, smallestParts, double - 1, double, false, true},
+		{fresh, smallestParts, double - 1, double, false, false},
+		{aged, 0, double - 1, double, false, false},
+		{asked, 0, double - 1, double, false, false},
+		{aged, smallestParts, double - 2, double - 1, false, false},
+		{asked, smallestParts, double - 2, double - 1, false, false},
+		{aged, smallestParts, double, double, false, false},
+		{asked, smallestParts, double, double, false, false},
 	} {
 		p := newOneHash(t)
 		slots := *p.table.slots.Load()
 		slots[0].used.Store(c.used)
 		p.table.entries.Add(c.entries)
-		p.table.allowed.Store(double - 1)
+		p.table.bytes.Add(filled)
+		p.table.allowed.Store(c.allowed)
 		p.table.limit = c.limit
 		p.enter(2)
 		assert.Equal(t, c.forgotten, slots[0].seen.Load() == markOf(0)&^1, "%+v", c)
@@ -156,6 +160,7 @@ func TestGivesWay(t *testing.T) {
 		p.enter(2)
 		assert.Zero(t, slots[0].seen.Load(), "it gives way to itself")
 		p.table.entries.Add(-c.entries)
+		p.table.bytes.Add(-filled)
 		assert.Len(t, p.table.all(), 2)
 		p.table.check(t)
 	}

@@ -129,8 +129,7 @@ func writeRow(b *strings.Builder, r Result) {
 	if storm.Wall > 0 {
 		fmt.Fprintf(b, " %s | %.2f | %s | %s |", bytesOf(storm.Peak), float64(storm.Peak)/float64(max(steady.RSS, 1)),
 			seconds(r.Sync), seconds(r.Recovered))
-	}
-	if storm.Wall == 0 {
+	} else {
 		b.WriteString(" failed |")
 	}
 	b.WriteString("\n")
