@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -202,7 +204,9 @@ func TestContextEndsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := newRetryRig(t, ctx)
-		r.fails["a1"], r.fails["b1"] = 100, 100
+		r.fails["a1"], r.fails["b1"], r.fails["early1"] = 100, 100, 1
+		r.put(cache.Added, "early", 1)
+		assert.Equal(t, []string{"early1", "early1"}, r.after(10), "nothing waits in between")
 		r.put(cache.Added, "a", 1)
 		cancel()
 		assert.Equal(t, []string{"a1"}, r.after(10))
@@ -211,6 +215,31 @@ func TestContextEndsTheRetries(t *testing.T) {
 		require.Len(t, r.givenUp, 2)
 		assert.Contains(t, r.givenUp[0], context.Canceled.Error())
 		assert.Contains(t, r.givenUp[1], "given up after 1 attempts")
+	})
+}
+
+// TestRetriesThatAreOverKeepNothing: a context that goes on refers to nothing of a process function
+// for which no item waits, so the store of a controller that has ended can be collected.
+func TestRetriesThatAreOverKeepNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, failures := range map[string]int{"none": 0, "one retry": 1, "given up": 9} {
+			used := func() weak.Pointer[[1024]byte] {
+				contents := new([1024]byte)
+				process := cache.RetryProcess(cache.RetryPolicy{Context: t.Context(), OnGiveUp: func(any, error) {}}, func(any, bool) error {
+					contents[0]++
+					if int(contents[0]) <= failures {
+						return errProcess
+					}
+					return nil
+				})
+				require.NoError(t, process(testkit.Pod("a", "1"), false))
+				time.Sleep(time.Hour) // longer than all backoffs
+				return weak.Make(contents)
+			}()
+			runtime.GC()
+			runtime.GC()
+			assert.True(t, used.Value() == nil, what) // and its bytes are not worth printing
+		}
 	})
 }
 

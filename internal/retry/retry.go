@@ -29,9 +29,7 @@ type Options struct {
 }
 
 func New(options Options, fn clientgo.ProcessFunc) *retrier {
-	r := &retrier{policy: options, fn: fn, waiting: map[string]*retry{}}
-	context.AfterFunc(options.Ctx, r.end)
-	return r
+	return &retrier{policy: options, fn: fn, waiting: map[string]*retry{}}
 }
 
 // retrier is the state behind RetryProcess.
@@ -44,6 +42,7 @@ type retrier struct {
 	waiting map[string]*retry // items to be tried again, by key
 	whole   *retry            // a Replace to be tried again, or nil
 	behind  []*retry          // what came after whole, at most one item a key, in order
+	unwatch func() bool       // keeps the context from calling end; nil: nothing waits
 }
 
 // retry is an item and what is to become of it.
@@ -251,5 +250,18 @@ func (r *retrier) count() {
 	if r.whole != nil {
 		n++
 	}
+	r.watchContext(n > 0)
 	r.policy.Waiting(n)
+}
+
+// watchContext has the end of the context give up what waits. While nothing does, the context
+// refers to nothing of the retrier, because it may outlive the items and their store by far.
+func (r *retrier) watchContext(waits bool) {
+	switch {
+	case waits && r.unwatch == nil:
+		r.unwatch = context.AfterFunc(r.policy.Ctx, r.end)
+	case !waits && r.unwatch != nil:
+		r.unwatch()
+		r.unwatch = nil
+	}
 }
