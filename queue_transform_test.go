@@ -6,6 +6,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,16 +213,89 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 }
 
 // TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
-// cannot be transformed, too, and its object counts as behind no longer.
+// cannot be transformed, too. Any other is queued without its last state, and none leaves its object
+// behind.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
 	refused := cache.EngineOf(q).PutBatch([]event.Record{{Type: cache.Added, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"known", 2}}})
-	require.Len(t, refused, 2, "the Add, and the deletion of what is known")
-	assert.Equal(t, []cache.DeltaType{cache.Added, cache.Deleted}, []cache.DeltaType{refused[0].Type, refused[1].Type})
+	require.Len(t, refused, 1)
+	assert.Equal(t, cache.Added, refused[0].Type)
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Equal(t, 1, cache.EngineOf(q).Reader.Transform.Untransformed())
+	assert.Zero(t, cache.EngineOf(q).Reader.Transform.Untransformed())
+	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
+}
+
+// TestRefusedDeletionsInQueues: by whatever call it comes, a deletion that cannot be transformed is
+// queued with the last state that the queue has or knows, if there is one, and in an atomic queue,
+// which knows none, without.
+func TestRefusedDeletionsInQueues(t *testing.T) {
+	refuses := false
+	transform := func(obj any) (any, error) {
+		if refuses {
+			return nil, errTransform
+		}
+		return obj, nil
+	}
+	known := knownItems{"known": {"known", 1}}
+	for name, test := range map[string]struct {
+		queue cache.Queue
+		want  []string
+	}{
+		"RealFIFO": {cache.NewRealFIFO(itemKey, known, transform), []string{
+			"Added new1", "Deleted unknown(known1)", "Deleted unknown(new1)",
+		}},
+		"atomic RealFIFO": {cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, Transformer: transform}), []string{
+			"Added new1", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)",
+		}},
+		"DeltaFIFO": {cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: transform}), []string{
+			"Added new1", "Deleted unknown(new1)", "Deleted unknown(known1)",
+		}},
+	} {
+		refuses = false
+		require.NoError(t, test.queue.Add(item{"new", 1}), name)
+		refuses = true
+		gone := []any{item{"known", 2}, item{"new", 2}, item{"none", 2}}
+		for _, obj := range gone {
+			_ = test.queue.Delete(obj)
+		}
+		assert.Empty(t, cache.EngineOf(test.queue).PutBatch([]event.Record{
+			{Type: cache.Deleted, Object: gone[0]}, {Type: cache.Deleted, Object: gone[1]}, {Type: cache.Deleted, Object: gone[2]},
+		}), name)
+		assert.Equal(t, test.want, popped(t, test.queue), name)
+		assert.Zero(t, cache.EngineOf(test.queue).Reader.Transform.Untransformed(), name)
+	}
+}
+
+// popped returns what waits in the queue.
+func popped(t *testing.T, q cache.Queue) (deltas []string) {
+	for q.Close(); ; {
+		_, err := q.Pop(func(obj any, _ bool) error {
+			for _, d := range obj.(cache.Deltas) {
+				deltas = append(deltas, string(d.Type)+" "+itemOf(d.Object))
+			}
+			return nil
+		})
+		if errors.Is(err, cache.ErrFIFOClosed) {
+			return deltas
+		}
+		require.NoError(t, err)
+	}
+}
+
+func itemOf(obj any) string {
+	switch of := obj.(type) {
+	case cache.DeletedFinalStateUnknown:
+		if of.Obj == nil {
+			return "unknown(" + of.Key + ")"
+		}
+		return "unknown(" + itemOf(of.Obj) + ")"
+	case item:
+		return fmt.Sprint(of.key, of.value)
+	default:
+		return fmt.Sprint(obj)
+	}
 }
 
 // TestRefusedUntilReplaced: an object that was refused counts as behind until a Replace that has it

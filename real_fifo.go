@@ -86,7 +86,10 @@ func (f *RealFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 // Update queues an Updated delta. Errors as for Add.
 func (f *RealFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
-// Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
+// Delete queues a Deleted delta, whether or not the object is known. Errors as for Add. A deletion
+// that the transformer fails for is queued all the same, as a DeletedFinalStateUnknown with the
+// state that is queued or known, unless there is none. With AtomicEvents it has no object: the
+// store of the process function has the last one.
 func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.

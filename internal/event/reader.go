@@ -49,10 +49,19 @@ func (r *Record) LastState() any {
 	return r.Object
 }
 
+// Lost reports whether the record is a deletion whose last state the transform function has refused:
+// the object is a tombstone without one.
+func (r *Record) Lost() bool {
+	if r.Altered == nil {
+		return false
+	}
+	tombstone, ok := r.Object.(clientgo.DeletedFinalStateUnknown)
+	return ok && tombstone.Obj == nil
+}
+
 // Refused is a change that a sink could not take, and why.
 type Refused struct {
 	Type   clientgo.DeltaType
-	Key    string // "" if it has none
 	Object any
 	Err    error
 }
@@ -82,13 +91,17 @@ func (r *Reader) Record(typ clientgo.DeltaType, obj any) (Record, error) {
 	return rec, err
 }
 
-// Complete fills in what follows from type and object as received.
+// Complete fills in what follows from type and object as received. A deletion that cannot be
+// transformed is complete all the same, and Lost.
 func (r *Reader) Complete(rec *Record) error {
 	if !rec.Keyed() {
 		return nil
 	}
 	if err := r.ReadKey(rec); err != nil || r.Transform.Function == nil {
 		return err
+	}
+	if rec.Type == clientgo.Deleted {
+		return r.pass(rec, r.Transform.PassDeleted)
 	}
 	return r.pass(rec, r.Transform.Pass)
 }
@@ -103,6 +116,10 @@ func (r *Reader) pass(rec *Record, transform func(string, any) (any, bool, error
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // so that only what is altered takes memory
 		rec.Altered = &altered
+	}
+	if err != nil && rec.Type == clientgo.Deleted {
+		gone := received
+		rec.Object, rec.Altered = clientgo.DeletedFinalStateUnknown{Key: rec.Key}, &gone
 	}
 	return err
 }

@@ -42,6 +42,16 @@ func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err er
 	return stored, called, err
 }
 
+// PassDeleted is Pass for the last state of an object that is gone, which cannot be behind.
+func (t *Transformer) PassDeleted(key string, obj any) (stored any, called bool, err error) {
+	stored, called, err = t.transform(obj)
+	if err != nil {
+		t.count(err)
+	}
+	t.forget(key)
+	return stored, called, err
+}
+
 // PassListed is Pass for an object of a whole state. That it passes, or is to stay as it is cached,
 // is told by Replaced, when all of the state is there: it may never be.
 func (t *Transformer) PassListed(key string, obj any) (stored any, called bool, err error) {
@@ -133,8 +143,8 @@ func (t *Transformer) countLocked(err error) {
 	t.mu.last = Kept(Discreet(err))
 }
 
-// Forget notes that an object is gone, or never came.
-func (t *Transformer) Forget(key string) {
+// forget notes that an object is gone.
+func (t *Transformer) forget(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.mu.behind, key)

@@ -136,6 +136,14 @@ func (b *ByKey) close(item *keyedItem) {
 // keptHistory is how many records the memory of an item may have room for and still be kept.
 const keptHistory = 8
 
+func (b *ByKey) newest(key string) *event.Record {
+	waiting := b.Waiting(key)
+	if len(waiting) == 0 {
+		return nil
+	}
+	return &waiting[len(waiting)-1]
+}
+
 func (b *ByKey) recycle(batch []event.Record) {
 	clear(batch)
 	if cap(batch) <= keptRecords && cap(batch) > cap(b.batch) {

@@ -25,6 +25,22 @@ func (q *Queue) Tombstone(key string) event.Record {
 	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
 }
 
+func isLost(rec event.Record) bool { return rec.Lost() }
+
+// recoverLocked gives a deletion whose last state was refused the object that is known in its
+// place. It reports false if there is none, so that nobody needs to hear of the deletion.
+func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
+	if newest := q.Waiting.newest(rec.Key); newest != nil {
+		rec.Object = clientgo.DeletedFinalStateUnknown{Key: rec.Key, Obj: newest.LastState()}
+		return newest.Type != clientgo.Deleted
+	}
+	if _, exists, err := q.Known.GetByKey(rec.Key); err == nil && !exists {
+		return false
+	}
+	rec.Object = q.Tombstone(rec.Key).Object
+	return true
+}
+
 func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }

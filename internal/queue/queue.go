@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -69,19 +70,7 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.AppendLocked(admitted...)
 	}
-	if len(refused) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(refused, func(r event.Refused) bool { return q.ignoresLocked(r.Type, r.Key) })
-}
-
-// ignoresLocked reports whether a change that cannot be transformed would not be queued either.
-func (q *Queue) ignoresLocked(typ clientgo.DeltaType, key string) bool {
-	if key == "" || q.options.Admits == nil || q.options.Admits(typ, key) {
-		return false
-	}
-	q.Reader.Transform.Forget(key)
-	return true
+	return refused
 }
 
 func holdsKeyed(records []event.Record) bool {
@@ -101,8 +90,13 @@ func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, ref
 			continue
 		}
 		received := records[i].Object
-		if err := q.Reader.Complete(&records[i]); err != nil {
-			refused = append(refused, event.Refused{Type: records[i].Type, Key: records[i].Key, Object: received, Err: err})
+		err := q.Reader.Complete(&records[i])
+		switch {
+		case err == nil:
+		case records[i].Lost():
+			utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", records[i].Key)
+		default:
+			refused = append(refused, event.Refused{Type: records[i].Type, Object: received, Err: err})
 			continue
 		}
 		if n != i {
@@ -129,11 +123,12 @@ func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
 		q.PopulateLocked()
 	}
 	switch {
-	case err == nil:
-		q.AppendLocked(one[:]...)
-	case q.ignoresLocked(typ, one[0].Key):
+	case err != nil && !one[0].Lost():
+		return err
+	case err != nil && !q.admitsLocked(typ, one[0].Key):
 		return nil
 	}
+	q.AppendLocked(one[:]...)
 	return err
 }
 
@@ -158,17 +153,23 @@ func (q *Queue) Bookmark(version string) error {
 
 // AppendLocked queues the records that are worth it.
 func (q *Queue) AppendLocked(records ...event.Record) {
-	if arrivals, ok := q.Waiting.(*Arrivals); ok { // all at once: a put is these copies more than anything else
+	defer q.AnnounceLocked()
+	arrivals, ok := q.Waiting.(*Arrivals)
+	if ok && (q.Known == nil || !slices.ContainsFunc(records, isLost)) { // all at once: a put is these copies more than anything else
 		arrivals.push(records...)
-		q.AnnounceLocked()
 		return
 	}
 	for i := range records {
-		if q.options.Admits == nil || q.options.Admits(records[i].Type, records[i].Key) {
-			q.Waiting.Put(records[i])
+		rec := &records[i]
+		if q.admitsLocked(rec.Type, rec.Key) && (q.Known == nil || !rec.Lost() || q.recoverLocked(rec)) {
+			q.Waiting.Put(*rec)
 		}
 	}
-	q.AnnounceLocked()
+}
+
+// admitsLocked reports whether a change of the object is worth its place.
+func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
+	return q.options.Admits == nil || q.options.Admits(typ, key)
 }
 
 // AnnounceLocked lets consumers know that something was put.
@@ -304,6 +305,8 @@ type Order interface {
 	Len() int
 	// take removes the first n items, at most len. The records are the caller's until recycle.
 	take(n int) []event.Record
+	// newest returns the last record that waits for the key, nil if none does.
+	newest(key string) *event.Record
 	// recycle gets the memory of a batch back. The caller does not use it any more.
 	recycle(batch []event.Record)
 }
@@ -374,6 +377,16 @@ func (a *Arrivals) take(n int) []event.Record {
 	batch := append(buffer, a.items[a.head:a.head+n]...)
 	a.drop(n)
 	return batch
+}
+
+// newest looks at all that waits: it is for what hardly ever happens.
+func (a *Arrivals) newest(key string) *event.Record {
+	for i := a.Len() - 1; i >= 0; i-- {
+		if rec := a.At(i); rec.Key == key {
+			return rec
+		}
+	}
+	return nil
 }
 
 func (a *Arrivals) recycle(batch []event.Record) {

@@ -213,14 +213,18 @@ func operationsOf(memory []table.Op, run []event.Record) []table.Op {
 	return operations
 }
 
-// addChanges adds what the records mean for which the operations were made.
+// addChanges adds what the records mean for which the operations were made. A deletion whose last
+// state was refused means nothing where nothing was cached.
 func (a *Applier) addChanges(changes []event.Change, run []event.Record, operations []table.Op, isInInitialList bool) []event.Change {
 	changes = slices.Grow(changes, len(operations))
 	for i := range run {
-		if run[i].Type != clientgo.Bookmark {
-			changes = append(changes, a.changeFor(&run[i], operations[0].Old, isInInitialList))
-			operations = operations[1:]
+		if run[i].Type == clientgo.Bookmark {
+			continue
 		}
+		if op := &operations[0]; op.Had || !run[i].Lost() {
+			changes = append(changes, a.changeFor(&run[i], op.Old, isInInitialList))
+		}
+		operations = operations[1:]
 	}
 	return changes
 }
@@ -230,7 +234,7 @@ func (a *Applier) addChanges(changes []event.Change, run []event.Record, operati
 func versionAfterRun(held string, run []event.Record) string {
 	for i := range run {
 		rec := &run[i]
-		if _, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown); isTombstone || rec.Type == clientgo.Sync {
+		if _, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown); isTombstone && !rec.Lost() || rec.Type == clientgo.Sync {
 			continue
 		}
 		held = event.LaterVersion(held, rec.Version)
@@ -242,7 +246,11 @@ func versionAfterRun(held string, run []event.Record) string {
 func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) event.Change {
 	if rec.Type == clientgo.Deleted {
 		delete(a.Received, rec.Key)
-		return event.Change{Kind: event.ChangeDelete, Key: rec.Key, Old: rec.Object}
+		last := rec.Object
+		if rec.Lost() {
+			last = clientgo.DeletedFinalStateUnknown{Key: rec.Key, Obj: old}
+		}
+		return event.Change{Kind: event.ChangeDelete, Key: rec.Key, Old: last}
 	}
 	before := a.Received.of(rec.Key, old)
 	a.Received.note(rec.Key, rec.Altered)
