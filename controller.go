@@ -67,8 +67,8 @@ type controllerQueue interface {
 // hands what it pops to config.ProcessBatch, or config.Process where the queue or the configuration
 // knows no batches. The queue may be any implementation. Both functions run in a goroutine of their
 // own, one call at a time, never in that of the reflector; what they fail or panic at is counted
-// (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.HandleError and not tried again.
-// RetryProcess tries again.
+// (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and not tried
+// again. RetryProcess tries again.
 //
 // Run returns when its context ends, the queue is closed and the last call has returned; at once,
 // with an error in the log, if config.ListerWatcher is nil.
@@ -200,7 +200,7 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.Refuse(c.unfit)
 	c.report.End()
 	c.queue.Close()
-	utilruntime.HandleErrorWithContext(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
+	event.Report(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
 	c.options.TellStopped(ctx, c.resourceName(), c.unfit)
 	return true
 }
@@ -284,7 +284,7 @@ type ProcessErrorHandler func(ctx context.Context, err error)
 // processFailures makes sure that no error of a process function is lost: each is counted and goes
 // to the hook.
 type processFailures struct {
-	hook ProcessErrorHandler // nil: utilruntime.HandleErrorWithContext
+	hook ProcessErrorHandler // nil: event.Report
 
 	mu struct {
 		sync.Mutex
@@ -297,7 +297,7 @@ func (f *processFailures) report(ctx context.Context, err error) {
 	told := event.Discreet(err)
 	f.note(event.Kept(told))
 	if f.hook == nil {
-		utilruntime.HandleErrorWithContext(ctx, told, "Failed to process changes popped from the queue")
+		event.Report(ctx, told, "Failed to process changes popped from the queue")
 		return
 	}
 	f.hook(ctx, err)

@@ -97,7 +97,7 @@
 //     and has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that
 //     readers of the store take. One that fails or panics is reported to
-//     k8s.io/apimachinery/pkg/util/runtime.HandleError (or HandleCrash, for a handler) and leaves
+//     k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers (or HandleCrash, for a handler) and leaves
 //     everything else as it was. Two index functions of one store never run at the same time,
 //     except for those that readers call by Index. A slow index function delays the store and the
 //     handlers, but not the reading of the watch.
@@ -136,7 +136,9 @@
 //
 // Every constructor takes a ListerWatcher: package cachetest has one that a test scripts like an
 // API server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels,
-// contexts and clocks, so informers work inside a testing/synctest bubble.
+// contexts and clocks, so informers work inside a testing/synctest bubble. Errors are reported to
+// the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime, those that the program has added
+// included, but not to apimachinery's own that sleeps: in a bubble it would, for decades.
 //
 // internal/README.md describes the inside, for those who change this package.
 package cache

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -29,7 +28,7 @@ type index struct{}
 // IndexFailure says that an index function returned an error or panicked for an object. The object
 // is stored all the same, and is in that index under no value; Status.Degraded says how many there
 // are. Without OnIndexFailure the failures of an index in one write are reported together to
-// k8s.io/apimachinery/pkg/util/runtime.HandleError, by the key of the first, not by content.
+// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, by the key of the first, not by content.
 type IndexFailure struct {
 	Index  string      // the name of the index
 	Key    string      // the key of the object
@@ -54,7 +53,7 @@ func reportIndexFailures(failures []table.IndexFailure) {
 			details = append(details, "stack", string(p.Stack))
 		}
 		err := event.Discreet(indexFailureError(f))
-		utilruntime.HandleErrorWithContext(context.Background(), err, "Index function failed", details...)
+		event.Report(context.Background(), err, "Index function failed", details...)
 	}
 }
 

@@ -36,7 +36,7 @@ type ErrorDecision struct {
 	// An informer that was stopped never starts again. Its Run returns, as if its context had
 	// ended, and the error is the LastError of its Status. What WaitForSync and WaitForVersion
 	// still wait for fails with it. That it has stopped is reported to
-	// k8s.io/apimachinery/pkg/util/runtime.HandleError, and to the handler of WithStopHandler.
+	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, and to the handler of WithStopHandler.
 	Stop bool
 	// StopEvenIfSynced ends the informer at any time, as Stop does before the first list. Readers
 	// of its store go on reading the last state, which is never updated again: the program has to
@@ -170,7 +170,7 @@ func (c *queueConfig) check(bad *faults) {
 }
 
 // WithProcessErrorHandler sets a function that is called when a batch could not be stored. Without
-// it, such errors are reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. Both ways,
+// it, such errors are reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. Both ways,
 // QueueStatsOf counts them.
 func WithProcessErrorHandler(handler ProcessErrorHandler) Option {
 	return func(c *informerConfig) { c.queue.onProcessError = handler }

@@ -4,14 +4,14 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"reflect"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -175,8 +175,8 @@ func ListInto(s Store, dst []interface{}) []interface{} {
 // TypedAll is All for objects of type T, the type that is stored: a pointer, as in
 // TypedAll[*corev1.Pod]. An object of another type is left out. The types of the API themselves are
 // not comparable, so that a forgotten asterisk does not compile; where T is another type, and
-// pointers to it are stored, that is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError,
-// once a loop.
+// pointers to it are stored, each loop reports that once to the ErrorHandlers of
+// k8s.io/apimachinery/pkg/util/runtime.
 func TypedAll[T comparable](s Store) iter.Seq2[string, T] { return typed[T](All(s)) }
 
 // TypedByIndexSeq is ByIndexSeq for objects of type T, as TypedAll has them.
@@ -223,7 +223,7 @@ func reportPointer[T any](obj any) bool {
 	_, ok := obj.(*T)
 	if ok {
 		t := reflect.TypeFor[T]()
-		utilruntime.HandleError(fmt.Errorf("a typed read finds no %v, because the store has pointers to it: use [*%v]", t, t))
+		event.Report(context.Background(), fmt.Errorf("a typed read finds no %v, because the store has pointers to it: use [*%v]", t, t), "Nothing was read")
 	}
 	return ok
 }

@@ -6,13 +6,11 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -166,8 +164,7 @@ func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 		s.mu.reflector = newStandIn(o, s.mu.source)
 	}
 	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
-		utilruntime.HandleError(
-			fmt.Errorf("reflector %s: setting the version that watch-error handlers see: %w", o.Name, err))
+		event.Report(context.Background(), err, "Watch-error handlers see an older version of the reflector", "reflector", o.Name)
 	}
 	return s.mu.reflector
 }
@@ -231,8 +228,10 @@ var errAsksNoMore = errors.New("the informer has stopped and sends no more reque
 // Relist makes an informer or controller of this package request the whole state again, for when
 // the cache is in doubt. It takes what StatusOf takes. Reads are served from the cache until the
 // answer is complete. Then handlers are called, in order, for what is different, including objects
-// with other content under the cached version. The open watch ends. The request, a list or a
-// watch-list, follows after the usual pause between two such requests, which is a second at first.
+// with other content under the cached version. No handler is called for an object with the cached
+// content and UID under the cached resourceVersion, unless that is empty. The open watch ends. The
+// request, a list or a watch-list, follows after the usual pause between two such requests, which
+// is a second at first.
 //
 // It may be called at any time, also from handlers, and returns at once. The request always begins
 // after the call; several calls before it begins lead to one request. Inspection.Relists counts it

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache/internal/event"
@@ -31,7 +30,7 @@ type RetryPolicy struct {
 	// are never retried.
 	KeyFunc KeyFunc
 	// OnGiveUp is called for each item that failed for the last time, or had to be given up; nil:
-	// it is reported to k8s.io/apimachinery/pkg/util/runtime.HandleError. It must not call the
+	// it is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. It must not call the
 	// function that RetryProcess returned.
 	OnGiveUp func(item any, err error)
 	// Stats is filled in, if it is set.
@@ -129,7 +128,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 		p.KeyFunc = DeletionHandlingMetaNamespaceKeyFunc
 	}
 	if p.OnGiveUp == nil {
-		p.OnGiveUp = func(_ any, err error) { utilruntime.HandleError(event.Discreet(err)) }
+		p.OnGiveUp = func(_ any, err error) { event.Report(context.Background(), event.Discreet(err), "Item given up") }
 	}
 	if p.Stats == nil {
 		p.Stats = &RetryStats{}

@@ -61,7 +61,7 @@ type Status struct {
 	Lists, Watches int64
 	// Dropped counts the list items and watch events so far that were left out, because they were
 	// no objects, or not of the informer's type or namespace (see WithExpectedNamespace). Each was
-	// reported to k8s.io/apimachinery/pkg/util/runtime.HandleError; those of one page of a list
+	// reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers; those of one page of a list
 	// were reported together.
 	Dropped int64
 	// Decoding says whether the informer itself decodes what the server sends; see WithDecoding and

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/store"
 )
 
@@ -175,7 +175,7 @@ func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []Inform
 	logger := klog.FromContext(ctx)
 	logger.Info("Waiting for caches to sync", keysAndValues...)
 	if !WaitForCacheSync(stopCh, cacheSyncs...) {
-		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches", keysAndValues...)
+		event.Report(ctx, nil, "Unable to sync caches", keysAndValues...)
 		return false
 	}
 	logger.Info("Caches are synced", keysAndValues...)

@@ -92,6 +92,11 @@
 // and delays pass in fake time. Make the source inside the bubble. Stop what
 // runs on it before the bubble ends.
 //
+// Errors do not stop an informer of this library in a bubble. They do stop one
+// of client-go, until the clock of the bubble has come to the last error of the
+// process, on the real clock: a default error handler of apimachinery sleeps
+// until then. Take it out of utilruntime.ErrorHandlers in TestMain.
+//
 // Settle compares states. Events that change no state in the end (an object
 // created and deleted at once, a duplicate) may still be on their way when it
 // returns; in a bubble call synctest.Wait after it.

@@ -4,7 +4,6 @@
 package queue
 
 import (
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -16,7 +15,7 @@ func (q *Queue) Tombstone(key string) event.Record {
 	obj, exists, err := q.Known.GetByKey(key)
 	switch {
 	case err != nil:
-		utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "No last state for a deleted object: lookup failed", "key", key)
+		event.ReportTo(q.Reader.Logger, event.Discreet(err), "No last state for a deleted object: lookup failed", "key", key)
 		obj = nil
 	case !exists:
 		q.Reader.Logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
@@ -50,7 +49,7 @@ func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
 	obj, exists, err := q.Known.GetByKey(key)
 	if err != nil {
-		utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "Object left out of a resync: lookup failed", "key", key)
+		event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object left out of a resync: lookup failed", "key", key)
 		return event.Record{}, false
 	}
 	if !exists {

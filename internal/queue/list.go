@@ -4,7 +4,6 @@
 package queue
 
 import (
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -42,7 +41,7 @@ func (q *Queue) NewReplacement(objects []any) (*List, error) {
 		case err == nil:
 			r.Keys, r.Versions, r.Objects = append(r.Keys, rec.Key), append(r.Versions, rec.Version), append(r.Objects, rec.Object)
 		case q.Reader.Transform.KeepCached:
-			utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
+			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
 			r.kept = append(r.kept, rec.Key)
 		default:
 			return nil, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -94,7 +93,7 @@ func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, ref
 		switch {
 		case err == nil:
 		case records[i].Lost():
-			utilruntime.HandleErrorWithLogger(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", records[i].Key)
+			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", records[i].Key)
 		default:
 			refused = append(refused, event.Refused{Type: records[i].Type, Object: received, Err: err})
 			continue

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // decideOn asks what to do about an error, or nothing.
@@ -51,7 +53,7 @@ func (m *memory) delayAfter(err error, decision Decision) time.Duration {
 // GiveUp makes it known that a decision has stopped the reflector.
 func (m *memory) giveUp(ctx context.Context, err error) {
 	m.Report.giveUp(err)
-	utilruntime.HandleErrorWithContext(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
+	event.Report(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
 		"state", stateStopped, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
 	m.TellStopped(ctx, m.TypeDescription, err)
 }

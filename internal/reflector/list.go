@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/klog/v2"
@@ -282,7 +281,7 @@ func (r *round) reportForeign(ctx context.Context, f foreignItems) {
 		return
 	}
 	r.Report.dropped(f.n, f.first, f.kinds)
-	utilruntime.HandleErrorWithContext(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
+	event.Report(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
 }
 
 // publish makes the list the content of the store, and its version the position.

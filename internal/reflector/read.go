@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -188,7 +187,7 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 		var left foreignItems
 		left.note(err)
 		r.Report.dropped(left.n, left.first, left.kinds)
-		utilruntime.HandleErrorWithContext(ctx, err, "Watch event dropped",
+		event.Report(ctx, err, "Watch event dropped",
 			"reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
 		return false, nil
 	}
@@ -244,7 +243,7 @@ func (r *reader) handOver(ctx context.Context) {
 // reportRefused reports a change that the sink could not take.
 func (r *reader) reportRefused(ctx context.Context, err error, kind, obj any) {
 	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
-	utilruntime.HandleErrorWithContext(ctx, event.Discreet(err), "Unable to write a watch event to the store",
+	event.Report(ctx, event.Discreet(err), "Unable to write a watch event to the store",
 		"reflector", r.Name, "type", r.TypeDescription, "event", kind, "object", klog.KObj(accessor))
 }
 

@@ -9,8 +9,9 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It
@@ -91,7 +92,7 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 // is nobody to throw it at.
 func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 	report := func(p any, stack []byte) {
-		utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",
+		event.Report(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",
 			"stack", string(stack))
 	}
 	switch {

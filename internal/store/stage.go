@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -46,7 +45,7 @@ func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(even
 }
 
 // Distrust has objects that are not identical to the cached ones count as news, whatever their
-// versions say.
+// versions say. Those that are, in the same version, are not told to handlers at all.
 func (s *stage) Distrust() { s.next.distrust = true }
 
 func (s *stage) Put(obj any) error {
@@ -132,7 +131,7 @@ func (s *stage) transform() error {
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
 		case s.reader.Transform.KeepCached:
-			utilruntime.HandleErrorWithLogger(s.reader.Logger, event.Discreet(err),
+			event.ReportTo(s.reader.Logger, event.Discreet(err),
 				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
 			s.next.kept = append(s.next.kept, rec.Key)
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {

@@ -4,7 +4,6 @@
 package testkit
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -14,19 +13,11 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"go.uber.org/goleak"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
 
-// RunTests runs the tests of a package, and fails for a goroutine that is left. Reported errors are
-// only logged: apimachinery's second default handler sleeps until a millisecond after the last
-// error, which is years inside a synctest bubble.
+// RunTests runs the tests of a package, and fails for a goroutine that is left.
 func RunTests(m *testing.M) {
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
-			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
-		},
-	}
 	flag.Parse()
 	klog.SetLogger(funcr.New(processLog.write, funcr.Options{}))
 	goleak.VerifyTestMain(m)

@@ -1,0 +1,45 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"strings"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// Report hands an error that is not returned to the ErrorHandlers of
+// k8s.io/apimachinery/pkg/util/runtime, in their order, as HandleErrorWithContext does. It leaves
+// out apimachinery's own handler that sleeps.
+func Report(ctx context.Context, err error, msg string, keysAndValues ...any) {
+	report(ctx, err, msg, keysAndValues...)
+}
+
+// ReportTo is Report with a logger in place of the context.
+func ReportTo(logger klog.Logger, err error, msg string, keysAndValues ...any) {
+	report(klog.NewContext(context.Background(), logger), err, msg, keysAndValues...)
+}
+
+// report is two calls below the function that reports, as in apimachinery, whose handler that logs
+// skips as many to name the line.
+func report(ctx context.Context, err error, msg string, keysAndValues ...any) {
+	for _, handler := range utilruntime.ErrorHandlers {
+		if !sleeps(handler) {
+			handler(ctx, err, msg, keysAndValues...)
+		}
+	}
+}
+
+// sleeps reports whether a handler is the default one, which sleeps until a millisecond after the
+// last error of the process. In the goroutine of a reflector that holds up events, and in a synctest
+// bubble, where the last error may be decades ahead, it never ends. The handler is not exported, so
+// it is known by the name of the function that makes it.
+func sleeps(handler utilruntime.ErrorHandler) bool {
+	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
+	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")
+}
