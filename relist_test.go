@@ -109,6 +109,30 @@ func TestRelistRepairs(t *testing.T) {
 	}
 }
 
+// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
+// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
+func TestRelistOfWhatIsRight(t *testing.T) {
+	relistingCase(t, func(t *testing.T, r *relisting) {
+		var resynced cachetest.Recorder
+		_, err := r.AddEventHandlerWithResyncPeriod(&resynced, time.Hour)
+		require.NoError(t, err)
+		r.calm()
+		resynced.Take()
+		require.NoError(t, cache.Relist(r))
+		r.calm()
+		assert.Equal(t, 2, r.asked())
+		assert.Empty(t, r.recorder.Take())
+		assert.Empty(t, resynced.Take())
+		wrong := r.held()["b"].DeepCopy()
+		wrong.Labels = map[string]string{"is": "wrong"}
+		require.NoError(t, r.GetStore().Update(wrong))
+		require.NoError(t, cache.Relist(r))
+		r.calm()
+		assert.Len(t, r.recorder.Take(), 1)
+		assert.Len(t, resynced.Take(), 1)
+	})
+}
+
 // TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
 func TestRelistsAreOne(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {

@@ -287,6 +287,14 @@ func (r received) of(key string, obj any) string {
 	return version
 }
 
+// origin is of with the UID.
+func (r received) origin(key string, obj any) event.Origin {
+	if origin, altered := r[key]; altered {
+		return origin
+	}
+	return event.OriginOf(obj)
+}
+
 // note remembers what the server said of an object, if that does not show it any more; nil: it
 // does.
 func (r received) note(key string, altered *event.Origin) {

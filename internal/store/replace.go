@@ -136,11 +136,22 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 	case n.contents.Table.Len() == 0:
 		list.addAll()
 	case n.distrust:
-		list.all(func(place uint32, item *table.Item) bool {
-			return isNews(place, item) || !identical.Objects(item.Former, item.Object)
+		list.all(func(place uint32, item *table.Item) meaning {
+			if isNews(place, item) || !identical.Objects(item.Former, item.Object) {
+				return news
+			}
+			if now := n.received.origin(item.Key, item.Object); now.Version == "" || now != a.Received.origin(item.Key, item.Former) {
+				return resync
+			}
+			return nothing
 		})
 	default:
-		list.all(isNews)
+		list.all(func(place uint32, item *table.Item) meaning {
+			if isNews(place, item) {
+				return news
+			}
+			return resync
+		})
 	}
 	n.contents.install(n.draft, version)
 	a.Received = n.receivedAfter(a.Received)
@@ -201,16 +212,27 @@ func (l *listChanges) addAll() {
 	}
 }
 
-// all adds all objects. isNews reports whether an object is more than a resync.
-func (l *listChanges) all(isNews func(place uint32, item *table.Item) bool) {
+// meaning is what an object of a state is to the handlers.
+type meaning uint8
+
+const (
+	news    meaning = iota
+	resync          // the cached object in its cached version
+	nothing         // the same, and the state was requested to find what is wrong
+)
+
+// all adds all objects that mean something.
+func (l *listChanges) all(meaningOf func(place uint32, item *table.Item) meaning) {
 	n := l.next.draft.Len()
 	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)
 	for place, item := range l.next.draft.All {
-		switch {
-		case l.kept.has(place):
-		case !isNews(place, &item):
+		if l.kept.has(place) {
+			continue
+		}
+		switch meaningOf(place, &item) {
+		case resync:
 			l.keys, l.objects, l.formers = append(l.keys, item.Key), append(l.objects, item.Object), append(l.formers, item.Former)
-		default:
+		case news:
 			l.endRun()
 			l.changes = append(l.changes, newsOf(&item, l.initial))
 		}

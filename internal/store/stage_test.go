@@ -103,13 +103,14 @@ func TestReuseLetsGo(t *testing.T) {
 }
 
 // TestDistrust: of a state that is to put right what was read wrongly, an object that is not
-// identical to the cached one is news, although it has its version; one that is identical is none.
+// identical to the cached one is news, although it has its version. One that is identical is
+// nothing, not even a resync, unless it has no version to be told by.
 func TestDistrust(t *testing.T) {
 	for _, distrusts := range []bool{false, true} {
 		r := newStoreRig(nil, table.Options{})
 		wrong := testkit.PodAt("wrong", "1")
 		wrong.Labels = map[string]string{"app": "wrong"}
-		for _, pod := range []*v1.Pod{testkit.PodAt("right", "1"), wrong} {
+		for _, pod := range []*v1.Pod{testkit.PodAt("right", "1"), wrong, testkit.PodAt("none", "")} {
 			require.NoError(t, r.put(clientgo.Added, pod))
 		}
 		r.apply(false, func([]event.Change) {})
@@ -117,14 +118,16 @@ func TestDistrust(t *testing.T) {
 		if distrusts {
 			stage.Distrust()
 		}
-		for _, name := range []string{"right", "wrong"} {
-			require.NoError(t, stage.Put(testkit.PodAt(name, "1")))
+		for _, pod := range []*v1.Pod{testkit.PodAt("right", "1"), testkit.PodAt("wrong", "1"), testkit.PodAt("none", "")} {
+			require.NoError(t, stage.Put(pod))
 		}
 		require.NoError(t, stage.Publish("9"))
-		news := map[string]bool{}
+		news, resyncs := map[string]bool{}, 0
 		r.apply(false, func(changes []event.Change) {
 			for _, c := range changes {
-				if !c.Resync {
+				if c.Resync {
+					resyncs += c.Size()
+				} else {
 					assert.Equal(t, event.ChangeUpdate, c.Kind)
 					assert.Same(t, wrong, c.Old)
 					assert.Equal(t, testkit.PodAt("wrong", "1"), c.New)
@@ -134,6 +137,7 @@ func TestDistrust(t *testing.T) {
 		})
 		assert.Equal(t, distrusts, news["ns/wrong"])
 		assert.False(t, news["ns/right"])
+		assert.Equal(t, map[bool]int{false: 3, true: 1}[distrusts], resyncs)
 		stored, _ := r.contents.Table.Get("ns/wrong")
 		assert.Equal(t, testkit.PodAt("wrong", "1"), stored)
 	}
