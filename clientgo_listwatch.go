@@ -4,17 +4,12 @@
 package cache
 
 import (
-	"context"
-	"io"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-
-	"github.com/kinformer/cache/internal/event"
 )
 
 // List and watch: the two requests by which a collection is followed. The forms with a context are
@@ -151,17 +146,6 @@ type (
 	// asked thereafter. It is not safe for concurrent use.
 	RetryWithDeadline = clientgo.RetryWithDeadline
 )
-
-// DefaultWatchErrorHandler logs err at a level that fits its kind, or reports it to the
-// ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime; an informer without a handler uses it. As
-// everywhere in this package, the ErrorHandler of apimachinery that sleeps is left out.
-func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || err == io.EOF || err == io.ErrUnexpectedEOF {
-		clientgo.DefaultWatchErrorHandler(ctx, r, err)
-		return
-	}
-	event.Report(ctx, err, "Failed to watch", "reflector", r.Name(), "type", r.TypeDescription())
-}
 
 // NewRetryWithDeadline returns a RetryWithDeadline that says yes for maxRetryDuration after the
 // first error that isRetryable accepts. The span starts anew after minResetPeriod without such an

@@ -57,8 +57,8 @@ func someErrors() map[string]anError {
 }
 
 // TestFirstErrorInABubble: in a program that left apimachinery's error handlers as they are, and
-// added one, an informer in a bubble goes on at once after an error, and the program's handler hears
-// of it. The last error of the process was on the real clock, decades after the bubble's.
+// added one, an informer in a bubble goes on at once after an error, and the program's handler
+// hears of it. The last error of the process was on the real clock, decades after the bubble's.
 func TestFirstErrorInABubble(t *testing.T) {
 	for name, failure := range someErrors() {
 		t.Run(name, func(t *testing.T) {

@@ -130,8 +130,8 @@ func TestRefusedDeletion(t *testing.T) {
 	})
 }
 
-// TestRefusedAtRandom: whatever is refused, at rest the informer has what passed last of each object
-// that is on the server, nothing else, says how many of them are behind, and has told that.
+// TestRefusedAtRandom: whatever is refused, at rest the informer has what passed last of each
+// object that is on the server, nothing else, says how many of them are behind, and has told that.
 func TestRefusedAtRandom(t *testing.T) {
 	testkit.Reports(t)
 	for kind, options := range map[string][]cache.Option{
@@ -182,8 +182,8 @@ func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options []cache.Op
 	}
 }
 
-// requireAsPassed requires that the store, its index and the handler agree, have nothing that is not
-// on the server, and that what differs otherwise is counted.
+// requireAsPassed requires that the store, its index and the handler agree, have nothing that is
+// not on the server, and that what differs otherwise is counted.
 func requireAsPassed(t *testing.T, source *cachetest.Source, informer cache.SharedIndexInformer, mirror *testkit.Mirror) {
 	held, behind := map[string]string{}, 0
 	for _, obj := range informer.GetStore().List() {

@@ -213,8 +213,8 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 }
 
 // TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
-// cannot be transformed, too. Any other is queued without its last state, and none leaves its object
-// behind.
+// cannot be transformed, too. Any other is queued without its last state, and none leaves its
+// object behind.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})

@@ -6,9 +6,11 @@ package cache
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -141,6 +143,17 @@ func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflec
 			DefaultWatchErrorHandler(ctx, id.at(f.Of, f.Version), f.Err)
 		}
 	}
+}
+
+// DefaultWatchErrorHandler logs err at a level that fits its kind, or reports it to the
+// ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime; an informer without a handler uses it. As
+// everywhere in this package, the ErrorHandler of apimachinery that sleeps is left out.
+func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || err == io.EOF || err == io.ErrUnexpectedEOF {
+		clientgo.DefaultWatchErrorHandler(ctx, r, err)
+		return
+	}
+	event.Report(ctx, err, "Failed to watch", "reflector", r.Name(), "type", r.TypeDescription())
 }
 
 // standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first

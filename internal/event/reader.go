@@ -49,8 +49,8 @@ func (r *Record) LastState() any {
 	return r.Object
 }
 
-// Lost reports whether the record is a deletion whose last state the transform function has refused:
-// the object is a tombstone without one.
+// Lost reports whether the record is a deletion whose last state the transform function has
+// refused: the object is a tombstone without one.
 func (r *Record) Lost() bool {
 	if r.Altered == nil {
 		return false

@@ -36,9 +36,9 @@ func report(ctx context.Context, err error, msg string, keysAndValues ...any) {
 }
 
 // sleeps reports whether a handler is the default one, which sleeps until a millisecond after the
-// last error of the process. In the goroutine of a reflector that holds up events, and in a synctest
-// bubble, where the last error may be decades ahead, it never ends. The handler is not exported, so
-// it is known by the name of the function that makes it.
+// last error of the process. In the goroutine of a reflector that holds up events; in a synctest
+// bubble the last error may be decades ahead. The handler is not exported, so it is known by the
+// name of the function that makes it.
 func sleeps(handler utilruntime.ErrorHandler) bool {
 	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")

@@ -127,7 +127,11 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 		if options.Continue == "" {
 			got = fetched{stage: r.newStage(announcedItems(page), false)}
 		}
-		return r.stagePage(ctx, &got, page)
+		list, err := r.stagePage(ctx, &got, page)
+		if err == nil && list.Continue != "" && list.Continue == options.Continue {
+			return nil, errEndlessList
+		}
+		return list, err
 	}
 	var list runtime.Object
 	list, got.paged, err = pages.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
@@ -205,7 +209,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // that says of itself what the page does. Items that are none of the expected objects are reported
 // and left out. Items are copied out of the page's array, so that none of them keeps all others
 // alive.
-func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (runtime.Object, error) {
+func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it

@@ -130,6 +130,25 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// TestListWithoutEnd: a page that names itself as the next one fails the list, which publishes
+// nothing.
+func TestListWithoutEnd(t *testing.T) {
+	const pages = 20 // so that the test comes to its end
+	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+		page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", n), "1"))
+		if n < pages {
+			page.Continue = fmt.Sprint(min(n, 3))
+		}
+		return page, nil
+	}}
+	store := &testkit.StoreLog{}
+	err := listOnly(server, store).ListAndWatch(t.Context())
+	assert.ErrorIs(t, err, errEndlessList)
+	assert.ErrorContains(t, err, "failed to list *v1.Pod: a page has the continue token")
+	assert.Len(t, server.Asked(), 4)
+	assert.Empty(t, store.Entries())
+}
+
 // TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is
 // believed up to a bound, which for a short page is a low one.
 func TestAnnouncedItems(t *testing.T) {
