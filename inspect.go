@@ -343,7 +343,7 @@ func auditedOf(informer any) (*audited.Informer, error) {
 		return nil, ErrNotSupported
 	}
 	known := &audited.Informer{
-		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState,
+		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState, Relist: own.relistNewest,
 		Version: own.pipeline.contents.Table.RV, Refused: own.transform.Behind,
 	}
 	if own.runs != nil {

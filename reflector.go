@@ -251,3 +251,12 @@ func Relist(informer interface{ HasSyncedChecker() DoneChecker }) error {
 	own.relister.Relist()
 	return nil
 }
+
+// relistNewest is Relist for the most recent state of the server, even if that is older than the
+// cached one. The function that it returns reports whether the answer is in the store.
+func (i *subject) relistNewest() (stored func() bool, err error) {
+	if i.status().Phase == PhaseStopped {
+		return nil, errAsksNoMore
+	}
+	return i.relister.RelistNewest(), nil
+}

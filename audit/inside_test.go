@@ -20,7 +20,8 @@ import (
 )
 
 // TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
-// events, is taken until there is one. It ends with the informer.
+// events, is taken until there is one. A server that does not know the version has half a minute. A
+// pause ends with the informer.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended, began := make(chan struct{}), time.Now()
@@ -38,9 +39,13 @@ func TestPause(t *testing.T) {
 		assert.Equal(t, 101*time.Second, time.Since(began))
 		assert.NoError(t, a.pause(t.Context(), audited.ErrUnvouched, "6"))
 		assert.Equal(t, 102*time.Second, time.Since(began))
+		assert.NoError(t, a.pause(t.Context(), cachetest.TooLargeResourceVersion(9, 6), "6"))
+		assert.Equal(t, 132*time.Second, time.Since(began))
+		running, cancel := whileRunning(t.Context(), a.Informer)
+		defer cancel()
 		close(ended)
-		assert.ErrorIs(t, a.pause(t.Context(), expired, "6"), audited.ErrEnded)
-		assert.Equal(t, 103*time.Second, time.Since(began))
+		assert.ErrorIs(t, a.pause(running, expired, "6"), ErrEnded)
+		assert.Equal(t, 132*time.Second, time.Since(began))
 	})
 }
 
@@ -55,7 +60,7 @@ func TestRelistRefused(t *testing.T) {
 		known, err := audited.Of(informer)
 		require.NoError(t, err)
 		a := &auditor{Informer: known}
-		assert.Error(t, a.repair(informer))
+		assert.Error(t, a.repair(t.Context()))
 		assert.False(t, a.report.Relisted)
 	})
 }

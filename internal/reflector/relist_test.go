@@ -50,6 +50,8 @@ func TestBecause(t *testing.T) {
 	doubt, resync := &tap.Doubt{Why: "as the test wants"}, &resyncError{cause: errClosed}
 	assert.Equal(t, error(doubt), relister.because(ctx, doubt))
 	assert.Equal(t, error(resync), relister.because(ctx, resync))
-	assert.True(t, relister.begins())
+	wanted, newest := relister.begins()
+	assert.True(t, wanted)
+	assert.False(t, newest)
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
 }
