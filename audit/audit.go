@@ -40,10 +40,11 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // Once waits until the answer to the relist is stored, for five minutes at most, and compares a
 // third time. A report with findings is no error.
 //
-// An audit takes as long as its lists, and a second more if something differs. It takes a minute if
-// the server does not know the version of the cache (Ahead), because that is asked for three times,
-// and up to three if the server has forgotten it. A page of a list may take a minute. The audit ends
-// with the informer.
+// An audit takes as long as its lists, and a second more if something differs. If the server does
+// not know the version of the cache (Ahead) it takes a minute, because that is asked for three
+// times, or about two with client-go, which repeats each such request for 43 seconds. If the server
+// has forgotten the version it takes up to three minutes. A page of a list may take a minute. The
+// audit ends with the informer.
 //
 // The errors: cache.ErrNotSupported for what is no Informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
@@ -134,14 +135,9 @@ func (a *auditor) compareLater(ctx context.Context) (*comparison, error) {
 
 // compare compares a snapshot, and others if the server cannot list the version of the first.
 func (a *auditor) compare(ctx context.Context) (*comparison, error) {
-	var last error
-	version, unknown := "", 0
-	for try := 1; try <= maxTries; try++ {
-		if try > 1 {
-			if err := a.pause(ctx, last, version); err != nil {
-				return nil, err
-			}
-		}
+	unknown := 0
+	for try := 1; ; try++ {
+		began, version := time.Now(), ""
 		c, err := a.compareOnce(ctx)
 		if c != nil {
 			version, c.tries = c.state.ResourceVersion(), try
@@ -153,17 +149,17 @@ func (a *auditor) compare(ctx context.Context) (*comparison, error) {
 		case err == nil:
 			return c, nil
 		case unknown == maxTries:
-			c.foundAhead(version)
+			c.found(Finding{Kind: Ahead, Cached: version})
 			return c, nil
-		case !isPassing(err):
+		case !isPassing(err) || errors.Is(err, ErrUnvouched) && try == maxTries:
+			return nil, err
+		case try == maxTries:
+			return nil, fmt.Errorf("%w: %w", ErrExpired, err)
+		}
+		if err := a.pause(ctx, err, version, began); err != nil {
 			return nil, err
 		}
-		last = err
 	}
-	if errors.Is(last, ErrUnvouched) {
-		return nil, last
-	}
-	return nil, fmt.Errorf("%w: %w", ErrExpired, last)
 }
 
 // compareOnce compares a snapshot, which is returned, closed, with an error as well.
@@ -206,11 +202,12 @@ func isUnknown(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// pause waits until the next try may do better than the last, which was of that version.
-func (a *auditor) pause(ctx context.Context, last error, version string) error {
+// pause waits until the next try may do better than the last, which was of that version, and began
+// then: some clients ask again of themselves, for most of a minute, if a server does not know it.
+func (a *auditor) pause(ctx context.Context, last error, version string, began time.Time) error {
 	switch {
 	case isUnknown(last):
-		return sleep(ctx, audited.AheadPause)
+		return sleep(ctx, time.Until(began.Add(audited.AheadPause)))
 	case isExpired(last):
 		_, err := await(ctx, newerPatience, func() bool { return a.Version() != version })
 		return err

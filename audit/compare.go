@@ -93,11 +93,6 @@ func (c *comparison) found(f Finding) {
 	}
 }
 
-// foundAhead makes the comparison one with a server that does not know the version.
-func (c *comparison) foundAhead(version string) {
-	c.found(Finding{Kind: Ahead, Cached: version})
-}
-
 // ahead reports whether the server does not know the version.
 func (c *comparison) ahead() bool { return c.kinds[""] == Ahead }
 

@@ -17,7 +17,7 @@
 //  1. Each object that differs at that version is found: missing, extra, stale or, with Content,
 //     different under an equal version. An event that comes late, or twice, makes no difference.
 //  2. A cache that is ahead of its server is found, as after a backup of etcd was put back: the
-//     server does not know the cached version, nor does it half a minute and a minute later (Ahead).
+//     server does not know the cached version in three lists, half a minute apart (Ahead).
 //     No watch notices that.
 //  3. A finding is repaired only after a second snapshot, a second later, has confirmed it. A
 //     repair is a relist (cache.Relist) of the server's most recent state: handlers are called for

@@ -20,8 +20,8 @@ const (
 	Stale     Kind = "stale"     // it has another resourceVersion, or is another object of that name, by its UID
 	Different Kind = "different" // it has another content under the same resourceVersion
 	// Ahead is the finding that the server does not know the version of the cache, in three lists
-	// of half a minute apart: a backup of the server was put back. It is one finding, of the whole
-	// cache, without a key. No second snapshot follows.
+	// that begin half a minute apart, as after a backup of the server was put back. It is one
+	// finding, of the whole cache, without a key. No second snapshot follows.
 	Ahead Kind = audited.Ahead
 )
 

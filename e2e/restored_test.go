@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
@@ -30,6 +32,20 @@ func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, change fu
 	require.NoError(t, srv.Restart(ctx))
 }
 
+// impatient takes from answers what makes client-go repeat a request for 43 s whose resourceVersion
+// the server does not know.
+type impatient struct{ next http.RoundTripper }
+
+func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
+
+func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := i.next.RoundTrip(request)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
 // shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it is
 // for tests that are not parallel.
 func shorterAheadPause(t *testing.T) {
@@ -44,7 +60,13 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	shorterAheadPause(t)
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)
-	r := resourceOf(t, srv, "pods-protobuf")
+	writer, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	config := srv.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
+	r, err := follow.Pods(follow.Clients{Read: config, Write: writer})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
 	created(t, ctx, r, "old")
 	backup := filepath.Join(t.TempDir(), "backup")
 	restart(t, ctx, srv, func(etcd string) { require.NoError(t, os.CopyFS(backup, os.DirFS(etcd))) })
@@ -77,8 +99,7 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	}
 }
 
-// repairedFromBackup has an audit find that an informer is ahead, and repair it. A server that has
-// just started may not answer.
+// repairedFromBackup has an audit find that an informer is ahead, and repair it.
 func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *followed) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {

@@ -79,9 +79,9 @@ type Snapshot interface {
 	Close()
 }
 
-// AheadPause is between two lists at a version that the server does not know: an API server that
-// merely lags behind has caught up by then. Only tests of real servers change it, before an audit
-// begins.
+// AheadPause is the least time from one list at a version that the server does not know to the next
+// one: an API server that merely lags behind has caught up by then. Only tests of real servers
+// change it, before an audit begins.
 var AheadPause = 30 * time.Second
 
 var (
