@@ -51,10 +51,14 @@ func (r *rig) degraded(t *testing.T) []string {
 // does, by three lists in a minute, and a relist of the most recent state repairs it, though that is
 // older than the cached one.
 func TestAhead(t *testing.T) {
-	for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
-		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+	for name, options := range map[string][]cache.Option{
+		"list":       {cache.WithListMode(cache.ListModeList)},
+		"watch-list": {cache.WithListMode(cache.ListModeWatchList)},
+		"coalesced":  {cache.WithCoalescedQueue(), cache.WithReuse(cache.ReuseNever)},
+	} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := restored(t, cache.WithListMode(mode))
+				r := restored(t, options...)
 				time.Sleep(3 * 24 * time.Hour)
 				synctest.Wait()
 				require.Len(t, r.GetStore().List(), 52)
