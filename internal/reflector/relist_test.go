@@ -55,3 +55,25 @@ func TestBecause(t *testing.T) {
 	assert.False(t, newest)
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
 }
+
+// TestRelistNewest: a call is answered by a state that is asked for after it.
+func TestRelistNewest(t *testing.T) {
+	relister := &Relister{}
+	relister.begins()
+	relister.answered()()
+	before := relister.RelistNewest()
+	assert.False(t, before())
+	_, newest := relister.begins()
+	assert.True(t, newest)
+	meanwhile := relister.RelistNewest()
+	relister.answered()()
+	assert.True(t, before())
+	assert.False(t, meanwhile())
+	assert.True(t, relister.isWanted())
+	_, newest = relister.begins()
+	assert.True(t, newest)
+	relister.answered()()
+	assert.True(t, meanwhile())
+	_, newest = relister.begins()
+	assert.False(t, newest)
+}
