@@ -106,7 +106,7 @@ type Inspection struct {
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
 	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
 	// (it refused objects), "audit" (the last audit has found objects that are not as on the
-	// server), "mutation" (somebody has written to cached objects that share parts).
+	// server, or that the cache is ahead of it), "mutation" (somebody has written to cached objects that share parts).
 	Causes []string
 	// Queue is zero before the start, and for a controller with a queue of the user's own.
 	Queue QueueStats
@@ -202,18 +202,20 @@ type InformerRequest struct {
 // nothing to count.
 type AuditStats struct {
 	// Ended counts the audits by their outcome: "equal", "different", "expired" (the server had
-	// forgotten the version), "unsupported" (by the server), "failed".
+	// forgotten the version), "unvouched" (the store had no version that the server vouches for),
+	// "unsupported" (by the server), "failed".
 	Ended map[string]int64
 	// Found counts the objects that differed in both looks of an audit, by how they differed:
-	// "missing", "extra", "stale", "different". Passing counts those that differed only in the
-	// first.
+	// "missing", "extra", "stale", "different". A cache that is ahead of its server counts as one
+	// object, "ahead". Passing counts those that differed only in the first look.
 	Found   map[string]int64
 	Passing int64
 	// Relists counts the relists that audits have requested.
 	Relists int64
 	// Last is the last audit. It is zero before the first.
 	Last AuditResult
-	// Differing is the number of objects that differed at the last audit that could compare them.
+	// Differing is the number of objects that differed at the last audit that could compare them, 0
+	// once a further look after the repair has found nothing.
 	Differing int
 }
 
@@ -343,7 +345,7 @@ func auditedOf(informer any) (*audited.Informer, error) {
 		return nil, ErrNotSupported
 	}
 	known := &audited.Informer{
-		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState,
+		Name: own.resource, History: &own.observed.audits, Ended: own.report.Ended, State: own.auditedState, Relist: own.relistNewest,
 		Version: own.pipeline.contents.Table.RV, Refused: own.transform.Behind,
 	}
 	if own.runs != nil {

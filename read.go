@@ -25,7 +25,8 @@ import (
 // and counted in SnapshotStats. After Close, reads find nothing, and those that return an error
 // return ErrSnapshotClosed.
 type Snapshot interface {
-	// ResourceVersion returns the resourceVersion of the state.
+	// ResourceVersion returns the resourceVersion of the state. A later snapshot may have an older
+	// one, with the state that a server has after a backup of it was put back.
 	ResourceVersion() string
 	// Len returns the number of objects.
 	Len() int

@@ -250,6 +250,9 @@ var errAsksNoMore = errors.New("the informer has stopped and sends no more reque
 // after the call; several calls before it begins lead to one request. Inspection.Relists counts it
 // under "asked". Before Run the call has no effect, because the first request is still to come.
 //
+// The state is not older than the cached one, unless the server says that it does not know the
+// cached version.
+//
 // The error is ErrNotSupported for informers of other packages, and another one for an informer
 // that has stopped.
 func Relist(informer interface{ HasSyncedChecker() DoneChecker }) error {
@@ -262,4 +265,13 @@ func Relist(informer interface{ HasSyncedChecker() DoneChecker }) error {
 	}
 	own.relister.Relist()
 	return nil
+}
+
+// relistNewest is Relist for the most recent state of the server, even if that is older than the
+// cached one. The function that it returns reports whether the answer is in the store.
+func (i *subject) relistNewest() (stored func() bool, err error) {
+	if i.status().Phase == PhaseStopped {
+		return nil, errAsksNoMore
+	}
+	return i.relister.RelistNewest(), nil
 }

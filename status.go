@@ -208,7 +208,10 @@ func (i *subject) faultsOfContents() (faults []fault) {
 			faults = append(faults, fault{"index", text})
 		}
 	}
-	if n := i.observed.audits.Differing(); n > 0 {
+	switch n, ahead := i.observed.audits.Differing(); {
+	case ahead:
+		faults = append(faults, fault{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
+	case n > 0:
 		faults = append(faults, fault{"audit", "an audit has found " + counted(int64(n), "object") + " that differed from the server"})
 	}
 	if n := i.transform.Untransformed(); n > 0 {

@@ -195,6 +195,11 @@ var ErrNotComparable = store.ErrNotComparable
 // resource and cluster as the informer, else the answer means nothing. If nothing changes in what
 // the informer selects, the wait lasts until the server's next bookmark, which may take a minute.
 //
+// When a backup of the server is put back, versions begin again. A version of before means nothing
+// then: as long as the cache is ahead of the server WaitForVersion may return at once, although the
+// write is gone. Once the informer has listed again (package audit sees to that) the store's version
+// is an older one, and the wait lasts until the server has come to rv again, by other writes.
+//
 // Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
 // turn out to be; ErrNotSupported for informers of other packages and for controllers with a queue
 // and store of the user's; the cause of the end of ctx, or of the informer, joined with the

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/audited"
 	"github.com/kinformer/cache/internal/reflector"
 )
@@ -22,21 +21,35 @@ const (
 	// one before.
 	maxTries = 3
 	// tryPause is between two tries, and between the snapshots of a finding and of its
-	// confirmation: what is merely late by then is not late, but missing.
+	// confirmation: what is merely late by then is not late, but missing. Between two tries at a
+	// version that the server does not know it is audited.AheadPause.
 	tryPause = time.Second
 	// newerPatience bounds the wait for a version that is newer than one that the server has
 	// forgotten: servers send a bookmark each minute.
 	newerPatience = 90 * time.Second
+	// relistPatience bounds the wait for the answer to a relist, which may have to wait for its
+	// turn, and for a server that is away.
+	relistPatience = 5 * time.Minute
 )
 
+// errNoAnswer says that relistPatience has ended.
+var errNoAnswer = errors.New("the state is not stored yet")
+
 // Once compares what an informer has stored with what its server lists at the same version. What
-// differs is compared once more, in a second snapshot, and repaired if Options.Repair says so. A
-// report with findings is no error.
+// differs is compared once more, in a second snapshot, and repaired if Options.Repair says so: then
+// Once waits until the answer to the relist is stored, for five minutes at most, and compares a
+// third time. A report with findings is no error.
 //
-// The errors: cache.ErrNotSupported for what is no Informer; ErrUnsupported and ErrExpired,
-// wrapped; those of the ListerWatcher, or of Source; that of ctx; and others for an informer that
-// has not synced, or has stopped. With an error that comes after the first comparison, its findings
-// are reported, unconfirmed.
+// An audit takes as long as its lists, and a second more if something differs. If the server does
+// not know the version of the cache (Ahead) it takes a minute, because that is asked for three
+// times, or about two with client-go, which repeats each such request for 43 seconds. If the server
+// has forgotten the version it takes up to three minutes. A page of a list may take a minute. The
+// audit ends with the informer.
+//
+// The errors: cache.ErrNotSupported for what is no Informer; ErrUnsupported, ErrExpired,
+// ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
+// that of ctx. With an error, Report.Equal is false. If the error comes after the first comparison,
+// the report has its findings, and says how far they were confirmed and repaired.
 //
 // It works in the goroutine that calls it, any number of which may audit the same informer. It must
 // not be called by a transform, an index function, or a handler of NewInformer, for which it would
@@ -51,18 +64,33 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	}
 	a := &auditor{Informer: known, options: o, began: time.Now()}
 	a.report = Report{Informer: known.Name, Depth: o.Depth}
-	err = a.audit(ctx)
-	a.report.Took = time.Since(a.began)
+	running, cancel := whileRunning(ctx, known)
+	defer cancel()
+	err = a.audit(running)
 	if ctx.Err() == nil {
 		a.note(err)
 	}
 	if err == nil && !a.report.Equal() && o.Repair == Relist {
-		err = a.repair(informer)
+		err = a.repair(running)
 	}
+	a.report.Took = time.Since(a.began)
 	if err != nil {
 		err = fmt.Errorf("audit of %s: %w", known.Name, err)
 	}
 	return a.report, err
+}
+
+// whileRunning returns a context that ends with ctx and, by ErrEnded, with the informer.
+func whileRunning(ctx context.Context, known *audited.Informer) (running context.Context, cancel func()) {
+	running, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-known.Ended:
+			end(ErrEnded)
+		case <-running.Done():
+		}
+	}()
+	return running, func() { end(nil) }
 }
 
 // auditor is one audit.
@@ -83,41 +111,55 @@ func (a *auditor) audit(ctx context.Context) error {
 	if len(first.kinds) == 0 {
 		return nil
 	}
-	if err := sleep(ctx, tryPause); err != nil {
-		return err
+	second := first
+	if !first.ahead() { // else the server was asked three times
+		if second, err = a.compareLater(ctx); err != nil {
+			return fmt.Errorf("not confirmed: %w", err)
+		}
 	}
-	second, err := a.compare(ctx)
-	if err != nil {
-		return fmt.Errorf("not confirmed: %w", err)
+	if second.ahead() {
+		first = second
+		a.describe(first)
 	}
 	a.confirm(first, second)
 	return nil
 }
 
+// compareLater compares after a pause.
+func (a *auditor) compareLater(ctx context.Context) (*comparison, error) {
+	if err := sleep(ctx, tryPause); err != nil {
+		return nil, err
+	}
+	return a.compare(ctx)
+}
+
 // compare compares a snapshot, and others if the server cannot list the version of the first.
 func (a *auditor) compare(ctx context.Context) (*comparison, error) {
-	var last error
-	version := ""
-	for try := 1; try <= maxTries; try++ {
-		if try > 1 {
-			if err := a.pause(ctx, last, version); err != nil {
-				return nil, err
-			}
-		}
+	unknown := 0
+	for try := 1; ; try++ {
+		began, version := time.Now(), ""
 		c, err := a.compareOnce(ctx)
 		if c != nil {
-			version = c.state.ResourceVersion()
+			version, c.tries = c.state.ResourceVersion(), try
 		}
-		if err == nil {
-			c.tries = try
+		if isUnknown(err) {
+			unknown++
+		}
+		switch {
+		case err == nil:
 			return c, nil
+		case unknown == maxTries:
+			c.found(Finding{Kind: Ahead, Cached: version})
+			return c, nil
+		case !isPassing(err) || errors.Is(err, ErrUnvouched) && try == maxTries:
+			return nil, err
+		case try == maxTries:
+			return nil, fmt.Errorf("%w: %w", ErrExpired, err)
 		}
-		if !isPassing(err) {
+		if err := a.pause(ctx, err, version, began); err != nil {
 			return nil, err
 		}
-		last = err
 	}
-	return nil, fmt.Errorf("%w: %w", ErrExpired, last)
 }
 
 // compareOnce compares a snapshot, which is returned, closed, with an error as well.
@@ -137,6 +179,9 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 		if inexact := (*reflector.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}
+		if isUnknown(err) {
+			c.digest = digestOf(&state)
+		}
 		return c, err
 	}
 	c.end()
@@ -144,29 +189,40 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 }
 
 // isPassing reports whether another snapshot may do better.
-func isPassing(err error) bool { return isExpired(err) || isEarly(err) }
+func isPassing(err error) bool {
+	return isExpired(err) || isUnknown(err) || errors.Is(err, ErrUnvouched)
+}
 
 // isExpired reports whether the server has forgotten the version.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// isEarly reports whether the server will know the version soon.
-func isEarly(err error) bool {
-	return errors.Is(err, audited.ErrUnvouched) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+// isUnknown reports whether the server does not know the version: not yet, or not any more, because
+// a backup was put back.
+func isUnknown(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// pause waits until the next try may do better than the last, which was of that version.
-func (a *auditor) pause(ctx context.Context, last error, version string) error {
-	for end := time.Now().Add(newerPatience); ; {
+// pause waits until the next try may do better than the last, which was of that version, and began
+// then: some clients ask again of themselves, for most of a minute, if a server does not know it.
+func (a *auditor) pause(ctx context.Context, last error, version string, began time.Time) error {
+	switch {
+	case isUnknown(last):
+		return sleep(ctx, time.Until(began.Add(audited.AheadPause)))
+	case isExpired(last):
+		_, err := await(ctx, newerPatience, func() bool { return a.Version() != version })
+		return err
+	}
+	return sleep(ctx, tryPause)
+}
+
+// await waits until it is so, which it looks at after each tryPause, and reports whether it is.
+func await(ctx context.Context, patience time.Duration, so func() bool) (bool, error) {
+	for end := time.Now().Add(patience); ; {
 		if err := sleep(ctx, tryPause); err != nil {
-			return err
+			return false, err
 		}
-		select {
-		case <-a.Ended:
-			return audited.ErrEnded
-		default:
-		}
-		if !isExpired(last) || a.Version() != version || !time.Now().Before(end) {
-			return nil
+		if is := so(); is || !time.Now().Before(end) {
+			return is, nil
 		}
 	}
 }
@@ -176,12 +232,12 @@ func (a *auditor) describe(first *comparison) {
 	r := &a.report
 	r.Tries, r.Metadata, r.Digest = first.tries, first.metadata, first.digest
 	r.Refused, r.Foreign = first.refused, first.foreign
-	r.Findings, r.Found = first.findings, first.counts()
+	r.Findings, r.Found, r.looks = first.findings, first.counts(), 1
 }
 
 // confirm marks what differs in both.
 func (a *auditor) confirm(first, second *comparison) {
-	a.report.Confirmed = map[Kind]int{}
+	a.report.Confirmed, a.report.looks = map[Kind]int{}, 2
 	for key, kind := range first.kinds {
 		if _, again := second.kinds[key]; again {
 			a.report.Confirmed[kind]++
@@ -195,13 +251,15 @@ func (a *auditor) confirm(first, second *comparison) {
 
 // note adds the audit to what is known of the informer.
 func (a *auditor) note(err error) {
-	done := audited.Audit{Outcome: audited.Equal, At: time.Now(), Version: a.report.Digest.ResourceVersion, Took: a.report.Took}
+	done := audited.Audit{Outcome: audited.Equal, At: time.Now(), Version: a.report.Digest.ResourceVersion, Took: time.Since(a.began)}
 	passing := 0
 	switch {
 	case errors.Is(err, ErrUnsupported):
 		done.Outcome = audited.Unsupported
 	case errors.Is(err, ErrExpired):
 		done.Outcome = audited.Expired
+	case errors.Is(err, ErrUnvouched):
+		done.Outcome = audited.Unvouched
 	case err != nil:
 		done.Outcome = audited.Failed
 	default:
@@ -216,13 +274,39 @@ func (a *auditor) note(err error) {
 	a.History.Note(done, passing)
 }
 
-// repair asks for a relist, unless one was asked for a short time ago.
-func (a *auditor) repair(informer Informer) error {
+// repair asks for a relist, unless one was asked for a short time ago, and finds out what came of
+// it.
+func (a *auditor) repair(ctx context.Context) error {
 	if !a.History.MayRepair(time.Now(), repairPause) {
 		a.report.TooSoon = true
 		return nil
 	}
-	err := cache.Relist(informer)
-	a.report.Relisted = err == nil
-	return err
+	stored, err := a.Relist()
+	if err != nil {
+		return err
+	}
+	a.report.Relisted = true
+	if err := a.repaired(ctx, stored); err != nil {
+		return fmt.Errorf("a relist was asked for, and whether that has helped is not known: %w", err)
+	}
+	return nil
+}
+
+// repaired compares once more when the answer to a relist is stored.
+func (a *auditor) repaired(ctx context.Context, stored func() bool) error {
+	is, err := await(ctx, relistPatience, stored)
+	if err == nil && !is {
+		err = errNoAnswer
+	}
+	if err != nil {
+		return err
+	}
+	third, err := a.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if a.report.Repaired = len(third.kinds) == 0; a.report.Repaired {
+		a.History.Repaired()
+	}
+	return nil
 }

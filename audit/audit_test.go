@@ -243,7 +243,10 @@ func TestServerIsBehind(t *testing.T) {
 		src := pods("a")
 		r := follow(t, src, src, nil)
 		src.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.TooLargeResourceVersion(9, 3))
-		assert.Equal(t, 3, r.once(t, audit.Options{}).Tries)
+		report := r.once(t, audit.Options{})
+		assert.True(t, report.Equal())
+		assert.Equal(t, 3, report.Tries)
+		assert.Equal(t, time.Minute, report.Took)
 	})
 }
 
@@ -296,11 +299,12 @@ func TestErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
 		_, err := audit.Once(t.Context(), cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil), audit.Options{})
-		assert.ErrorContains(t, err, "audit of *v1.Pod: the informer has not synced")
+		assert.EqualError(t, err, "audit of *v1.Pod: the informer has not synced")
+		assert.ErrorIs(t, err, audit.ErrUnsynced)
 		r := follow(t, src, src, nil)
 		_, err = audit.Once(t.Context(), r, audit.Options{Depth: audit.Content, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
-		assert.EqualError(t, audit.Run(t.Context(), r, audit.Options{Every: -time.Minute}), "audit: Options.Every is negative: -1m0s")
+		assert.EqualError(t, audit.Run(t.Context(), r, audit.Options{Every: -time.Minute}), "audit: Options.Every is -1m0s, less than 1m0s")
 		src.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err = audit.Once(t.Context(), r, audit.Options{})
 		assert.True(t, apierrors.IsInternalError(err))
@@ -332,8 +336,10 @@ func TestStopped(t *testing.T) {
 		go func() { synctest.Wait(); cancel() }()
 		informer.RunWithContext(ctx)
 		_, err := audit.Once(t.Context(), informer, audit.Options{})
-		assert.ErrorContains(t, err, "the informer has stopped")
-		assert.ErrorContains(t, <-ended, "the informer has stopped")
+		assert.ErrorIs(t, err, audit.ErrEnded)
+		assert.ErrorIs(t, <-ended, audit.ErrEnded)
+		_, err = audit.DigestOf(t.Context(), informer)
+		assert.ErrorIs(t, err, audit.ErrEnded)
 	})
 }
 

@@ -93,6 +93,9 @@ func (c *comparison) found(f Finding) {
 	}
 }
 
+// ahead reports whether the server does not know the version.
+func (c *comparison) ahead() bool { return c.kinds[""] == Ahead }
+
 // end finds what is stored and was not listed, and the digest.
 func (c *comparison) end() {
 	looks := len(c.stored)

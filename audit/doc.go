@@ -16,15 +16,25 @@
 //
 //  1. Each object that differs at that version is found: missing, extra, stale or, with Content,
 //     different under an equal version. An event that comes late, or twice, makes no difference.
-//  2. A finding is repaired only after a second snapshot, a second later, has confirmed it. A
-//     repair is a relist (cache.Relist): handlers are called for the difference, in order. There is
-//     at most one repair an hour.
-//  3. Events and readers are not delayed: the snapshot is taken between two batches, in
+//  2. A cache that is ahead of its server is found, as after a backup of etcd was put back: the
+//     server does not know the cached version in three lists, half a minute apart (Ahead).
+//     No watch notices that.
+//  3. A finding is repaired only after a second snapshot, a second later, has confirmed it. A
+//     repair is a relist (cache.Relist) of the server's most recent state: handlers are called for
+//     the difference, in order. There is at most one repair an hour. A third snapshot shows whether
+//     it has helped (Report.Repaired).
+//  4. A report says that the cache is as on the server only if that was compared.
+//  5. Events and readers are not delayed: the snapshot is taken between two batches, in
 //     microseconds (more if a transform drops metadata, see below), and the rest of the audit works
 //     on it. There is no cost while no audit runs.
-//  4. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
+//  6. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
 //     selectors, without what WithExpectedNamespace leaves out, decoded directly where the
-//     informer decodes directly, in its turn with WithListSlots.
+//     informer decodes directly, in its turn with WithListSlots. A page that takes more than a
+//     minute ends the audit, and so does the end of the informer, at once.
+//
+// The repair of a cache that is ahead takes the versions of its store back, and its objects to what
+// they were when the backup was made, in one step for each reader. Versions of before mean nothing
+// from then on: see cache.WaitForVersion.
 //
 // # Transforms
 //

@@ -41,5 +41,5 @@ func ExampleOnce() {
 	fmt.Println(report, err)
 	// Output:
 	// *v1.ConfigMap: 2 objects at version "3", by versions: as on the server <nil>
-	// *v1.ConfigMap: 1 object at version "3", by versions: 1 missing, confirmed 1 missing (missing default/a); asked for a relist <nil>
+	// *v1.ConfigMap: 1 object at version "3", by versions: 1 missing, confirmed 1 missing (missing default/a); repaired by a relist <nil>
 }

@@ -249,8 +249,11 @@ func TestUnvouched(t *testing.T) {
 		r := follow(t, nil, server, nil)
 		require.Len(t, r.GetStore().List(), 1)
 		_, err := audit.Once(t.Context(), r, audit.Options{})
-		assert.ErrorIs(t, err, audit.ErrExpired)
-		assert.ErrorContains(t, err, "does not vouch")
+		assert.ErrorIs(t, err, audit.ErrUnvouched)
+		assert.NotErrorIs(t, err, audit.ErrExpired)
+		all, err := cache.Inspect(r)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]int64{"unvouched": 1}, all.Audits.Ended)
 		assert.Len(t, server.Asked(), 2, "a list and a watch")
 	})
 }

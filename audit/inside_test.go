@@ -20,7 +20,8 @@ import (
 )
 
 // TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
-// events, is taken until there is one. It ends with the informer.
+// events, is taken until there is one. A server that does not know the version has half a minute
+// from one try to the next. A pause ends with the informer.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended, began := make(chan struct{}), time.Now()
@@ -32,15 +33,22 @@ func TestPause(t *testing.T) {
 		}
 		a := &auditor{Informer: &audited.Informer{Ended: ended, Version: version}}
 		expired := apierrors.NewResourceExpired("too old")
-		assert.NoError(t, a.pause(t.Context(), expired, "5"))
+		assert.NoError(t, a.pause(t.Context(), expired, "5", began))
 		assert.Equal(t, 11*time.Second, time.Since(began))
-		assert.NoError(t, a.pause(t.Context(), expired, "6"))
+		assert.NoError(t, a.pause(t.Context(), expired, "6", began))
 		assert.Equal(t, 101*time.Second, time.Since(began))
-		assert.NoError(t, a.pause(t.Context(), audited.ErrUnvouched, "6"))
+		assert.NoError(t, a.pause(t.Context(), audited.ErrUnvouched, "6", began))
 		assert.Equal(t, 102*time.Second, time.Since(began))
+		tooLarge := cachetest.TooLargeResourceVersion(9, 6)
+		assert.NoError(t, a.pause(t.Context(), tooLarge, "6", time.Now().Add(-10*time.Second)))
+		assert.Equal(t, 122*time.Second, time.Since(began))
+		assert.NoError(t, a.pause(t.Context(), tooLarge, "6", time.Now().Add(-43*time.Second)))
+		assert.Equal(t, 122*time.Second, time.Since(began), "the client has asked for long enough")
+		running, cancel := whileRunning(t.Context(), a.Informer)
+		defer cancel()
 		close(ended)
-		assert.ErrorIs(t, a.pause(t.Context(), expired, "6"), audited.ErrEnded)
-		assert.Equal(t, 103*time.Second, time.Since(began))
+		assert.ErrorIs(t, a.pause(running, expired, "6", began), ErrEnded)
+		assert.Equal(t, 122*time.Second, time.Since(began))
 	})
 }
 
@@ -55,7 +63,7 @@ func TestRelistRefused(t *testing.T) {
 		known, err := audited.Of(informer)
 		require.NoError(t, err)
 		a := &auditor{Informer: known}
-		assert.Error(t, a.repair(informer))
+		assert.Error(t, a.repair(t.Context()))
 		assert.False(t, a.report.Relisted)
 	})
 }

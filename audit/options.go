@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/audited"
 )
 
 // Informer is what can be audited: an informer or controller of package cache that has a store, as
@@ -28,11 +29,12 @@ type Options struct {
 	// Repair is what is done about what differs.
 	Repair Repair
 	// Every is the mean time between two audits of Run; each wait is between half of it and one and
-	// a half times that. 0 means 30 minutes. For an audit, a server decodes each object, as for a
-	// relist.
+	// a half times that. 0 means 30 minutes, and the least is a minute. For an audit, a server
+	// decodes each object, as for a relist.
 	Every time.Duration
 	// OnReport, if not nil, is called by Run after each audit, in its goroutine, with what Once
-	// returns. If it is nil, Run logs what differs and, at V(2), audits that fail.
+	// returns. If it is nil, Run logs what differs, whether or not that could be confirmed, and, at
+	// V(2), audits that fail before they find anything.
 	OnReport func(Report, error)
 }
 
@@ -63,13 +65,16 @@ const (
 	// NoRepair only reports.
 	NoRepair Repair = iota
 	// Relist makes the informer request the whole state again, as cache.Relist does, if findings
-	// are confirmed: at most once an hour for an informer, whoever audits it, because what a relist
-	// does not repair would make it list for ever.
+	// are confirmed. The informer requests the most recent state, even if that is older than the
+	// cached one. There is at most one relist an hour for an informer, whoever audits it, because
+	// what a relist does not repair would make it list for ever.
 	Relist
 )
 
 const (
 	defaultEvery = 30 * time.Minute
+	// leastEvery keeps audits from being lists without end.
+	leastEvery = time.Minute
 	// repairPause is the least time between two relists: an hour's worth of wrong relists costs a
 	// server less than one restart of the program.
 	repairPause = time.Hour
@@ -79,9 +84,20 @@ const (
 // and fakes may not. So there is no state with which the cache could be compared.
 var ErrUnsupported = errors.New("the server does not list as of a resourceVersion")
 
-// ErrExpired says that three versions of the cache could not be compared: the server had forgotten
-// them, did not know them yet, or did not vouch for them.
+// ErrExpired says that three versions of the cache could not be compared, because the server had
+// forgotten them, or did not know some of them yet. If it does not know any of the three, the cache
+// is Ahead.
 var ErrExpired = errors.New("no version of the cache could be compared")
+
+var (
+	// ErrUnvouched says that the cache has no version that the server vouches for, as where lists
+	// have none, until the watch brings one.
+	ErrUnvouched = audited.ErrUnvouched
+	// ErrUnsynced says that the informer has not synced: there is nothing to be audited yet.
+	ErrUnsynced = audited.ErrUnsynced
+	// ErrEnded says that the informer has stopped: the cache is not kept up to date any more.
+	ErrEnded = audited.ErrEnded
+)
 
 var errSourceContent = errors.New("audit: Options.Source is for Versions: Content compares what the informer's ListerWatcher lists")
 
@@ -90,8 +106,12 @@ func (o *Options) check() error {
 	switch {
 	case o.Depth == Content && o.Source != nil:
 		return errSourceContent
-	case o.Every < 0:
-		return fmt.Errorf("audit: Options.Every is negative: %s", o.Every)
+	case o.Depth != Versions && o.Depth != Content:
+		return fmt.Errorf("audit: Options.Depth is %d, neither Versions nor Content", o.Depth)
+	case o.Repair != NoRepair && o.Repair != Relist:
+		return fmt.Errorf("audit: Options.Repair is %d, neither NoRepair nor Relist", o.Repair)
+	case o.Every != 0 && o.Every < leastEvery:
+		return fmt.Errorf("audit: Options.Every is %s, less than %s", o.Every, leastEvery)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kinformer/cache/internal/audited"
 )
 
 // Kind is how an object of the cache differs from the server's.
@@ -17,14 +19,18 @@ const (
 	Extra     Kind = "extra"     // the cache has it, the server has not
 	Stale     Kind = "stale"     // it has another resourceVersion, or is another object of that name, by its UID
 	Different Kind = "different" // it has another content under the same resourceVersion
+	// Ahead is the finding that the server does not know the version of the cache, in three lists
+	// that begin half a minute apart, as after a backup of the server was put back. It is one
+	// finding, of the whole cache, without a key. No second snapshot follows.
+	Ahead Kind = audited.Ahead
 )
 
 // kinds are all there are, in the order of reports.
-var kinds = [...]Kind{Missing, Extra, Stale, Different}
+var kinds = [...]Kind{Missing, Extra, Stale, Different, Ahead}
 
 // Finding is an object that differs.
 type Finding struct {
-	Key  string // as in the store: namespace/name
+	Key  string // as in the store: namespace/name; "" for Ahead
 	Kind Kind
 	// Cached and Listed are the resourceVersions, as the server gave them: "" where there is no
 	// object.
@@ -36,7 +42,7 @@ type Finding struct {
 // maxFindings bounds Report.Findings: 100 KB, and more than anybody reads.
 const maxFindings = 1000
 
-// Report is what an audit found.
+// Report is what an audit found. The zero value is that of an audit that could not compare.
 type Report struct {
 	Informer string // as logs call its objects
 	Depth    Depth
@@ -50,7 +56,7 @@ type Report struct {
 	Findings []Finding
 	Found    map[Kind]int
 	// Confirmed counts, by kind, the objects that also differed in a second snapshot. An event has
-	// repaired the others since.
+	// repaired the others since. It is nil if there was no second snapshot.
 	Confirmed map[Kind]int
 	// Refused counts the objects that were not compared because the transform function refuses
 	// them; Status.Degraded names them as well. Foreign counts the objects that the server lists
@@ -59,51 +65,74 @@ type Report struct {
 	// Relisted reports whether a relist was requested. TooSoon reports whether it was not, because
 	// the last one was less than an hour ago.
 	Relisted, TooSoon bool
+	// Repaired reports whether the answer to the relist was stored, and nothing differed in a third
+	// snapshot.
+	Repaired bool
 	// Tries counts the snapshots that were taken for the first comparison.
 	Tries int
 	Took  time.Duration
+
+	looks int // comparisons that were made: 0, 1, or 2 if the second one has confirmed what it could
 }
 
 // Equal reports whether the cache was what the server had, apart from findings that a second
-// snapshot did not confirm.
-func (r Report) Equal() bool { return len(r.Confirmed) == 0 }
+// snapshot did not confirm. It is false for an audit that could not compare, or could not confirm
+// what it found.
+func (r Report) Equal() bool {
+	return r.looks > 0 && len(r.Found) == 0 || r.looks > 1 && len(r.Confirmed) == 0
+}
 
 // shownFindings are how many findings a text names.
 const shownFindings = 5
 
 // String returns the report in one line for a log, with the keys of five findings at most.
 func (r Report) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s at version %q, by %s", r.Informer, objects(r.Digest.Objects), r.Digest.ResourceVersion, r.Depth)
+	if r.looks == 0 {
+		return fmt.Sprintf("%s, by %s: not compared", r.Informer, r.Depth)
+	}
+	return fmt.Sprintf("%s: %s at version %q, by %s: %s%s", r.Informer, objects(r.Digest.Objects), r.Digest.ResourceVersion, r.Depth,
+		r.result(), r.repair())
+}
+
+// result says what was found.
+func (r *Report) result() string {
 	switch {
 	case len(r.Found) == 0:
-		b.WriteString(": as on the server")
+		return "as on the server"
+	case r.Found[Ahead] > 0:
+		return "ahead of the server, which does not know that version"
+	case r.looks == 1:
+		return counts(r.Found) + ", not confirmed" + r.examples()
 	case r.Equal():
-		fmt.Fprintf(&b, ": %s, gone at a second look", counts(r.Found))
+		return counts(r.Found) + ", gone at a second look" + r.examples()
 	default:
-		fmt.Fprintf(&b, ": %s, confirmed %s", counts(r.Found), counts(r.Confirmed))
+		return counts(r.Found) + ", confirmed " + counts(r.Confirmed) + r.examples()
 	}
-	for i, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
-		if i == 0 {
-			b.WriteString(" (")
-		} else {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %s", f.Kind, f.Key)
+}
+
+// examples names the first findings.
+func (r *Report) examples() string {
+	var named []string
+	for _, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
+		named = append(named, fmt.Sprintf("%s %s", f.Kind, f.Key))
 	}
+	if len(r.Findings) > shownFindings {
+		named = append(named, "...")
+	}
+	return " (" + strings.Join(named, ", ") + ")"
+}
+
+// repair says what was done about it.
+func (r *Report) repair() string {
 	switch {
-	case len(r.Findings) > shownFindings:
-		b.WriteString(", ...)")
-	case len(r.Findings) > 0:
-		b.WriteString(")")
-	}
-	switch {
+	case r.Repaired:
+		return "; repaired by a relist"
 	case r.Relisted:
-		b.WriteString("; asked for a relist")
+		return "; asked for a relist"
 	case r.TooSoon:
-		b.WriteString("; the last relist was less than an hour ago")
+		return "; the last relist was less than an hour ago"
 	}
-	return b.String()
+	return ""
 }
 
 // counts says how many there are of each kind.

@@ -16,8 +16,8 @@ import (
 )
 
 // Run audits an informer again and again. It returns when ctx ends, with the cause of that, or when
-// the informer has stopped. It may be called before the informer runs. After an audit that fails,
-// the next one follows when it is due. Each informer needs a Run of its own, in a goroutine of its
+// the informer has stopped, with ErrEnded, wrapped: at once, whatever the server does. It may be
+// called before the informer runs. After an audit that fails, the next one follows when it is due. Each informer needs a Run of its own, in a goroutine of its
 // own. The first audit begins after a random wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer Informer, o Options) error {
 	known, err := audited.Of(informer)
@@ -39,7 +39,7 @@ func Run(ctx context.Context, informer Informer, o Options) error {
 			return context.Cause(ctx)
 		case <-known.Ended:
 			due.Stop()
-			return fmt.Errorf("audit of %s: %w", known.Name, audited.ErrEnded)
+			return fmt.Errorf("audit of %s: %w", known.Name, ErrEnded)
 		case <-due.C:
 		}
 		report, err := Once(ctx, informer, o)
@@ -52,12 +52,16 @@ func Run(ctx context.Context, informer Informer, o Options) error {
 // jittered returns a wait of that mean.
 func jittered(mean time.Duration) time.Duration { return mean/2 + rand.N(max(mean, 1)) }
 
-// log tells the log what is not as it should be.
+// log tells the log what is not as it should be, and what may not be.
 func log(ctx context.Context, name string, r Report, err error) {
 	logger := klog.FromContext(ctx)
 	switch {
-	case err != nil:
+	case err != nil && len(r.Found) == 0:
 		logger.V(2).Info("The audit of an informer has failed", "type", name, "err", err)
+	case err != nil:
+		logger.Info("Warning: an audit has found something, and could not be finished", "audit", r.String(), "err", err)
+	case r.Repaired:
+		logger.Info("Warning: the cache was not what its server has, and was repaired", "audit", r.String())
 	case !r.Equal():
 		logger.Info("Warning: the cache is not what its server has", "audit", r.String())
 	default:

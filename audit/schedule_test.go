@@ -74,15 +74,16 @@ var (
 func disturbances(t *testing.T) []disturbance {
 	passed, confirmed := outcome{once, 1, false, ""}, outcome{twice, 1, true, ""}
 	unconfirmed := outcome{once, 1, false, "not confirmed: the informer has stopped"}
+	unanswered := outcome{twice, 1, true, "the state is not stored yet"}
 	return []disturbance{
 		{"stop", func(_ *stepped, _ *rig, stop context.CancelFunc) { stop() },
-			unconfirmed, unconfirmed, outcome{twice, 1, false, "has stopped"}},
+			outcome{nil, 0, false, "the informer has stopped"}, unconfirmed, unconfirmed},
 		{"relist", func(_ *stepped, r *rig, _ context.CancelFunc) { require.NoError(t, cache.Relist(r)) },
 			passed, confirmed, confirmed}, // amid: it has not begun
 		{"relist that takes long", func(s *stepped, r *rig, _ context.CancelFunc) {
 			s.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
 			require.NoError(t, cache.Relist(r))
-		}, confirmed, confirmed, confirmed},
+		}, unanswered, unanswered, unanswered},
 		{"expiry", func(s *stepped, _ *rig, _ context.CancelFunc) {
 			s.Compact(s.Tick())
 			s.Cut()
@@ -124,6 +125,7 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 		}
 	}
 	report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+	r.calm() // a page that the audit did not wait for comes
 	return r, report, err, ctx.Err() != nil
 }
 
@@ -149,6 +151,7 @@ func TestDisturbed(t *testing.T) {
 						assert.ErrorContains(t, err, want.err)
 					}
 					assert.Equal(t, want, got)
+					assert.Equal(t, report.Relisted && err == nil, report.Repaired)
 					if stopped {
 						return
 					}

@@ -62,7 +62,7 @@ func TestAudit(t *testing.T) {
 	require.Len(t, said, 5)
 	assert.Regexp(t, `: 3 objects at version "\d+", by versions: as on the server$`, said[0])
 	assert.Equal(t, "took one object out of the cache", said[1])
-	assert.Regexp(t, `: 2 objects .*: 1 missing, confirmed 1 missing \(missing default/audit-\w+\); asked for a relist$`, said[2])
+	assert.Regexp(t, `: 2 objects .*: 1 missing, confirmed 1 missing \(missing default/audit-\w+\); repaired by a relist$`, said[2])
 	assert.Equal(t, "a handler was told of it", said[3])
 	assert.Regexp(t, `: 3 objects at version "\d+", by versions: as on the server$`, said[4])
 	left, err := newClient(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: "kinformer-example-audit"})

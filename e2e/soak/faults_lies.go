@@ -154,15 +154,16 @@ func (m misled) stored() (follow.Contents, error) {
 	return follow.ContentsOf(s.List()), nil
 }
 
-// repaired has an audit repair the informer, if it can.
+// repaired has an audit repair the informer, if it can. Watches that open for that are not held back.
 func (m misled) repaired(ctx context.Context, depth audit.Depth) bool {
 	report, err := audit.Once(ctx, m.informer, audit.Options{Depth: depth, Repair: audit.Relist})
-	if err != nil {
+	switch {
+	case err != nil && !report.Relisted:
 		m.report.count("lied to: audits not possible", 1)
-		return false
-	}
-	if !report.Equal() && !report.Relisted {
-		m.report.violation("audit", m.name, "no relist was asked for: %v", report)
+	case err != nil:
+		m.report.count("lied to: repairs not confirmed", 1)
+	case !report.Equal() && !report.Repaired:
+		m.report.violation("audit", m.name, "not repaired: %v", report)
 	}
 	return report.Relisted
 }

@@ -36,7 +36,7 @@ const (
 const lieEvery = 6
 
 // liar is a transport below the client of one informer. While it lies, watches do not tell what the
-// server sends; while it holds back, they tell nothing. Lists are what they are.
+// server sends; while it holds back, those that are open tell nothing. Lists are what they are.
 type liar struct {
 	report *report
 	// asked counts the requests that may bring the informer another state: all lists and watches,
@@ -64,7 +64,7 @@ func (l *liar) lie(on bool) {
 	l.mu.lies = on
 }
 
-// hold holds back what comes from now on, until release is called.
+// hold holds back what comes from now on, of the watches that are open, until release is called.
 func (l *liar) hold() (release func()) {
 	held := make(chan struct{})
 	l.mu.Lock()
@@ -78,12 +78,18 @@ func (l *liar) hold() (release func()) {
 	}
 }
 
-// await waits while something is held back, and reports whether the body is still read.
-func (l *liar) await(ctx context.Context, closed <-chan struct{}) bool {
+// holding returns what is closed when the liar goes on, nil if it does not hold anything back.
+func (l *liar) holding() <-chan struct{} {
 	l.mu.Lock()
-	held := l.mu.held
-	l.mu.Unlock()
-	if held == nil {
+	defer l.mu.Unlock()
+	return l.mu.held
+}
+
+// await waits while something is held back, unless the watch was opened meanwhile, during spared,
+// and reports whether the body is still read.
+func (l *liar) await(ctx context.Context, spared, closed <-chan struct{}) bool {
+	held := l.holding()
+	if held == nil || held == spared {
 		return true
 	}
 	select {
@@ -163,7 +169,8 @@ func (l lying) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(r)
 	if watches, _ := strconv.ParseBool(query.Get("watch")); err == nil && watches && response.StatusCode == http.StatusOK {
 		response.Body = &hearsay{
-			ReadCloser: response.Body, liar: l.liar, ctx: r.Context(), media: transport.MediaOf(response), closed: make(chan struct{}),
+			ReadCloser: response.Body, liar: l.liar, ctx: r.Context(), media: transport.MediaOf(response),
+			spared: l.liar.holding(), closed: make(chan struct{}),
 		}
 	}
 	return response, err
@@ -175,6 +182,7 @@ type hearsay struct {
 	liar   *liar
 	ctx    context.Context // of the request
 	media  string
+	spared <-chan struct{} // what the liar held back when the watch was opened
 	closed chan struct{}
 	close  sync.Once
 
@@ -192,7 +200,7 @@ func (h *hearsay) Read(into []byte) (int, error) {
 		h.part, h.err = append(h.part, h.piece[:n]...), err
 		h.retell()
 	}
-	if !h.liar.await(h.ctx, h.closed) {
+	if !h.liar.await(h.ctx, h.spared, h.closed) {
 		return 0, errClosed
 	}
 	if len(h.out) == 0 {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -40,6 +41,9 @@ type Informer struct {
 	// State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
 	// ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
 	State func() (State, error)
+	// Relist has the informer request the most recent state of its server, even if that is older
+	// than what is stored. It waits for nobody; stored reports whether the answer is in the store.
+	Relist func() (stored func() bool, err error)
 	// Version returns the version of what is stored. It delays nobody.
 	Version func() string
 	// Transform is the transform function, as the informer calls it: a panic is an error, and so is
@@ -74,6 +78,11 @@ type Snapshot interface {
 	All() iter.Seq2[string, any]
 	Close()
 }
+
+// AheadPause is the least time from one list at a version that the server does not know to the next
+// one: an API server that merely lags behind has caught up by then. Only tests of real servers
+// change it, before an audit begins.
+var AheadPause = 30 * time.Second
 
 var (
 	// ErrBusy says that a batch is on its way into the store, or to the handlers.

@@ -16,9 +16,14 @@ const (
 	Equal       Outcome = "equal"       // to the server; findings that were gone at a second look do not count
 	Differs     Outcome = "different"   // from the server, twice
 	Expired     Outcome = "expired"     // the server had forgotten the version, again and again
+	Unvouched   Outcome = "unvouched"   // the cache had no version that the server vouches for
 	Unsupported Outcome = "unsupported" // the server does not list as of a version
 	Failed      Outcome = "failed"      // for any other reason
 )
+
+// Ahead is the kind of the finding that the server does not know the version of the cache. It is one
+// of the whole cache.
+const Ahead = "ahead"
 
 // Audit is one that has ended.
 type Audit struct {
@@ -43,7 +48,7 @@ type Figures struct {
 	Passing       int64            // findings that were gone at a second look
 	Relists       int64            // that audits have asked for
 	Last          Audit            // zero: there was none
-	Differing     int              // objects that differed when an audit could last compare them
+	Differing     int              // objects that differed when an audit could last compare them; a cache that is ahead counts as one
 }
 
 // History is what is known of the audits of an informer. The zero value is that of none, and
@@ -52,6 +57,7 @@ type History struct {
 	mu struct {
 		sync.Mutex
 		figures  Figures
+		ahead    bool      // the last audit that could compare has found that
 		repaired time.Time // when a relist was last asked for
 	}
 }
@@ -73,7 +79,7 @@ func (h *History) Note(a Audit, passing int) {
 	}
 	f.Passing += int64(passing)
 	if f.Last = a; a.Outcome == Equal || a.Outcome == Differs {
-		f.Differing = a.differing()
+		f.Differing, h.mu.ahead = a.differing(), a.Found[Ahead] > 0
 	}
 }
 
@@ -90,11 +96,18 @@ func (h *History) MayRepair(now time.Time, least time.Duration) bool {
 	return true
 }
 
-// Differing returns Figures().Differing.
-func (h *History) Differing() int {
+// Repaired notes that nothing differs any more.
+func (h *History) Repaired() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.figures.Differing
+	h.mu.figures.Differing, h.mu.ahead = 0, false
+}
+
+// Differing returns Figures().Differing, and whether that is because the cache is ahead.
+func (h *History) Differing() (objects int, ahead bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.figures.Differing, h.mu.ahead
 }
 
 // Figures returns what is known, in memory of the caller's own but for Last.Found, which nobody

@@ -105,9 +105,9 @@ var (
 	queuePaused   = sparse(define(Counter, "queue_paused_seconds_total", "s", "How long the limit stopped the reading of the watch."))
 	untransformed = sparse(define(Gauge, "untransformed_objects", "{object}", "Objects that are not as on the server, because the transform function refused them."))
 	memory        = sparse(define(Gauge, "memory_bytes", "By", "Estimate of the memory by part: objects, store, indices, snapshots, queue, handlers.", "part"))
-	audits        = sparse(define(Counter, "audits_total", "{audit}", "Audits (see package audit) by their outcome: equal, different, expired, unsupported, failed.", "outcome"))
-	auditFindings = sparse(define(Counter, "audit_findings_total", "{object}", "Objects that an audit found to differ from the server, and confirmed, by how they differ.", "kind"))
-	auditDiffers  = define(Gauge, "audit_differing_objects", "{object}", "Objects that differed at the last audit that could compare them. Absent before the first audit.")
+	audits        = sparse(define(Counter, "audits_total", "{audit}", "Audits (see package audit) by their outcome: equal, different, expired, unvouched, unsupported, failed.", "outcome"))
+	auditFindings = sparse(define(Counter, "audit_findings_total", "{object}", "Objects that an audit found to differ from the server, and confirmed, by how they differ; a cache that is ahead of its server counts as one.", "kind"))
+	auditDiffers  = define(Gauge, "audit_differing_objects", "{object}", "Objects that differed at the last audit that could compare them, and were not repaired by it. Absent before the first audit.")
 	auditAge      = define(Gauge, "audit_age_seconds", "s", "How long ago the last audit ended. Absent before the first.")
 
 	indexValues   = define(Gauge, "index_values", "{value}", "Values of the index that have objects. An estimate for large ones.", "index")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +27,16 @@ const (
 	// exactAhead is how many bytes of a page may wait to be decoded whole: a tenth of a page of
 	// large pods.
 	exactAhead = 1 << 19
+	// exactPatience is how long a page may take: far longer than 500 objects do, and short for a
+	// list that keeps its slot meanwhile.
+	exactPatience = time.Minute
+)
+
+var (
+	// errPageLate says that a page has taken longer than exactPatience.
+	errPageLate = errors.New("a page of the list has taken more than " + exactPatience.String())
+	// errSamePage says that a list would not come to its end.
+	errSamePage = errors.New("the server answers with the continue token that it was asked with")
 )
 
 // Exact lists what a reflector follows as it was at a version, beside the reflector, of whose
@@ -101,16 +112,34 @@ func (e *Exact) list(ctx context.Context, from *tap.Source, expects expectation,
 	}
 	options := metav1.ListOptions{Limit: exactPage, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	for {
-		page, err := askExactly(ctx, from, options)
+		page, err := e.page(ctx, from, options)
 		if err != nil {
 			return foreign, err
 		}
 		n, next, err := expects.takePage(page, version, take)
-		if foreign += n; err != nil || next == "" {
+		switch foreign += n; {
+		case err != nil || next == "":
 			return foreign, err
+		case next == options.Continue:
+			return foreign, errSamePage
 		}
 		options = metav1.ListOptions{Limit: exactPage, Continue: next}
 	}
+}
+
+// page asks for a page, and waits for the answer until ctx ends, even if the lister does not heed
+// that.
+func (e *Exact) page(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, exactPatience, errPageLate)
+	defer cancel()
+	silent := newTimers(&e.Options)
+	page, err := request(ctx, &silent, func(ctx context.Context) (runtime.Object, error) {
+		return askExactly(ctx, from, options)
+	}, func(runtime.Object) {})
+	if errors.Is(err, errStopped) {
+		return nil, context.Cause(ctx)
+	}
+	return page, err
 }
 
 // listsOnly is a lister that nobody asks to watch.

@@ -6,6 +6,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -96,6 +97,20 @@ func TestExactErrors(t *testing.T) {
 		assert.Error(t, err, name)
 		assert.Equal(t, tc.inexact, errors.As(err, &inexact), name)
 	}
+}
+
+// TestExactEnds: a server that answers with the continue token that it was asked with has no end.
+func TestExactEnds(t *testing.T) {
+	names, _, err := exactly(t, func(n int, o metav1.ListOptions) (runtime.Object, error) {
+		page := testkit.PodList("5", testkit.PodAt(fmt.Sprint("p", n), "1"))
+		page.Continue = "the same"
+		if n > 10 {
+			page.Continue = ""
+		}
+		return page, nil
+	}, nil)
+	assert.ErrorIs(t, err, errSamePage)
+	assert.Equal(t, []string{"p1", "p2"}, names)
 }
 
 // TestExactInDoubt: what was decoded directly and may be wrong is asked for again.

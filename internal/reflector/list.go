@@ -263,6 +263,9 @@ func (r *round) newStage(size int, streamed bool) Stage {
 	if wary, ok := stage.(interface{ Distrust() }); ok && r.distrusts {
 		wary.Distrust()
 	}
+	if informed, ok := stage.(interface{ WhenStored(func()) }); ok {
+		informed.WhenStored(r.Relister.answered())
+	}
 	return stage
 }
 

@@ -283,8 +283,8 @@ type position struct {
 		sync.RWMutex
 		version string
 	}
-	// refused says that the server no longer, or not yet, knows version, so the next whole state
-	// must be its newest. Only the machine's goroutine uses it.
+	// refused says that the server no longer, or not yet, knows version, or that somebody doubts
+	// it, so the next whole state must be its newest. Only the machine's goroutine uses it.
 	refused bool
 }
 

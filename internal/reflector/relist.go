@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kinformer/cache/internal/tap"
 )
@@ -20,8 +21,12 @@ type Relister struct {
 	mu struct {
 		sync.Mutex
 		wanted    bool               // since the whole state was asked for last
+		newest    bool               // the same, of those who want the most recent state
+		newer     uint64             // calls of RelistNewest
+		begun     uint64             // those of them before the last request began
 		interrupt context.CancelFunc // ends the watch that is followed; nil: none is
 	}
+	stored atomic.Uint64 // calls of RelistNewest whose answer is in the sink
 }
 
 // Relist has the whole state asked for anew, in a request that is made after the call. Until it
@@ -30,9 +35,34 @@ type Relister struct {
 func (r *Relister) Relist() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wantLocked()
+}
+
+// RelistNewest is Relist for the most recent state of the server, even if that is older than the
+// reflector's. The function that it returns reports whether the sink has the answer.
+func (r *Relister) RelistNewest() (stored func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.newest = true
+	r.mu.newer++
+	call := r.mu.newer
+	r.wantLocked()
+	return func() bool { return r.stored.Load() >= call }
+}
+
+func (r *Relister) wantLocked() {
 	if r.mu.wanted = true; r.mu.interrupt != nil {
 		r.mu.interrupt()
 	}
+}
+
+// answered returns the function that is to be called once the sink has the state that is asked for
+// now.
+func (r *Relister) answered() (stored func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := r.mu.begun
+	return func() { r.stored.Store(calls) }
 }
 
 // interruptible returns a context that a wish ends, until done is called: also one from before.
@@ -72,10 +102,12 @@ func (r *Relister) isWanted() bool {
 	return r.mu.wanted
 }
 
-// begins notes that the whole state is asked for now, and reports whether that was wished.
-func (r *Relister) begins() (wanted bool) {
+// begins notes that the whole state is asked for now. It reports whether that was wished, and
+// whether it has to be the most recent state.
+func (r *Relister) begins() (wanted, newest bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wanted, r.mu.wanted = r.mu.wanted, false
-	return wanted
+	wanted, newest = r.mu.wanted, r.mu.newest
+	r.mu.wanted, r.mu.newest, r.mu.begun = false, false, r.mu.newer
+	return wanted, newest
 }

@@ -50,6 +50,30 @@ func TestBecause(t *testing.T) {
 	doubt, resync := &tap.Doubt{Why: "as the test wants"}, &resyncError{cause: errClosed}
 	assert.Equal(t, error(doubt), relister.because(ctx, doubt))
 	assert.Equal(t, error(resync), relister.because(ctx, resync))
-	assert.True(t, relister.begins())
+	wanted, newest := relister.begins()
+	assert.True(t, wanted)
+	assert.False(t, newest)
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
+}
+
+// TestRelistNewest: a call is answered by a state that is asked for after it.
+func TestRelistNewest(t *testing.T) {
+	relister := &Relister{}
+	relister.begins()
+	relister.answered()()
+	before := relister.RelistNewest()
+	assert.False(t, before())
+	_, newest := relister.begins()
+	assert.True(t, newest)
+	meanwhile := relister.RelistNewest()
+	relister.answered()()
+	assert.True(t, before())
+	assert.False(t, meanwhile())
+	assert.True(t, relister.isWanted())
+	_, newest = relister.begins()
+	assert.True(t, newest)
+	relister.answered()()
+	assert.True(t, meanwhile())
+	_, newest = relister.begins()
+	assert.False(t, newest)
 }

@@ -63,10 +63,15 @@ func (r *round) connected(ctx context.Context, s *stream) bool {
 }
 
 // begins notes that a request for the whole state begins. If somebody wants that, what is cached is
-// not trusted to be right under its version.
+// not trusted to be right under its version; if the most recent state is wanted, the version itself
+// is not.
 func (r *round) begins() {
-	if r.Relister.begins() {
+	wanted, newest := r.Relister.begins()
+	if wanted {
 		r.distrust(true)
+	}
+	if newest {
+		r.position.refused = true
 	}
 }
 

@@ -22,6 +22,7 @@ type nextState struct {
 
 	received received // of the draft's objects
 	distrust bool     // of the versions of cached objects
+	stored   func()   // called when the state is in the store; nil: nothing is
 	kept     []string // keys of listed objects that cannot be transformed: the cached ones stay
 
 	contents *Contents     // of the store
@@ -155,6 +156,9 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 	}
 	n.contents.install(n.draft, version)
 	a.Received = n.receivedAfter(a.Received)
+	if n.stored != nil {
+		n.stored()
+	}
 	return list.changes
 }
 

@@ -48,6 +48,9 @@ func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(even
 // versions say. Those that are, in the same version, are not told to handlers at all.
 func (s *stage) Distrust() { s.next.distrust = true }
 
+// WhenStored has a function called once the published state is in the store.
+func (s *stage) WhenStored(stored func()) { s.next.stored = stored }
+
 func (s *stage) Put(obj any) error {
 	s.block.Objects[s.block.N] = obj
 	if s.block.N++; s.block.N == s.chunk {

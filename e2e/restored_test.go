@@ -1,0 +1,118 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/audited"
+)
+
+// restart kills the server, has the folder of its data changed, and starts it again at the same
+// address.
+func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, change func(etcd string)) {
+	t.Helper()
+	require.NoError(t, srv.Kill())
+	change(filepath.Join(srv.DataDir(), "etcd"))
+	require.NoError(t, srv.Restart(ctx))
+}
+
+// impatient takes from answers what makes client-go repeat a request for 43 s whose resourceVersion
+// the server does not know.
+type impatient struct{ next http.RoundTripper }
+
+func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
+
+func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := i.next.RoundTrip(request)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
+// shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it is
+// for tests that are not parallel.
+func shorterAheadPause(t *testing.T) {
+	usual := audited.AheadPause
+	audited.AheadPause = time.Second
+	t.Cleanup(func() { audited.AheadPause = usual })
+}
+
+// TestAuditOfARestoredServer: when a backup of etcd is put back, informers go on with objects that
+// are gone, and hear of nothing. An audit finds that the cache is ahead, and repairs it.
+func TestAuditOfARestoredServer(t *testing.T) {
+	shorterAheadPause(t)
+	ctx := patientContext(t)
+	srv := startServer(t, ctx)
+	writer, err := dynamic.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	config := srv.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
+	r, err := follow.Pods(follow.Clients{Read: config, Write: writer})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	created(t, ctx, r, "old")
+	backup := filepath.Join(t.TempDir(), "backup")
+	restart(t, ctx, srv, func(etcd string) { require.NoError(t, os.CopyFS(backup, os.DirFS(etcd))) })
+
+	followers := map[follow.Mode]*followed{}
+	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
+		followers[m] = startFollowing(t, ctx, r, m)
+	}
+	for i := range 200 { // more than a server writes of itself until it is audited
+		created(t, ctx, r, fmt.Sprintf("new-%d", i))
+	}
+	for _, f := range followers {
+		f.check(t, ctx, r)
+	}
+	restart(t, ctx, srv, func(etcd string) {
+		require.NoError(t, os.RemoveAll(etcd))
+		require.NoError(t, os.CopyFS(etcd, os.DirFS(backup)))
+	})
+	want := listed(t, ctx, r)
+	require.Len(t, want, 1)
+	for m, f := range followers {
+		repairedFromBackup(t, ctx, m, f)
+		assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()))
+	}
+	created(t, ctx, r, "after")
+	want = listed(t, ctx, r)
+	for _, f := range followers {
+		assert.NoError(t, until(ctx, func() bool { return len(f.GetStore().List()) == len(want) }))
+		assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()))
+	}
+}
+
+// repairedFromBackup has an audit find that an informer is ahead, and repair it.
+func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *followed) {
+	t.Helper()
+	require.NoError(t, until(ctx, func() bool {
+		status, err := cache.StatusOf(f)
+		return err == nil && status.Phase == cache.PhaseWatching && len(status.Degraded) == 0
+	}))
+	assert.Len(t, f.GetStore().List(), 201, "%s: its watch is open, and nothing is told", m)
+	report, err := audit.Once(ctx, f, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+	require.NoError(t, err)
+	assert.Equal(t, map[audit.Kind]int{audit.Ahead: 1}, report.Confirmed, "%v", report)
+	assert.True(t, report.Repaired, "%v", report)
+	t.Logf("%s: %v, in %v", m, report, report.Took)
+	report, err = audit.Once(ctx, f, audit.Options{Depth: audit.Content})
+	require.NoError(t, err)
+	assert.True(t, report.Equal(), "%v", report)
+}
