@@ -137,7 +137,6 @@ func TestTheHeapIsSampledAtRest(t *testing.T) {
 	held := make([]byte, size)
 	assert.InDelta(t, before+size, m.status(true).Live, size/4)
 	runtime.KeepAlive(held)
-	held = nil
 	assert.InDelta(t, before, m.status(true).Live, size/4)
 	assert.Zero(t, m.status(false).Live, "no collection is forced in what is measured")
 }
