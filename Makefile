@@ -120,7 +120,7 @@ SIDES ?= client-go,direct
 ENCODING ?= protobuf
 SPEED ?= 10
 CLUSTER_FLAGS ?=
-VIRTUAL ?= 30m
+VIRTUAL ?= 20m
 
 bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
 	@cd bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
@@ -135,7 +135,7 @@ bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
 
-soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (30m) of virtual time; fails for a leak; minutes
+soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
 charts: ## write docs/benchmarks anew from bin/bench.json, and take the figures of README.md over from there
