@@ -174,10 +174,10 @@ func (v virtual) sample(t *testing.T, seen *soaked, w *world.World, forms *blank
 }
 
 // verdict reports whether the heap has come to a plateau. It takes what is live beyond the same
-// objects decoded anew, so that a cluster that has grown is no leak. That must not rise by more than
-// two standard errors or a hundredth of the objects, with the noise, and must not be more than the
-// limits of the tables and a tenth of the objects: some texts are there twice, because the table
-// forgets.
+// objects decoded anew, so that a cluster that has grown is no leak. That must not rise by more
+// than two standard errors, or a hundredth of the objects and the noise. It must not be more than
+// the limits of the tables and a tenth of the objects: some texts are there twice, because the
+// table forgets.
 func (s soaked) verdict() (plateau bool, text string) {
 	beyond, n := make([]float64, len(s.live)), float64(len(s.live))
 	var mean, objects float64
