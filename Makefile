@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: cluster help demo soak e2e-matrix fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
+.PHONY: cluster help demo soak soak-virtual e2e-matrix fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -120,6 +120,7 @@ SIDES ?= client-go,direct
 ENCODING ?= protobuf
 SPEED ?= 10
 CLUSTER_FLAGS ?=
+VIRTUAL ?= 20m
 
 bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
 	@cd bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
@@ -133,6 +134,9 @@ bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on 
 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
+
+soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
+	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
 charts: ## write docs/benchmarks anew from bin/bench.json, and take the figures of README.md over from there
 	@cd bench && $(GO) run . -charts charts -read $(BIN)/bench.json > $(BIN)/bench.md && mv $(BIN)/bench.md $(CURDIR)/docs/benchmarks/README.md

@@ -37,7 +37,7 @@ func TestSlopes(t *testing.T) {
 // TestSoak makes each fault once.
 func TestSoak(t *testing.T) {
 	needProc(t)
-	s := result.Spec{Nodes: 20, Side: "direct", Encoding: "protobuf", Speed: 60, Churn: 20, Seed: 7, Steady: time.Second}
+	s := result.Spec{Nodes: 20, Side: "shared", Encoding: "protobuf", Speed: 60, Churn: 20, Seed: 7, Steady: time.Second}
 	var page strings.Builder
 	require.NoError(t, soak(t.Context(), s, time.Second, &page, io.Discard))
 	text := page.String()
@@ -46,5 +46,7 @@ func TestSoak(t *testing.T) {
 		assert.Regexp(t, `[1-9]\d* times `+f.name, text)
 	}
 	assert.Contains(t, text, "12 audits of an informer")
+	assert.Regexp(t, `live heap: [1-9]\d* to \d+ MiB; no slope: the tables of shared texts and parts were never full`, text)
+	assert.Contains(t, text, "1.5 to 2 times its first value")
 	assert.Regexp(t, `goroutines: \d+ to \d+`, text)
 }

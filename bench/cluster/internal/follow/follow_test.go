@@ -5,6 +5,7 @@ package follow
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/cluster/internal/blank"
 	"github.com/kinformer/cache/bench/cluster/internal/world"
 )
@@ -107,7 +109,7 @@ func TestLatenciesAreFromWhenAChangeWasDue(t *testing.T) {
 			h.OnAdd(a("z", 3, 200*time.Millisecond), false)
 			h.OnAdd(a("old", 4, 2*time.Second), false) // of the phase before
 		}
-		assert.NotZero(t, m.status().LastLate)
+		assert.NotZero(t, m.status(false).LastLate)
 		r := m.report()
 		require.Len(t, r.Phases, 2)
 		assert.Equal(t, "next", r.Phases[1].Name)
@@ -123,6 +125,36 @@ func TestLatenciesAreFromWhenAChangeWasDue(t *testing.T) {
 		assert.InEpsilon(t, 2_000_000, r.Phases[0].Prompt.Max, 0.01)
 		assert.Zero(t, r.Faulty)
 	})
+}
+
+// TestTheHeapIsSampledAtRest: what nobody refers to does not count, also if no collection has been
+// since, and what was allocated lately does.
+func TestTheHeapIsSampledAtRest(t *testing.T) {
+	const size = 64 << 20
+	m, err := newManager(Config{Side: "client-go", URL: "https://127.0.0.1:1", MediaType: "application/json"})
+	require.NoError(t, err)
+	before := m.status(true).Live
+	held := make([]byte, size)
+	assert.InDelta(t, before+size, m.status(true).Live, size/4)
+	runtime.KeepAlive(held)
+	assert.InDelta(t, before, m.status(true).Live, size/4)
+	assert.Zero(t, m.status(false).Live, "no collection is forced in what is measured")
+}
+
+// TestTablesFill where objects share parts, until both are full.
+func TestTablesFill(t *testing.T) {
+	const all = 16 << 20
+	for _, c := range []struct {
+		shares       bool
+		texts, parts int64
+		want         bool
+	}{
+		{false, 0, 0, false}, {true, 0, 0, true}, {true, all, all / 2, true}, {true, all / 2, all, true}, {true, all - 32, all - 1000, false},
+	} {
+		d := kinformer.DecodingStatus{Shares: c.shares}
+		d.Texts.Bytes, d.Texts.Limit, d.Parts.Bytes, d.Parts.Limit = c.texts, all, c.parts, all
+		assert.Equal(t, c.want, filling(d), "%+v", c)
+	}
 }
 
 func TestLongAndNegativeLatenciesCount(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/metrics"
 	"runtime/pprof"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache/bench/cluster/internal/child"
 	"github.com/kinformer/cache/bench/cluster/internal/world"
+	"github.com/kinformer/cache/bench/internal/measure"
 )
 
 // Role is that of the process.
@@ -44,10 +44,12 @@ type PhaseReport struct {
 // Status is what changes while the client runs.
 type Status struct {
 	Goroutines int `json:"goroutines"`
-	// Live is how many bytes of the heap the last garbage collection has left.
+	// Live is how many bytes of the heap two forced collections have left; 0 if none was forced.
 	Live uint64 `json:"live"`
-	// Tables is how many bytes of that are our tables of shared texts and parts.
-	Tables uint64 `json:"tables"`
+	// Tables is how many bytes of that are our tables of shared texts and parts. Filling reports
+	// whether objects share parts and one of the tables is below its limit.
+	Tables  uint64 `json:"tables"`
+	Filling bool   `json:"filling"`
 	// LastLate is when a handler, but the slow one, was last called later than the Limit, in
 	// nanoseconds since 1970; 0 for never.
 	LastLate int64 `json:"lastLate"`
@@ -60,7 +62,7 @@ type Status struct {
 //	join       adds the handler that joins late, and returns how long it took to know all
 //	differs    {Expected of each resource}: returns what is otherwise, as texts
 //	audit      compares all with the server while it changes, and returns how many informers it did
-//	status     returns the Status
+//	status     {whether the client rests: collects garbage twice}: returns the Status
 //	report     returns the Report
 //	profile    {a file}: begins a CPU profile; "" ends it
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
@@ -116,7 +118,7 @@ func (m *manager) commands(start time.Time) child.Commands {
 			return texts(m.differs(expected)), nil
 		}),
 		"audit":   with(func(ctx context.Context, _ any) (int, error) { return m.audit(ctx) }),
-		"status":  with(func(context.Context, any) (Status, error) { return m.status(), nil }),
+		"status":  with(func(_ context.Context, rests bool) (Status, error) { return m.status(rests), nil }),
 		"report":  with(func(context.Context, any) (Report, error) { return m.report(), m.decodes() }),
 		"profile": with(func(_ context.Context, path string) (any, error) { return nil, toggle(&profile, path) }),
 	}
@@ -152,12 +154,14 @@ func toggle(file **os.File, path string) (err error) {
 	return err
 }
 
-func (m *manager) status() Status {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	s := Status{Goroutines: runtime.NumGoroutine(), Live: live[0].Value.Uint64()}
+func (m *manager) status(rests bool) Status {
+	s := Status{Goroutines: runtime.NumGoroutine()}
+	if rests {
+		s.Live = measure.LiveHeap()
+	}
 	for _, i := range m.informers {
-		s.Tables = max(s.Tables, m.side.tables(i.SharedIndexInformer)) // all informers share them
+		bytes, filling := m.side.tables(i.SharedIndexInformer)
+		s.Tables, s.Filling = max(s.Tables, bytes), s.Filling || filling // all informers share them
 		for _, h := range i.handlers {
 			if h.group != slow {
 				h.mu.Lock()

@@ -88,11 +88,21 @@ func (s side) decodes(of clientgo.SharedIndexInformer) error {
 	return nil
 }
 
-// tables returns how many bytes the tables of shared texts and parts take.
-func (s side) tables(of clientgo.SharedIndexInformer) uint64 {
+// tables returns how many bytes the tables of shared texts and parts take, and whether they are
+// filling.
+func (s side) tables(of clientgo.SharedIndexInformer) (bytes uint64, fill bool) {
 	if !s.ours() {
-		return 0
+		return 0, false
 	}
 	status, _ := kinformer.StatusOf(of) // it is ours, so there is no error
-	return uint64(status.Decoding.Texts.Bytes + status.Decoding.Parts.Bytes)
+	d := status.Decoding
+	return uint64(d.Texts.Bytes + d.Parts.Bytes), filling(d)
 }
+
+// filling reports whether objects share parts and one of the tables is not full.
+func filling(d kinformer.DecodingStatus) bool {
+	return d.Shares && !(full(d.Texts.Bytes, d.Texts.Limit) && full(d.Parts.Bytes, d.Parts.Limit))
+}
+
+// full reports whether a table has no room for its largest entries, a sixteenth of the limit.
+func full(bytes, limit int64) bool { return bytes > limit-limit/16 }

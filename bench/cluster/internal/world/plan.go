@@ -33,6 +33,8 @@ type Config struct {
 	// Churn multiplies how often pods and nodes change; 0 stands for 1. Small worlds that are to
 	// have seen everything soon have more.
 	Churn float64
+	// Log is how many changes of a resource are remembered; 0 stands for 262,144.
+	Log int
 }
 
 // World is a cluster. Advance and what else changes it is for one goroutine; the shelves are for
@@ -48,10 +50,13 @@ func New(c Config) *World {
 	if c.Churn <= 0 {
 		c.Churn = 1
 	}
+	if c.Log <= 0 {
+		c.Log = logged
+	}
 	w := &World{}
 	w.versions.Store(FirstVersion)
 	for _, r := range All() {
-		w.shelves[r] = newShelf(r, &w.versions)
+		w.shelves[r] = newShelf(r, c.Log, &w.versions)
 	}
 	w.plan = plan{
 		world: w, config: c, random: rand.New(rand.NewPCG(c.Seed, 22)),

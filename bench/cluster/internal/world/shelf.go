@@ -15,8 +15,8 @@ import (
 // FirstVersion is lower than all versions. They all have ten digits.
 const FirstVersion = 1_000_000_000
 
-// logged is how many changes a shelf remembers: more than four minutes of the leases of 10,000
-// nodes, and more of everything else.
+// logged is how many changes a shelf remembers, unless the Config says otherwise: more than four
+// minutes of the leases of 10,000 nodes, and more of everything else.
 const logged = 1 << 18
 
 // ErrGone says that a version is too old to follow from.
@@ -41,8 +41,8 @@ type Shelf struct {
 	}
 }
 
-func newShelf(r Resource, latest *atomic.Uint64) *Shelf {
-	s := &Shelf{resource: r, latest: latest, limit: logged}
+func newShelf(r Resource, limit int, latest *atomic.Uint64) *Shelf {
+	s := &Shelf{resource: r, latest: latest, limit: limit}
 	s.mu.changed = make(chan struct{})
 	return s
 }

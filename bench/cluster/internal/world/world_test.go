@@ -194,9 +194,8 @@ func TestWhereToFollowFrom(t *testing.T) {
 
 // TestTheLogForgets what came first: who is so far behind cannot go on.
 func TestTheLogForgets(t *testing.T) {
-	w := New(Config{Nodes: 5, Seed: 1})
+	w := New(Config{Nodes: 5, Seed: 1, Log: 8})
 	s := w.Shelf(Leases)
-	s.limit = 8
 	f := follow(t, s)
 	early := s.Snapshot().Version
 	for at := time.Second; s.Next() < 30; at += time.Second {

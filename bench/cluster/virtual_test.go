@@ -1,0 +1,243 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/bench/cluster/internal/blank"
+	"github.com/kinformer/cache/bench/cluster/internal/world"
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/wire"
+	"github.com/kinformer/cache/internal/decode"
+)
+
+var virtualFor = flag.Duration("cluster.virtual", 0,
+	"how long TestVirtualSoak follows 1,000 nodes, in virtual time; 0: ten nodes and small tables, for four minutes")
+
+// virtual is a soak in virtual time: changes of a world are decoded as informers that decode
+// directly decode them, without HTTP, and without waiting.
+type virtual struct {
+	nodes int
+	churn float64
+	lasts time.Duration
+	texts int64 // limit of the table, in bytes
+	parts int64 // the same; 0: objects share no parts
+	leak  int   // one change in so many has its object kept for ever; 0: none
+}
+
+const (
+	virtualSamples = 12 // in the last half
+	virtualStep    = 100 * time.Millisecond
+	virtualLog     = 256 // changes of a resource in a step, at most
+	// noise is how many MiB buffers and maps of the process take more or less.
+	noise = 0.1
+	// warm is how long the world lives before it is listed: its logs are full by then.
+	warm = time.Minute
+)
+
+// ofTen returns a soak of ten nodes, with small tables, which are full before half of it.
+func (v virtual) ofTen() virtual {
+	v.nodes, v.churn, v.lasts, v.texts = 10, 100, 4*time.Minute, 64<<10
+	v.parts = min(v.parts, 256<<10)
+	return v
+}
+
+// follower has the objects of a world, by resource and serial number, and the tables that they
+// share.
+type follower struct {
+	forms   *blank.Set
+	texts   *decode.Intern
+	sharing [world.Resources]*decode.Sharing // nil: they share no parts
+	objects [world.Resources]map[uint32]any
+	next    [world.Resources]uint64 // the number of the change that comes next
+	frame   []byte
+}
+
+func (v virtual) newFollower(forms *blank.Set) *follower {
+	f := &follower{forms: forms, texts: decode.NewIntern(v.texts)}
+	parts := decode.NewParts(v.parts)
+	for r := range f.objects {
+		f.objects[r] = map[uint32]any{}
+		if v.parts > 0 {
+			f.sharing[r] = decode.NewSharing(parts)
+		}
+	}
+	return f
+}
+
+// take decodes what a watch sends of a change, and returns the object.
+func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
+	const length = 4 // what a frame is sent behind
+	f.frame = f.forms.AppendEvent(f.frame[:0], r, c)
+	_, data, err := decode.WatchFrameProtobuf(f.frame[length:])
+	require.NoError(t, err)
+	envelope, err := decode.OpenEnvelope(data)
+	require.NoError(t, err)
+	obj := blank.Of(r).New()
+	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem())
+	require.NoError(t, err)
+	require.NoError(t, plan.Protobuf(envelope.Object, obj, decode.Options{Intern: f.texts, Share: f.sharing[r]}))
+	if c.Kind == world.Deleted {
+		delete(f.objects[r], c.Object.Serial)
+	} else {
+		f.objects[r][c.Object.Serial] = obj
+	}
+	return obj
+}
+
+// list takes all objects of a world, those of an owner after each other, as API servers send them.
+func (f *follower) list(t *testing.T, w *world.World) {
+	for _, r := range world.All() {
+		all := w.Shelf(r).Snapshot()
+		slices.SortFunc(all.Objects, func(a, b world.Object) int {
+			return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Serial, b.Serial))
+		})
+		for _, o := range all.Objects {
+			f.take(t, r, &world.Change{Object: o})
+		}
+		f.next[r] = all.Next
+	}
+}
+
+// follow takes all changes since, and calls each with every object.
+func (f *follower) follow(t *testing.T, w *world.World, each func(any)) {
+	var changes [virtualLog]world.Change
+	for _, r := range world.All() {
+		n, _, _, err := w.Shelf(r).Read(f.next[r], changes[:])
+		require.NoError(t, err)
+		for i := range changes[:n] {
+			each(f.take(t, r, &changes[i]))
+		}
+		f.next[r] += uint64(n)
+	}
+}
+
+// soaked is what a virtual soak has seen, in MiB, but for the changes.
+type soaked struct {
+	first   float64   // objects and tables, after forced collections, when all were listed
+	live    []float64 // the same in the last half
+	anew    []float64 // the same objects at the same times, decoded anew into tables of their own
+	tables  float64   // limits
+	changes int
+}
+
+// run follows a world. Each resource has as many objects as the world, at the end.
+func (v virtual) run(t *testing.T) (seen soaked) {
+	w := world.New(world.Config{Nodes: v.nodes, Seed: 1, Churn: v.churn, Log: virtualLog})
+	w.Advance(warm)
+	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: wire.Protobuf})
+	require.NoError(t, err)
+	v.newFollower(forms).list(t, w) // plans are made once
+	base := measure.LiveHeap()
+	f := v.newFollower(forms)
+	f.list(t, w)
+	var kept []any
+	seen.first, seen.tables = mib(measure.LiveHeap()-base), mib(uint64(v.texts+v.parts))
+	for at := virtualStep; at <= v.lasts; at += virtualStep {
+		w.Advance(warm + at)
+		f.follow(t, w, func(obj any) {
+			if seen.changes++; v.leak > 0 && seen.changes%v.leak == 0 {
+				kept = append(kept, obj)
+			}
+		})
+		if at > v.lasts/2 && at%(v.lasts/2/virtualSamples) < virtualStep {
+			v.sample(t, &seen, w, forms, base)
+		}
+	}
+	for _, r := range world.All() {
+		state, _ := w.Shelf(r).State()
+		assert.Len(t, f.objects[r], state.Objects, "%s", r)
+	}
+	runtime.KeepAlive(kept)
+	return seen
+}
+
+func (v virtual) sample(t *testing.T, seen *soaked, w *world.World, forms *blank.Set, base uint64) {
+	live := measure.LiveHeap()
+	f := v.newFollower(forms)
+	f.list(t, w)
+	seen.live = append(seen.live, mib(live-base))
+	seen.anew = append(seen.anew, mib(measure.LiveHeap()-live))
+	runtime.KeepAlive(f)
+}
+
+// verdict reports whether the heap has come to a plateau. It takes what is live beyond the same
+// objects decoded anew, so that a cluster that has grown is no leak. That must not rise by more
+// than two standard errors, or a hundredth of the objects and the noise. It must not be more than
+// the limits of the tables and a tenth of the objects: some texts are there twice, because the
+// table forgets.
+func (s soaked) verdict() (plateau bool, text string) {
+	beyond, n := make([]float64, len(s.live)), float64(len(s.live))
+	var mean, objects float64
+	for i := range beyond {
+		beyond[i] = s.live[i] - s.anew[i]
+		mean, objects = mean+beyond[i]/n, objects+s.anew[i]/n
+	}
+	slope, uncertain := slopeOf(beyond)
+	plateau = slope*n <= max(2*uncertain*n, objects/100+noise) && mean <= s.tables+objects/10
+	return plateau, fmt.Sprintf("%d changes; live heap %.1f MiB at first, %.1f at the end; in the last half it is %.1f beyond the %.1f of the same objects "+
+		"decoded anew (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
+}
+
+// virtualSides are what decodes directly: with the limits of internal/tap.
+var virtualSides = map[string]virtual{
+	"shared":     {nodes: 1000, churn: 5, texts: 16 << 20, parts: 64 << 20},
+	"texts only": {nodes: 1000, churn: 5, texts: 16 << 20},
+}
+
+// TestVirtualSoak fails for a leak of what decodes directly. "make soak-virtual" runs it for long.
+func TestVirtualSoak(t *testing.T) {
+	for name, v := range virtualSides {
+		t.Run(name, func(t *testing.T) {
+			if v.lasts = *virtualFor; v.lasts == 0 {
+				v = v.ofTen()
+			}
+			plateau, text := v.run(t).verdict()
+			t.Logf("%d nodes for %s in virtual time, pods changing %.0f times as often: %s", v.nodes, v.lasts, v.churn, text)
+			assert.True(t, plateau, "a leak: %s", text)
+		})
+	}
+}
+
+// TestVirtualSoakFindsALeak of one object in a hundred.
+func TestVirtualSoakFindsALeak(t *testing.T) {
+	for name, v := range virtualSides {
+		t.Run(name, func(t *testing.T) {
+			v = v.ofTen()
+			v.leak = 100
+			plateau, text := v.run(t).verdict()
+			assert.False(t, plateau, text)
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		plateau bool
+		live    func(i int) float64
+	}{
+		"flat":               {true, func(int) float64 { return 100 }},
+		"falls":              {true, func(i int) float64 { return 110 - float64(i)/4 }},
+		"rises":              {false, func(i int) float64 { return 100 + float64(i)/4 }},
+		"flat, and too much": {false, func(int) float64 { return 131 }},
+	} {
+		s := soaked{tables: 20}
+		for i := range virtualSamples {
+			s.live, s.anew = append(s.live, c.live(i)), append(s.anew, 100)
+		}
+		plateau, text := s.verdict()
+		assert.Equal(t, c.plateau, plateau, "%s: %s", name, text)
+	}
+}
