@@ -34,6 +34,9 @@ func PlanOf(t reflect.Type) (*Plan, error) {
 	}
 	b := &builder{t: t, known: map[reflect.Type]*deferred{}}
 	plan := &Plan{t: t, root: b.element(t)}
+	if shared, ok := plan.root.node.(*sharedNode); ok {
+		plan.root.node = shared.node // an object that is a map is one of its own
+	}
 	if none, ok := plan.root.node.(unsureNode); ok {
 		return nil, fmt.Errorf("decode: no plan of %v: %s", t, none.why)
 	}
