@@ -44,7 +44,7 @@ func (d *reader) textMembers(p place, less *Drop) bool {
 	}
 	base := len(d.pairs)
 	for {
-		name, ok := d.key()
+		name, ok := d.name()
 		switch {
 		case !ok:
 			return false
@@ -113,7 +113,7 @@ func (n *mapNode) json(d *reader, p place) bool {
 	}
 	key, value := reflect.New(n.t.Key()).Elem(), reflect.New(n.t.Elem())
 	for {
-		name, ok := d.key()
+		name, ok := d.name()
 		if !ok {
 			return false
 		}
@@ -122,7 +122,7 @@ func (n *mapNode) json(d *reader, p place) bool {
 		if !n.elem.json(d, placeOf(value)) {
 			return false
 		}
-		if n.quantities && isShort(*get[resource.Quantity](placeOf(value))) {
+		if n.quantities && d.parts != nil && isShort(*get[resource.Quantity](placeOf(value))) {
 			d.unsharable = before
 		}
 		made.SetMapIndex(key, value.Elem())

@@ -54,8 +54,8 @@ func (p *Plan) JSON(data []byte, into any, o Options) error {
 	if d.parts != nil {
 		d.findBrackets()
 	}
-	if d.peek() == 'n' {
-		return d.release(d.giveUp("null for an object"))
+	if d.peek() != '{' {
+		return d.release(d.giveUp("not an object"))
 	}
 	return d.release(p.root.node.json(d, placeOf(v)) && d.end())
 }

@@ -44,6 +44,9 @@ func (b *builder) record(t reflect.Type) node {
 		if m.unsure == "" {
 			e = b.element(m.field.Type)
 		}
+		if t == b.t {
+			e = kindMember(m.name, e)
+		}
 		switch own := m.name == "metadata" && t == b.t; {
 		case own && m.field.Type == objectMetaType:
 			e.node = b.metadata()
@@ -132,7 +135,7 @@ func (r *record) member(d *reader, last int) (int, bool) {
 	}
 	i, known := r.index[string(name)]
 	if !known {
-		return -1, true
+		return -1, d.tellsKind(name)
 	}
 	r.next[last].Store(uint32(i))
 	return i, true

@@ -255,7 +255,7 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		if f.quantities && isShort(*get[resource.Quantity](placeOf(value))) {
+		if f.quantities && d.parts != nil && isShort(*get[resource.Quantity](placeOf(value))) {
 			d.unsharable = before
 		}
 		key.SetString(d.kept(name))
