@@ -39,7 +39,7 @@ func (d *reader) tellsKind(name []byte) bool {
 		return d.giveUp("a kind or apiVersion that is no text")
 	}
 	text := d.data[d.pos:min(textEnd(d.data, d.pos+1), len(d.data))]
-	return kind || isVersion(string(text)) && !bytes.Contains(text, []byte(`\u`)) || d.giveUp("an odd apiVersion")
+	return kind || isVersion(view(text)) && !bytes.Contains(text, []byte(`\u`)) || d.giveUp("an odd apiVersion")
 }
 
 // kindMember returns the element of a member of the topmost struct, in the place of e.
