@@ -220,9 +220,18 @@ func (a *author) members(t reflect.Type, depth int) {
 			a.WriteByte(',')
 		}
 		a.member(m, depth)
+		if depth < 2 && a.oddly() {
+			a.WriteByte(',')
+			a.pick(oddKinds...)
+		}
 	}
 	a.WriteByte('}')
 }
+
+// oddKinds are members that client-go may take for the kind or apiVersion of an object, and others.
+var oddKinds = []string{`"Kind":"A"`, `"KIND":1`, `"kind":1`, `"kind":null`, `"kind":"A"`, `"\u006bind":"A"`, `"\u212aind":"A"`, "\"\u212aind\":[]",
+	`"APIVersion":"a/v2"`, `"apiversion":null`, `"apiVersion":{}`, `"apiVersion":"a/b/v1"`, `"apiVersion":"a\/b\u002fv1"`, "\"apiVer\u017fion\":true",
+	`"kinds":1`, `"api_version":1`, `"kin\u0000":1`}
 
 func (a *author) member(m member, depth int) {
 	switch {

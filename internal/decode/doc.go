@@ -13,7 +13,8 @@
 //
 //  1. It may give up, it may not guess. Any error is [ErrGiveUp], and says nothing about the data:
 //     the caller decodes it once more with client-go's decoder, into a new value, and whether it is
-//     bad is that one's judgement. Everything that client-go's decoder refuses is given up.
+//     bad is that one's judgement. Everything that client-go's decoder refuses is given up, but for
+//     an object of another kind, or of none, than the caller has asked for: see its TypeMeta.
 //  2. The whole input is checked, also what no field takes: a syntax error anywhere is given up.
 //  3. The value never refers to the input, which may be written to as soon as the call returns.
 //  4. Types with UnmarshalJSON or UnmarshalText are read by these methods, which get a copy of the

@@ -42,12 +42,11 @@ func (d *reader) whole() (map[string]any, bool) {
 	return m, ok && d.end()
 }
 
-// identified reports whether an object says what it is. An apiVersion with two slashes is refused
-// by the reference.
+// identified reports whether an object says what it is, by an apiVersion that has a version.
 func (d *reader) identified(m map[string]any) bool {
 	kind, _ := m["kind"].(string)
 	version, _ := m["apiVersion"].(string)
-	return kind != "" && version != "" && strings.Count(version, "/") <= 1 || d.giveUp("no kind or apiVersion")
+	return kind != "" && version != "" && !strings.HasSuffix(version, "/") || d.giveUp("no kind or apiVersion")
 }
 
 // documentNode reads any value as interfaces have it.
@@ -131,7 +130,7 @@ func (d *reader) object(at site) (map[string]any, bool) {
 	}
 	base, before := len(d.pairs), d.private
 	for {
-		name, ok := d.key()
+		name, ok := d.name()
 		if !ok {
 			return nil, false
 		}

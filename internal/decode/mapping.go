@@ -17,7 +17,7 @@ func (b *builder) mapping(t reflect.Type) node {
 	case key == reflect.TypeFor[string]() && elem == key:
 		return textMap{}
 	}
-	return &mapNode{t: t, elem: b.element(elem)}
+	return &mapNode{t: t, elem: b.element(elem), quantities: elem == quantityType}
 }
 
 // pair is a member of a map that is being read.
@@ -44,7 +44,7 @@ func (d *reader) textMembers(p place, less *Drop) bool {
 	}
 	base := len(d.pairs)
 	for {
-		name, ok := d.key()
+		name, ok := d.name()
 		switch {
 		case !ok:
 			return false
@@ -96,15 +96,15 @@ func (d *reader) pop(base int) {
 
 // mapNode reads other maps.
 type mapNode struct {
-	elem element
-	t    reflect.Type
+	elem       element
+	t          reflect.Type
+	quantities bool // are its values
 }
 
 func (n *mapNode) json(d *reader, p place) bool {
 	if !d.enter('{', "not an object") {
 		return false
 	}
-	before := d.unsharable
 	made := reflect.MakeMap(n.t)
 	pointerAt(n.t, p).Elem().Set(made)
 	if d.peek() == '}' {
@@ -113,21 +113,22 @@ func (n *mapNode) json(d *reader, p place) bool {
 	}
 	key, value := reflect.New(n.t.Key()).Elem(), reflect.New(n.t.Elem())
 	for {
-		name, ok := d.key()
+		name, ok := d.name()
 		if !ok {
 			return false
 		}
 		key.SetString(d.kept(name))
+		before := d.unsharable
 		if !n.elem.json(d, placeOf(value)) {
 			return false
+		}
+		if n.quantities && d.parts != nil && isShort(*get[resource.Quantity](placeOf(value))) {
+			d.unsharable = before
 		}
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
 		if another, ok := d.more('}'); !another {
 			d.made += mapBytes(made.Len(), mapSlot(n.t))
-			if n.t.Elem() == reflect.TypeFor[resource.Quantity]() {
-				d.unsharable = before // values of maps cannot be written to, but by their copies
-			}
 			return ok
 		}
 	}

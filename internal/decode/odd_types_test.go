@@ -68,7 +68,6 @@ type (
 		Untagged   string
 		Dash       string `json:"-,"`
 		Skipped    string `json:"-"`
-		unexported string
 	}
 
 	widgetStatus struct {
@@ -138,6 +137,7 @@ type (
 		shadow
 		*pointed
 		*odd
+		unexported string
 	}
 
 	shouted       string

@@ -30,7 +30,7 @@ var neverKept = []byte("last-applied")
 //
 // Who has a value with shared parts must not write to them. Lists have no more capacity than
 // elements, so append copies them. What writes to itself when it is read, a Quantity that is no
-// value of a map, is in no part.
+// value of a map, is in no part, nor is a Quantity that its own copies write to, see isShort.
 type Parts struct {
 	lossy[part, *part]
 	mask uint64 // the bits of hashes that count: all, but in tests

@@ -34,6 +34,9 @@ func PlanOf(t reflect.Type) (*Plan, error) {
 	}
 	b := &builder{t: t, known: map[reflect.Type]*deferred{}}
 	plan := &Plan{t: t, root: b.element(t)}
+	if shared, ok := plan.root.node.(*sharedNode); ok {
+		plan.root.node = shared.node // an object that is a map is one of its own
+	}
 	if none, ok := plan.root.node.(unsureNode); ok {
 		return nil, fmt.Errorf("decode: no plan of %v: %s", t, none.why)
 	}
@@ -51,8 +54,8 @@ func (p *Plan) JSON(data []byte, into any, o Options) error {
 	if d.parts != nil {
 		d.findBrackets()
 	}
-	if d.peek() == 'n' {
-		return d.release(d.giveUp("null for an object"))
+	if d.peek() != '{' {
+		return d.release(d.giveUp("not an object"))
 	}
 	return d.release(p.root.node.json(d, placeOf(v)) && d.end())
 }

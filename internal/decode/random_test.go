@@ -87,6 +87,10 @@ func TestUnstructuredDocuments(t *testing.T) {
 			a.mapping(reflect.TypeFor[map[string]any](), 0)
 			a.WriteString(`,"data":`)
 			a.anything(4)
+			if a.oddly() {
+				a.WriteString(`,`)
+				a.pick(oddKinds...)
+			}
 			a.WriteString(`}`)
 			if sameDocument(t, a.Bytes(), Options{Intern: table}) {
 				decoded++

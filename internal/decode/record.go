@@ -20,7 +20,7 @@ type record struct {
 	index   map[string]int
 	next    []atomic.Uint32 // which member came behind each one; the last is for the first of a struct
 
-	restless bool // a field may write to itself when it is read from
+	restless bool // it may write to itself when it is read from
 }
 
 type recordMember struct {
@@ -38,11 +38,14 @@ func (b *builder) record(t reflect.Type) node {
 		return unsureNode{"a struct with too many fields"}
 	}
 	n := len(members)
-	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1)}
+	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1), restless: restless(t)}
 	for i, m := range members {
 		e := element{node: unsureNode{m.unsure}, hearsNull: true}
 		if m.unsure == "" {
 			e = b.element(m.field.Type)
+		}
+		if t == b.t {
+			e = kindMember(m.name, e)
 		}
 		switch own := m.name == "metadata" && t == b.t; {
 		case own && m.field.Type == objectMetaType:
@@ -50,7 +53,6 @@ func (b *builder) record(t reflect.Type) node {
 		case own && m.field.Type.Kind() == reflect.Pointer:
 			e.node = privateNode{node: e.node} // Drop.Trim writes to it
 		}
-		r.restless = r.restless || m.unsure == "" && restless(m.field.Type)
 		if unshared(t, m.name, t == b.t) {
 			e.node = privateNode{node: e.node}
 		}
@@ -133,7 +135,7 @@ func (r *record) member(d *reader, last int) (int, bool) {
 	}
 	i, known := r.index[string(name)]
 	if !known {
-		return -1, true
+		return -1, d.tellsKind(name)
 	}
 	r.next[last].Store(uint32(i))
 	return i, true

@@ -10,12 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+var quantityType = reflect.TypeFor[resource.Quantity]()
+
+// isShort reports whether arithmetic on a copy of a quantity leaves the quantity alone, so that
+// maps of such quantities may be shared. All that is in short form does. Others, such as 1.5Gi,
+// refer to a number that their copies refer to as well, and that Add, Sub, Mul and Neg write to.
+func isShort(q resource.Quantity) bool {
+	if _, is := q.AsInt64(); is {
+		return true
+	}
+	other := q
+	return q.AsDec() != other.AsDec() // one that is short makes a number anew
+}
+
 // restless reports whether a variable of a type, be it zero, may write to itself when it is read
-// from: a Quantity does, and what has methods to read itself may for all that is known. What a
-// variable refers to is others.
+// from: a Quantity does, and what has methods to read itself may for all that is known, as may a
+// struct with unexported fields, which may keep what its methods have computed. What a variable
+// refers to is others.
 func restless(t reflect.Type) bool {
 	switch {
-	case t == reflect.TypeFor[resource.Quantity]():
+	case t == quantityType:
 		return true
 	case knownNode(t) != nil || t == reflect.TypeFor[json.RawMessage]():
 		return false
@@ -27,7 +41,8 @@ func restless(t reflect.Type) bool {
 		return false
 	}
 	for field := range t.Fields() {
-		if restless(field.Type) {
+		embedded := field.Anonymous && field.Type.Kind() == reflect.Struct // whose own fields count
+		if restless(field.Type) || !field.IsExported() && !embedded {
 			return true
 		}
 	}

@@ -40,23 +40,32 @@ func (d *reader) skipObject() bool {
 		return d.leave()
 	}
 	for {
-		if d.peek() != '"' {
-			return d.giveUp("no name of a member")
-		}
-		if !d.skipText() {
-			return false
-		}
-		if d.peek() != ':' {
-			return d.giveUp("no colon")
-		}
-		d.pos++
-		if !d.skip() {
+		if !d.skipName() || !d.skip() {
 			return false
 		}
 		if another, ok := d.more('}'); !another {
 			return ok
 		}
 	}
+}
+
+// skipName checks the name of a member and goes to its value.
+func (d *reader) skipName() bool {
+	if d.depth == 1 { // of an object that reads itself
+		_, ok := d.name()
+		return ok
+	}
+	if d.peek() != '"' {
+		return d.giveUp("no name of a member")
+	}
+	if !d.skipText() {
+		return false
+	}
+	if d.peek() != ':' {
+		return d.giveUp("no colon")
+	}
+	d.pos++
+	return true
 }
 
 func (d *reader) skipArray() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 type trap struct {
@@ -71,6 +72,73 @@ func TestTrapsOfMembers(t *testing.T) {
 		{"error in managed fields", `{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{},}}]}}`, false},
 		{"managed fields as they are", `{"metadata":{"managedFields":[{"fieldsV1": {"f:a" : { } } },{"fieldsV1":null},{"fieldsV1":[1]}]}}`, true},
 	})
+}
+
+// Types with other fields for kind and apiVersion than texts of these names.
+type (
+	kindOfNumber struct{ Kind int }
+	kindOfOwn    struct {
+		Kind shouted `json:"kind"`
+	}
+	kindOfAny struct {
+		Kind any `json:"kind"`
+	}
+	kindBeside struct {
+		metav1.TypeMeta
+		Second string `json:"KIND"`
+	}
+	kindOfVersion struct {
+		APIVersion []string `json:"apiVersion"`
+	}
+)
+
+// TestTrapsOfKinds: client-go goes by any spelling of kind and apiVersion, whatever fields there
+// are, so an object with an odd one is given up. Further in they are like all others.
+func TestTrapsOfKinds(t *testing.T) {
+	type kindless struct {
+		Spec map[string]string `json:"spec"`
+	}
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[corev1.Pod](), reflect.TypeFor[kindless](), reflect.TypeFor[rootMap](), reflect.TypeFor[map[string]string](), reflect.TypeFor[hearing](),
+		reflect.TypeFor[runtime.RawExtension](), nil,
+	} {
+		for odd, decoded := range map[string]bool{
+			`"kinds":"B"`: true, `"kin":"B"`: true, `"":"B"`: true, `"api_version":"B"`: true, `"apiVersion2":"B"`: true, `"K\u0131nd":"B"`: true, // no case of kind
+			`"Kind":"B"`: false, `"KIND":"B"`: false, `"kInd":null`: false, `"Kind":1`: false, `"\u004bind":"B"`: false, `"\u212aind":"B"`: false,
+			"\"\u212aind\":\"B\"": false, `"APIVersion":"b/v1"`: false, `"apiversion":null`: false, "\"apiVer\u017fion\":\"b/v1\"": false,
+		} {
+			for _, data := range []string{`{"kind":"A","apiVersion":"a/v1",` + odd + `}`, `{` + odd + `,"apiVersion":"a/v1","kind":"A"}`} {
+				isDecoded(t, of, data, decoded)
+			}
+		}
+		for data, decoded := range map[string]bool{
+			`{"kind":1,"apiVersion":"a/v1"}`: false, `{"kind":"A","apiVersion":{}}`: false, `{"kind":"A","apiVersion":"a/b/v1"}`: false,
+			`{"kind":"A","apiVersion":"a\/b\u002fv1"}`: false, `{"kind":1,"kind":"A","apiVersion":"a/v1"}`: false, `{"k\u0069nd":[],"apiVersion":"a/v1"}`: false,
+			`{"kind":"A","apiVersion":"a\/v1"}`: true, `{"k\u0069nd":"A","apiVersion":"v1"}`: true, `{"kind":"A","apiVersion":"`: false, `{"kind":"A","apiVersion":"\`: false,
+		} {
+			isDecoded(t, of, data, decoded)
+		}
+	}
+	for of, data := range map[reflect.Type]string{
+		reflect.TypeFor[kindOfNumber](): `{"Kind":1}`, reflect.TypeFor[kindOfOwn](): `{"kind":1}`, reflect.TypeFor[kindOfAny](): `{"kind":1}`,
+		reflect.TypeFor[kindBeside](): `{"kind":"A","KIND":"B"}`, reflect.TypeFor[kindOfVersion](): `{"apiVersion":["a"]}`,
+	} {
+		isDecoded(t, of, data, false)
+	}
+	isDecoded(t, reflect.TypeFor[corev1.Pod](), `{"metadata":{"Kind":1,"kind":2,"ownerReferences":[{"Kind":"A","apiVersion":"a/b/c"}]},"spec":{"KIND":[]}}`, true)
+	isDecoded(t, nil, `{"kind":"A","apiVersion":"v1","spec":{"kind":1,"Kind":2,"apiVersion":"a/b/c"}}`, true)
+}
+
+// isDecoded is a trap for a type, or for unstructured objects.
+func isDecoded(t *testing.T, of reflect.Type, data string, decoded bool) {
+	t.Helper()
+	got := false
+	if of == nil {
+		got = sameDocument(t, []byte(data), Options{})
+	} else {
+		got = sameJSON(t, of, []byte(data), Options{})
+	}
+	assert.Equal(t, decoded, got, "%v: %s", of, data)
 }
 
 // TestTrapsOfDepth: client-go takes 10,000; what is that deep is left to it.
@@ -234,7 +302,9 @@ func TestTrapsOfDocuments(t *testing.T) {
 		`{"kind":"A","apiVersion":"v1","items":null}`: false,
 		`{"kind":"A","apiVersion":"v1","Items":[]}`:   true,
 		`{"kind":"A","apiVersion":"a/b"}`:             true,
-		`{"kind":"A","apiVersion":"/"}`:               true,
+		`{"kind":"A","apiVersion":"/"}`:               false,
+		`{"kind":"A","apiVersion":"a/"}`:              false,
+		`{"kind":"A","apiVersion":"/v1"}`:             true,
 		`{"kind":"A","apiVersion":"a/b/v1"}`:          false,
 		`{"kind":"A","apiVersion":"\u002f\/v1"}`:      false,
 		`{"kind":"A","apiVersion":""}`:                false,

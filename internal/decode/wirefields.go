@@ -229,10 +229,11 @@ func (f bytesMapField) wire(d *reader, p place, end int) bool {
 
 // mapField reads other maps with strings as keys.
 type mapField struct {
-	value     wireNode
-	valueWire uint64
-	t         reflect.Type
-	tag       uint64
+	value      wireNode
+	valueWire  uint64
+	t          reflect.Type
+	tag        uint64
+	quantities bool // are its values
 }
 
 func (f *mapField) wire(d *reader, p place, end int) bool {
@@ -240,7 +241,6 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 	if !ok {
 		return false
 	}
-	before := d.unsharable
 	made := reflect.MakeMapWithSize(f.t, n)
 	d.made += mapBytes(n, mapSlot(f.t))
 	pointerAt(f.t, p).Elem().Set(made)
@@ -249,17 +249,18 @@ func (f *mapField) wire(d *reader, p place, end int) bool {
 		if !d.again(i, end) {
 			return false
 		}
+		before := d.unsharable
 		name, entryEnd, ok := d.entry(end)
 		ok = ok && d.value(f.valueWire, entryEnd) && f.value.wire(d, placeOf(value), entryEnd)
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
+		if f.quantities && d.parts != nil && isShort(*get[resource.Quantity](placeOf(value))) {
+			d.unsharable = before
+		}
 		key.SetString(d.kept(name))
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
-	}
-	if f.t.Elem() == reflect.TypeFor[resource.Quantity]() {
-		d.unsharable = before // values of maps cannot be written to, but by their copies
 	}
 	return true
 }

@@ -175,7 +175,7 @@ func (b *wireBuilder) mapping(t reflect.Type, tag uint64) wireNode {
 	case key == text && elem == reflect.TypeFor[[]byte]():
 		return bytesMapField{tag}
 	case b.isMessage(elem):
-		return &mapField{value: messageField{b.message(elem)}, valueWire: wireBytes, t: t, tag: tag}
+		return &mapField{value: messageField{b.message(elem)}, valueWire: wireBytes, t: t, tag: tag, quantities: elem == quantityType}
 	default:
 		node, wire := basicField(elem)
 		return &mapField{value: node, valueWire: wire, t: t, tag: tag}

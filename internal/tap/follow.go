@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -148,12 +149,16 @@ func (f *following) passOn(frame []byte, why error) bool {
 		return false
 	}
 	f.body.takeBack()
-	if f.givenUp > manyGivenUp && f.givenUp > f.decoded {
+	switch {
+	case errors.Is(why, errNoKind):
+		f.trust.options.Ledger.turnedOff(why.Error())
+	case f.givenUp > manyGivenUp && f.givenUp > f.decoded:
 		f.trust.turnOff("most objects cannot be decoded directly")
-		f.release()
-		return false
+	default:
+		return true
 	}
-	return true
+	f.release()
+	return false
 }
 
 // whole reports whether the client, too, takes the frame for exactly one.
@@ -213,6 +218,10 @@ func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 		return nil, err
 	}
 	l := &lesson{decoder: decoder, of: t, kind: kindOf(ours.Object)}
+	ours.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if l.kind.Empty() || !kindOf(ours.Object).Empty() {
+		return nil, errNoKind
+	}
 	l.cleared = kindOf(theirs).Empty()
 	return l, nil
 }
