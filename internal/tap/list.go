@@ -169,26 +169,49 @@ func (c *asItComes) read() int64 { return c.n }
 // close has nothing to do: the body that is read is closed.
 func (c *asItComes) close() {}
 
-// readItems reads all items, and returns the bytes of those that client-go gets.
+// readItems reads all items, and returns the bytes of those that client-go gets: always the first
+// and the last one. Lists are sorted, so these two differ most.
 func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
+	var last Item // if client-go does not get it
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
-			return wires, nil
+			return b.passLast(wires, list, last), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if b.tap.samples() || len(b.items) == 0 || item.Object == nil {
-			b.passed = append(b.passed, len(b.items))
-			b.gaveUp = append(b.gaveUp, item.Why)
-			wires = append(wires, bytes.Clone(item.Wire))
-			item.Object = list.again(item)
-		} else if item.Known {
+			wires, last = b.pass(wires, list, item), Item{}
+			continue
+		}
+		if item.Known {
 			b.reused++
 		}
 		b.items = append(b.items, item.Object)
+		item.Wire = append(last.Wire[:0], item.Wire...)
+		last = item
 	}
+}
+
+// pass adds an item that client-go gets as well.
+func (b *listBody) pass(wires [][]byte, list sureList, item Item) [][]byte {
+	b.passed = append(b.passed, len(b.items))
+	b.gaveUp = append(b.gaveUp, item.Why)
+	b.items = append(b.items, list.again(item))
+	return append(wires, bytes.Clone(item.Wire))
+}
+
+// passLast has client-go get the last item, too, which is none if it does already.
+func (b *listBody) passLast(wires [][]byte, list sureList, last Item) [][]byte {
+	if last.Object == nil {
+		return wires
+	}
+	if last.Known {
+		b.reused--
+	}
+	b.items = b.items[:len(b.items)-1]
+	return b.pass(wires, list, last)
 }
 
 // failing is a body that cannot be read.

@@ -18,6 +18,8 @@ type Options struct {
 	Off    bool  // by client-go only
 	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead; -1: none
 	Verify int64 // one object in so many goes both ways; 0: defaultVerify
+	// Start is where the sample of objects that go both ways starts; 0: at a random place.
+	Start uint64
 	// Share says that equal parts of objects are one, Unshared why they are not, although that was
 	// asked for.
 	Share    bool
