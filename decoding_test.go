@@ -318,6 +318,54 @@ func TestDifferentListIsNone(t *testing.T) {
 	}
 }
 
+// TestOddListsSuspend: after a list that is none the client decodes one, and the informer goes on to
+// decode directly; after the third it no longer does. The status says so, and in a word, Causes.
+func TestOddListsSuspend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, lists := newWireServer(runtime.ContentTypeJSON), 0
+		server.Answer = func(r *http.Request) ([][]byte, bool) {
+			if r.URL.Query().Get("watch") == "" {
+				if lists++; lists%2 == 1 {
+					return [][]byte{[]byte("null")}, false
+				}
+			}
+			return server.answer(r)
+		}
+		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server.client(t, true), &v1.Pod{}, 0, nil)
+		state := func() (cache.DecodingStatus, []string) {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			got, err := cache.Inspect(informer)
+			require.NoError(t, err)
+			require.Equal(t, 20, got.Status.Objects)
+			require.Len(t, got.Status.Degraded, len(got.Causes))
+			return got.Status.Decoding, got.Causes
+		}
+		stop := running(t, informer)
+		for n := range 3 {
+			if n > 0 {
+				server.events = eventsOf(3, server.Media)
+				require.NoError(t, cache.Relist(informer))
+			}
+			d, causes := state()
+			why := "the list cannot be taken apart: not a list as it is known"
+			switch n {
+			case 0:
+				assert.Equal(t, "suspended: "+why, d.Why)
+				assert.Equal(t, []string{"decoding-suspended"}, causes)
+			case 1:
+				assert.True(t, d.On, d.Why)
+				assert.Empty(t, causes)
+			case 2:
+				assert.Equal(t, "off for good: "+why, d.Why)
+				assert.Equal(t, []string{"decoding-off"}, causes)
+			}
+		}
+		assert.Equal(t, 6, lists)
+		stop()
+	})
+}
+
 // TestFilteredWatchBeginsAnew: who filters watches may have filtered the list, too, which nobody
 // has noticed: it is taken anew, by the client. A watch-list needs no second one.
 func TestFilteredWatchBeginsAnew(t *testing.T) {

@@ -110,8 +110,8 @@ func (b *listBody) fill() {
 	case errors.Is(err, errClosed):
 		b.substitute = failing{err}
 	default:
-		b.why = err.Error()
-		b.substitute = failing{fmt.Errorf("the list cannot be taken apart: %w", err)}
+		err = fmt.Errorf("the list cannot be taken apart: %w", err)
+		b.why, b.substitute = err.Error(), failing{err}
 	}
 }
 
@@ -225,6 +225,13 @@ type Page struct {
 	metav1.ListInterface // of the list
 	List                 runtime.Object
 	Items                []runtime.Object
+}
+
+// isUntouched reports whether the client has returned an empty list as it has made it, in spite of
+// items: as client-go's does when it gets a list of another kind.
+func (b *listBody) isUntouched(list runtime.Object) bool {
+	accessor, err := meta.ListAccessor(list)
+	return err == nil && len(b.passed) > 0 && meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
 }
 
 // page completes what was decoded by what the client has made of the substitute. It returns why

@@ -118,6 +118,11 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(ctx, options)
 	}
+	if s.isSuspended() {
+		list, err := s.lists.ListWithContext(ctx, options)
+		s.settle(ctx, list, err)
+		return list, err
+	}
 	before := s.sampler.seen.Load()
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) (sure, bool) {
@@ -151,11 +156,11 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case phase == reading:
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.why != "":
-		return nil, s.doubt(body.why)
+		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
 		return nil, err // of the real body
-	case err != nil || event.IsNil(list):
-		return nil, s.doubt("the client did not take the list, less items")
+	case err != nil || event.IsNil(list) || body.isUntouched(list):
+		return nil, s.suspect("the client did not take the list, less items")
 	}
 	page, odd, differs := body.page(list, &s.trust)
 	if differs {
