@@ -10,6 +10,7 @@ import (
 	"io"
 	"reflect"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ type listBody struct {
 	tap     *Tap
 	real    io.ReadCloser
 	decoder sure
+	until   time.Time // what may wait to be decoded is limited
 
 	// The goroutine that reads has these, until phase says read.
 	substitute io.Reader // real if nothing was taken
@@ -68,8 +70,8 @@ func (b *listBody) enter(p listPhase) {
 	b.mu.phase = p
 }
 
-func newListBody(t *Tap, real io.ReadCloser, d sure) *listBody {
-	return &listBody{tap: t, real: real, decoder: d}
+func newListBody(t *Tap, real io.ReadCloser, d sure, until time.Time) *listBody {
+	return &listBody{tap: t, real: real, decoder: d, until: until}
 }
 
 // Read returns the substitute, or the error of the real body.
@@ -126,7 +128,7 @@ func (b *listBody) begin() bodyReader {
 	if b.tap.ahead < 0 {
 		b.mu.from = &asItComes{body: b.real}
 	} else {
-		b.mu.from = readAhead(b.real, b.tap.ahead)
+		b.mu.from = readAhead(b.real, b.tap.ahead, time.Until(b.until))
 	}
 	if b.mu.closed {
 		b.mu.from.close()
