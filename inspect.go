@@ -106,7 +106,9 @@ type Inspection struct {
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
 	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
 	// (it refused objects), "audit" (the last audit has found objects that are not as on the
-	// server, or that the cache is ahead of it), "mutation" (somebody has written to cached objects that share parts).
+	// server, or that the cache is ahead of it), "decoding-suspended" and "decoding-off" (direct
+	// decoding is, until the client has decoded a list, or for good), "mutation" (somebody has
+	// written to cached objects that share parts).
 	Causes []string
 	// Queue is zero before the start, and for a controller with a queue of the user's own.
 	Queue QueueStats

@@ -352,12 +352,12 @@ func WithStartJitter(span time.Duration) Option {
 type Decoding struct {
 	// Off leaves all decoding to the client.
 	Off bool
-	// ReadAhead is how many bytes of a list may wait to be decoded. The informer first reads what
-	// comes without a pause, so that it does not keep the server waiting. 0 means 32 MiB.
+	// ReadAhead is how many bytes of a list may wait to be decoded in the first 20 s, unless its
+	// request has a deadline: see docs/direct.md. 0 means 32 MiB.
 	ReadAhead int64
-	// Verify makes the client also decode one object in so many, beside the first 8, for
-	// comparison. If the two differ, the informer leaves all decoding to the client for good, and
-	// requests its whole state again; handlers are called for what that corrects. 0 means 4096.
+	// Verify makes the client also decode one object in so many, beside others that docs/direct.md
+	// names, for comparison. If the two differ, the informer leaves all decoding to the client for
+	// good, and lists again; handlers are called for what that corrects. 0 means 4096.
 	Verify int64
 	// Share says what the objects of informers share with each other. ShareTexts, the default, is
 	// safe. ShareEqual saves the most memory and CPU time, and is only for programs that never

@@ -75,7 +75,8 @@ type Status struct {
 type DecodingStatus struct {
 	// On reports whether the informer itself decodes what its last list or watch brings. If so,
 	// Encoding is "json" or "protobuf"; otherwise Why is the reason. Encoding and Why are empty
-	// before the first request.
+	// before the first request. Why begins with "suspended: " or "off for good: " if the informer
+	// found a fault in what it had decoded, or in a list.
 	On            bool
 	Encoding, Why string
 	// Direct counts the objects so far that were decoded directly.
@@ -307,6 +308,8 @@ func faultsOf(r reflector.Status) (faults []fault) {
 		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
 	}
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
+	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is "+r.Decoding.Why)
+	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is "+r.Decoding.Why)
 	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
 	return faults
 }

@@ -275,8 +275,8 @@ var (
 )
 
 // engaged returns an error if the informer did not decode what came itself, but
-// for what goes both ways: the first of each answer and the first 8, and one in
-// many later. Without the tap it must not have decoded anything.
+// for what goes both ways: the first and the last of each answer, the first 8, one in
+// 16 of the first 1,000, and one in many later. Without the tap it must not have decoded anything.
 func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	status, err := s.status(i.SharedIndexInformer)
 	if err != nil {
@@ -293,7 +293,7 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	if h.row.kind.updates {
 		came *= 2
 	}
-	bothWays := 12 + came/100
+	bothWays := 16 + min(came, 1000)/16 + came/100
 	if !decoding.On || decoding.Differences != 0 || len(decoding.GivenUp) > 0 || int(decoding.Direct) < came-bothWays {
 		return fmt.Errorf("%w: %d objects came, and its state is %+v", errNotTapped, came, decoding)
 	}

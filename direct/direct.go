@@ -21,9 +21,11 @@
 // those that it decodes. client-go decodes each event and item that this package does not
 // understand for certain. It also decodes the first ones of an informer and a sample of the rest,
 // for comparison: if the results ever differ, the informer returns to client-go's decoding for
-// good, and requests its whole state again. It does the same if a ListerWatcher changes what it
-// lists or watches. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the environment
-// turns direct decoding off for the process.
+// good, and requests its whole state again. It does the same if it sees that a ListerWatcher
+// changes what it lists or watches. A sample does not show everything: set Decoding.Off if your
+// client has a serializer that sets defaults, converts or is strict, or if your ListFunc filters by
+// content. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the environment turns direct
+// decoding off for the process.
 //
 // # What to know
 //

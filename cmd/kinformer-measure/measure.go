@@ -90,7 +90,7 @@ func (s *sample) tryTap(ctx context.Context, m *row) error {
 		var doubt *tap.Doubt
 		switch {
 		case errors.As(err, &doubt):
-			m.Notes = append(m.Notes, "decoding directly is off, and please report this: "+doubt.Why)
+			m.Notes = append(m.Notes, "please report this: "+doubt.Error())
 			return nil
 		case err != nil:
 			return err

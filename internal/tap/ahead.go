@@ -19,20 +19,26 @@ const (
 	// longPause is how long a body may have nothing before what it had is decoded meanwhile. An
 	// answer that comes from memory, over a fast network, pauses for less.
 	longPause = time.Millisecond
+
+	// longList is how long after its request a list is bound to the limit. Servers cut lists after
+	// a minute, which then has to suffice for the rest of the body, and not for decoding it.
+	longList = 20 * time.Second
 )
 
 var errClosed = errors.New("the body was closed")
 
 // ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so
-// that a server is not held up by the decoding of what it sends. One goroutine reads from it. That
-// waits while more arrives, until the limit was reached once: otherwise it would take turns with
-// the goroutine that reads the body, and with a server on the same machine, where processors are
-// few.
+// that a server is not held up by the decoding of what it sends. After some time the limit is
+// lifted, so that the decoding of a long list does not count as the time that its request takes.
+// One goroutine reads from it. That waits while more arrives, until the limit was reached once:
+// otherwise it would take turns with the goroutine that reads the body, and with a server on the
+// same machine, where processors are few.
 type ahead struct {
 	body  io.Reader
 	limit int64
 	size  int         // of the next chunk; the goroutine's own
 	pause *time.Timer // of the body
+	lifts *time.Timer // the limit
 
 	mu struct {
 		sync.Mutex
@@ -42,23 +48,26 @@ type ahead struct {
 		err     error    // behind them
 		paused  bool     // the body has nothing for longer than longPause
 		full    bool     // the limit was reached
+		lifted  bool     // there is no limit any more
 		closed  bool
 	}
 	changed sync.Cond
 }
 
-// readAhead begins to read. The goroutine ends when body returns an error, as after its Close, or
-// close was called.
-func readAhead(body io.Reader, limit int64) *ahead {
+// readAhead begins to read, for so long with the limit. The goroutine ends when body returns an
+// error, as after its Close, or close was called.
+func readAhead(body io.Reader, limit int64, limited time.Duration) *ahead {
 	a := &ahead{body: body, limit: limit, size: firstChunk}
 	a.changed.L = &a.mu
 	a.pause = time.AfterFunc(longPause, a.paused)
+	a.lifts = time.AfterFunc(limited, a.lift)
 	go a.run()
 	return a
 }
 
 func (a *ahead) run() {
 	defer a.pause.Stop()
+	defer a.lifts.Stop()
 	for a.makeRoom() {
 		buf := a.empty()
 		a.pause.Reset(longPause)
@@ -70,16 +79,27 @@ func (a *ahead) run() {
 	}
 }
 
-// makeRoom waits until less than the limit waits to be read. It returns false when nobody reads.
+// makeRoom waits until less than the limit waits to be read, if there is one. It returns false when
+// nobody reads.
 func (a *ahead) makeRoom() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.mu.waiting >= a.limit && !a.mu.closed {
+	if a.mu.waiting >= a.limit {
 		a.mu.full = true
 		a.changed.Broadcast()
+	}
+	for a.mu.waiting >= a.limit && !a.mu.lifted && !a.mu.closed {
 		a.changed.Wait()
 	}
 	return !a.mu.closed
+}
+
+// lift ends the limit.
+func (a *ahead) lift() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.lifted = true
+	a.changed.Broadcast()
 }
 
 // paused lets what has arrived be decoded.
@@ -131,7 +151,7 @@ func (a *ahead) appendLocked(read []byte) {
 	a.mu.chunks = append(a.mu.chunks, read)
 }
 
-// Read returns what was read, and then the error of the body.
+// Read returns what was read, and then io.EOF. Any other error of the body comes at once.
 func (a *ahead) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +161,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 	if a.mu.closed {
 		return 0, errClosed
 	}
-	if len(a.mu.chunks) == 0 {
+	if len(a.mu.chunks) == 0 || a.failedLocked() != nil {
 		return 0, a.mu.err
 	}
 	first := a.mu.chunks[0]
@@ -184,6 +204,10 @@ func (a *ahead) read() int64 {
 func (a *ahead) failed() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.failedLocked()
+}
+
+func (a *ahead) failedLocked() error {
 	if errors.Is(a.mu.err, io.EOF) {
 		return nil
 	}

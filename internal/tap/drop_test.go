@@ -58,7 +58,7 @@ func TestDropped(t *testing.T) {
 			}
 			assert.Equal(t, wanted, got)
 		}
-		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: 20 - 8 + 16 - 1, Verified: 8 + 1}, source.ledger.State())
+		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: 20 - 9 + 16 - 2, Verified: 9 + 2}, source.ledger.State())
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,12 @@ type State struct {
 	WrittenTo int64  // those of them that somebody had written to
 	Written   string // what the first of them was, by its type and place, without a value
 }
+
+// IsSuspended reports whether the last list was in doubt, and nothing was decoded directly since.
+func (s State) IsSuspended() bool { return strings.HasPrefix(s.Why, suspended) }
+
+// IsOffForGood reports whether a fault of a list or of a compared object has turned the tap off.
+func (s State) IsOffForGood() bool { return strings.HasPrefix(s.Why, forGood) }
 
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {

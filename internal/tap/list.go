@@ -10,6 +10,7 @@ import (
 	"io"
 	"reflect"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ type listBody struct {
 	tap     *Tap
 	real    io.ReadCloser
 	decoder sure
+	until   time.Time // what may wait to be decoded is limited
 
 	// The goroutine that reads has these, until phase says read.
 	substitute io.Reader // real if nothing was taken
@@ -68,8 +70,8 @@ func (b *listBody) enter(p listPhase) {
 	b.mu.phase = p
 }
 
-func newListBody(t *Tap, real io.ReadCloser, d sure) *listBody {
-	return &listBody{tap: t, real: real, decoder: d}
+func newListBody(t *Tap, real io.ReadCloser, d sure, until time.Time) *listBody {
+	return &listBody{tap: t, real: real, decoder: d, until: until}
 }
 
 // Read returns the substitute, or the error of the real body.
@@ -110,8 +112,8 @@ func (b *listBody) fill() {
 	case errors.Is(err, errClosed):
 		b.substitute = failing{err}
 	default:
-		b.why = err.Error()
-		b.substitute = failing{fmt.Errorf("the list cannot be taken apart: %w", err)}
+		err = fmt.Errorf("the list cannot be taken apart: %w", err)
+		b.why, b.substitute = err.Error(), failing{err}
 	}
 }
 
@@ -126,7 +128,7 @@ func (b *listBody) begin() bodyReader {
 	if b.tap.ahead < 0 {
 		b.mu.from = &asItComes{body: b.real}
 	} else {
-		b.mu.from = readAhead(b.real, b.tap.ahead)
+		b.mu.from = readAhead(b.real, b.tap.ahead, time.Until(b.until))
 	}
 	if b.mu.closed {
 		b.mu.from.close()
@@ -169,26 +171,49 @@ func (c *asItComes) read() int64 { return c.n }
 // close has nothing to do: the body that is read is closed.
 func (c *asItComes) close() {}
 
-// readItems reads all items, and returns the bytes of those that client-go gets.
+// readItems reads all items, and returns the bytes of those that client-go gets: always the first
+// and the last one. Lists are sorted, so these two differ most.
 func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
+	var last Item // if client-go does not get it
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
-			return wires, nil
+			return b.passLast(wires, list, last), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if b.tap.samples() || len(b.items) == 0 || item.Object == nil {
-			b.passed = append(b.passed, len(b.items))
-			b.gaveUp = append(b.gaveUp, item.Why)
-			wires = append(wires, bytes.Clone(item.Wire))
-			item.Object = list.again(item)
-		} else if item.Known {
+			wires, last = b.pass(wires, list, item), Item{}
+			continue
+		}
+		if item.Known {
 			b.reused++
 		}
 		b.items = append(b.items, item.Object)
+		item.Wire = append(last.Wire[:0], item.Wire...)
+		last = item
 	}
+}
+
+// pass adds an item that client-go gets as well.
+func (b *listBody) pass(wires [][]byte, list sureList, item Item) [][]byte {
+	b.passed = append(b.passed, len(b.items))
+	b.gaveUp = append(b.gaveUp, item.Why)
+	b.items = append(b.items, list.again(item))
+	return append(wires, bytes.Clone(item.Wire))
+}
+
+// passLast has client-go get the last item, too, which is none if it does already.
+func (b *listBody) passLast(wires [][]byte, list sureList, last Item) [][]byte {
+	if last.Object == nil {
+		return wires
+	}
+	if last.Known {
+		b.reused--
+	}
+	b.items = b.items[:len(b.items)-1]
+	return b.pass(wires, list, last)
 }
 
 // failing is a body that cannot be read.
@@ -202,6 +227,13 @@ type Page struct {
 	metav1.ListInterface // of the list
 	List                 runtime.Object
 	Items                []runtime.Object
+}
+
+// isUntouched reports whether the client has returned an empty list as it has made it, in spite of
+// items: as client-go's does when it gets a list of another kind.
+func (b *listBody) isUntouched(list runtime.Object) bool {
+	accessor, err := meta.ListAccessor(list)
+	return err == nil && len(b.passed) > 0 && meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
 }
 
 // page completes what was decoded by what the client has made of the substitute. It returns why

@@ -54,6 +54,7 @@ func (t *trust) lower() {
 
 // Sent returns the request for the transports below: without its tap, and raised if it is to be.
 func (t *Tap) Sent(req *http.Request) *http.Request {
+	t.sends()
 	sent := Hidden(req)
 	if t.raised(req) && !t.isOver() {
 		sent.Header = req.Header.Clone()

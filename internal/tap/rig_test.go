@@ -111,7 +111,7 @@ type tapped struct {
 }
 
 func tappedOf(lw clientgo.ListerWatcherWithContext, example any, change func(*tap.Options)) tapped {
-	o := tap.Options{Make: taptest.SlowDecoders(nil, nil), Ledger: &tap.Ledger{}}
+	o := tap.Options{Make: taptest.SlowDecoders(nil, nil), Ledger: &tap.Ledger{}, Start: sampleStart}
 	if change != nil {
 		change(&o)
 	}

@@ -6,6 +6,7 @@ package tap
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"reflect"
 
@@ -62,7 +63,10 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Identities {
 		o.Make = identityDecoders(o.Make)
 	}
-	s.options, s.sampler.every = o, uint64(o.Verify)
+	if o.Start == 0 {
+		o.Start = uint64(rand.Uint32())
+	}
+	s.options, s.sampler.every, s.sampler.start = o, uint64(o.Verify), o.Start
 	if _, ok := example.(runtime.Object); ok {
 		s.example = reflect.TypeOf(example)
 	}
@@ -114,6 +118,12 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(ctx, options)
 	}
+	if s.isSuspended() {
+		list, err := s.lists.ListWithContext(ctx, options)
+		s.settle(ctx, list, err)
+		return list, err
+	}
+	before := s.sampler.seen.Load()
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
@@ -126,7 +136,10 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.lower()
 		return s.ListWithContext(ctx, options)
 	}
-	return s.listed(got, list, err)
+	if list, err = s.listed(got, list, err); err != nil {
+		s.sampler.seen.Store(before) // nothing was compared: the same sample is due again
+	}
+	return list, err
 }
 
 // listed decides what a list that was asked for with a tap is worth.
@@ -143,11 +156,11 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case phase == reading:
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.why != "":
-		return nil, s.doubt(body.why)
+		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
 		return nil, err // of the real body
-	case err != nil || event.IsNil(list):
-		return nil, s.doubt("the client did not take the list, less items")
+	case err != nil || event.IsNil(list) || body.isUntouched(list):
+		return nil, s.suspect("the client did not take the list, less items")
 	}
 	page, odd, differs := body.page(list, &s.trust)
 	if differs {

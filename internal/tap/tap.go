@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ type Tap struct {
 		sync.Mutex
 		over     bool      // the call has returned: nothing is taken any more
 		seen     bool      // a transport has found the tap
+		sent     time.Time // the last request, about
 		silent   bool      // the last request got no answer
 		several  bool      // more than one answer could have been taken
 		why      string    // the last answer was not taken
@@ -62,18 +64,22 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 		t.mu.held.ends = raised
 		resp.Body = t.mu.held
 	default:
-		t.takeListLocked(encoding, resp)
+		t.takeListLocked(encoding, req, resp)
 	}
 }
 
-func (t *Tap) takeListLocked(encoding Encoding, resp *http.Response) {
+func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Response) {
 	decoder, known := t.decoder(encoding)
 	if !known {
 		t.mu.why = "there is no decoder for the type in " + string(encoding)
 		return
 	}
 	t.mu.encoding = encoding
-	t.mu.list = newListBody(t, resp.Body, decoder)
+	until := t.mu.sent.Add(longList)
+	if _, timed := req.Context().Deadline(); timed {
+		until = time.Time{}
+	}
+	t.mu.list = newListBody(t, resp.Body, decoder, until)
 	resp.Body = t.mu.list
 	resp.ContentLength = -1 // which the substitute's is not known
 	if resp.Header.Get("Content-Length") != "" {
@@ -140,6 +146,13 @@ func (t *Tap) end() taken {
 	defer t.mu.Unlock()
 	t.mu.over = true
 	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.raised, t.mu.held, t.mu.list}
+}
+
+// sends notes that a request is sent now.
+func (t *Tap) sends() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.sent = time.Now()
 }
 
 // isOver reports whether the call has returned.

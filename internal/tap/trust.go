@@ -4,20 +4,28 @@
 package tap
 
 import (
+	"context"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/event"
 )
+
+// mostDoubts about lists that the client can decode show that more of them will follow.
+const mostDoubts = 3
 
 // Options are how an informer decodes. The zero value works.
 type Options struct {
 	Off    bool  // by client-go only
 	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead; -1: none
 	Verify int64 // one object in so many goes both ways; 0: defaultVerify
+	// Start is where the sample of objects that go both ways starts; 0: at a random place.
+	Start uint64
 	// Share says that equal parts of objects are one, Unshared why they are not, although that was
 	// asked for.
 	Share    bool
@@ -58,6 +66,9 @@ type trust struct {
 		off    string // for good, and why
 		listed bool   // the state was, or may have been, taken from a Page
 
+		suspended string // until the client has decoded a list, and why
+		doubts    int    // about lists that the client could decode
+
 		lowered bool // the client does not take protobuf that it has not asked for
 	}
 }
@@ -88,9 +99,56 @@ func (t *trust) difference(ours, theirs runtime.Object) string {
 
 // doubt turns the tap off, and returns the error that says so.
 func (t *trust) doubt(why string) error {
-	t.turnOff(why)
+	t.turnOff(forGood + why)
 	t.setListed(false)
-	return &Doubt{why}
+	return &Doubt{forGood + why}
+}
+
+// suspect turns the tap off until settle, and returns the error that says so: the server may be to
+// blame for a list that is odd.
+func (t *trust) suspect(why string) error {
+	t.setListed(false)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.suspended = why
+	t.options.Ledger.turnedOff(suspended + why)
+	return &Doubt{suspended + why}
+}
+
+func (t *trust) isSuspended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.suspended != ""
+}
+
+// settle ends a suspension by the list that was left to the client. If the client has failed, too,
+// the doubt is forgotten; else it counts, and the third turns the tap off. A page before the last
+// one, or a call that was ended, settles nothing.
+func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
+	failed := err != nil || event.IsNil(list)
+	if ctx.Err() != nil || !failed && hasMorePages(list) {
+		return
+	}
+	if why, last := t.resume(failed); last {
+		t.turnOff(forGood + why)
+	}
+}
+
+// hasMorePages reports whether a list has more pages.
+func hasMorePages(list runtime.Object) bool {
+	accessor, err := meta.ListAccessor(list)
+	return err == nil && accessor.GetContinue() != ""
+}
+
+// resume ends the suspension, and reports whether its doubt was the last that is allowed.
+func (t *trust) resume(forget bool) (why string, last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	why, t.mu.suspended = t.mu.suspended, ""
+	if !forget {
+		t.mu.doubts++
+	}
+	return why, t.mu.doubts == mostDoubts
 }
 
 func (t *trust) turnOff(why string) {
