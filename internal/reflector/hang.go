@@ -149,6 +149,17 @@ func (h *hangTimer) asks(ctx context.Context, kind string) {
 	h.look(ctx)
 }
 
+// requestOf is request for one of a kind, which is in hand meanwhile. After an error it stays so:
+// Report.failed has to know whether it hung.
+func requestOf[T any](ctx context.Context, t *timers, kind string, send func(context.Context) (T, error), discard func(T)) (T, error) {
+	t.hang.asks(ctx, kind)
+	value, err := request(ctx, t, send, discard)
+	if err == nil {
+		t.hang.asks(ctx, "")
+	}
+	return value, err
+}
+
 func (h *hangTimer) arm(after time.Duration) {
 	h.disarm()
 	h.timer = time.NewTimer(after)

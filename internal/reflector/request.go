@@ -49,13 +49,12 @@ type answer[T any] struct {
 // claims its call, from when on it counts as begun, or there is none. An answer that nobody waits
 // for any more is handed to discard if it is a value, and reported if it is a panic. A panic that
 // is waited for goes on in the caller with its original value. Whatever else comes after the
-// context ended is late, too. A request of a kind may hang; see hangTimer.asks.
-func request[T any](ctx context.Context, t *timers, kind string, send func(context.Context) (T, error), discard func(T)) (T, error) {
+// context ended is late, too.
+func request[T any](ctx context.Context, t *timers, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
 	var claimed atomic.Bool // by the goroutine before it calls send, or by request when it returns: the first one has it
 	defer claimed.Store(true)
 	defer close(gone)
-	t.hang.asks(ctx, kind)
 	t.spawn(func() {
 		if !claimed.CompareAndSwap(false, true) {
 			return
@@ -86,9 +85,6 @@ func request[T any](ctx context.Context, t *timers, kind string, send func(conte
 	if ctx.Err() != nil {
 		got.arriveLate(ctx, discard)
 		return none, errStopped
-	}
-	if got.err == nil { // else Report.failed has to know what was asked
-		t.hang.asks(ctx, "")
 	}
 	return got.value, got.err
 }

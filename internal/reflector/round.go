@@ -100,7 +100,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 		}
 	}()
 	since := r.Clock.Now() // before the request: some proxies hold back the headers until the first event
-	return request(ctx, &r.timers, kind, func(ctx context.Context) (*stream, error) {
+	return requestOf(ctx, &r.timers, kind, func(ctx context.Context) (*stream, error) {
 		r.Report.watches.Add(1)
 		w, err := r.lists.WatchWithContext(ctx, options)
 		if err != nil {

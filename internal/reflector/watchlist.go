@@ -188,7 +188,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := request(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
+		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
 		if err == nil && r.Decoding.Drop != nil {
 			err = meta.EachListItem(page, func(item runtime.Object) error {
 				r.Decoding.Drop.Trim(item)

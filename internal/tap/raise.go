@@ -55,9 +55,6 @@ func (t *trust) lower() {
 // Sent returns the request for the transports below: without its tap, and raised if it is to be.
 func (t *Tap) Sent(req *http.Request) *http.Request {
 	sent := Hidden(req)
-	if t.ledger != nil {
-		t.ledger.receives(true)
-	}
 	if t.raised(req) && !t.isOver() {
 		sent.Header = req.Header.Clone()
 		sent.Header.Set("Accept", preferred)

@@ -114,11 +114,12 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(ctx, options)
 	}
-	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises(), ledger: s.options.Ledger}
+	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
 		return s.checked(d), known
 	}
+	t.ledger = s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()

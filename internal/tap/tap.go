@@ -38,6 +38,13 @@ type Tap struct {
 	}
 }
 
+// Begin notes that a transport sends a request of the call now.
+func (t *Tap) Begin() {
+	if t.ledger != nil {
+		t.ledger.receives(true)
+	}
+}
+
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
 // is for. The request is the one that was sent; the response is nil if it got none.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
