@@ -131,8 +131,8 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 	}
 }
 
-// TestHangEnds: whatever comes ends it; a request that fails after it hung has failed since its last
-// sign of life.
+// TestHangEnds: whatever comes ends it; a request that fails after it hung has failed since its
+// last sign of life.
 func TestHangEnds(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

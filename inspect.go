@@ -160,8 +160,8 @@ type Inspection struct {
 	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects); the
 	// most recent is the last.
 	Outages []Outage
-	// FailingSince is when a request or watch first failed since a watch was last established, or
-	// when it gave its last sign of life if it hung before. It is zero if none has failed, and while
+	// FailingSince is when a request or watch first failed since a watch was last established; if
+	// it hung before, when it gave its last sign of life. It is zero if none has failed, and while
 	// an ErrorPolicy says that the errors are expected.
 	FailingSince time.Time
 }

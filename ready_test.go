@@ -167,7 +167,7 @@ func TestReadyCheckNamesFew(t *testing.T) {
 }
 
 // TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and
-// never silence.
+// never the silence of a watch that has had no bookmark.
 func TestReadyCheckMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (p *Report) requestLocked() awaited {
 }
 
 // bookmarkLocked returns what is awaited of a watch besides its opening: a bookmark, if any has
-// ever come, also from the next watch. Requests that fail, and a sink that does not read, excuse it.
+// ever come, also from the next watch. None is due while requests fail, or the sink has no room.
 func (p *Report) bookmarkLocked(now time.Time) awaited {
 	if p.mu.followed.IsZero() || !p.bookmarked.Load() || p.mu.known.Failures > 0 {
 		return awaited{}

@@ -14,8 +14,8 @@ import (
 )
 
 // await waits for a value on ch and serves the resync timer, and those of an outage and of what
-// hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed; what ch delivers later
-// is then the business of its sender.
+// hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed;
+// what ch delivers later is then the business of its sender.
 func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	var none T
 	for {

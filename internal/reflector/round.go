@@ -90,8 +90,8 @@ func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err err
 	return r.hang.giveBack, nil
 }
 
-// open starts a watch, as a request of that kind. The caller has to stop it. The request's context ends with the stream, not
-// before.
+// open starts a watch, as a request of that kind. The caller has to stop it. The request's context
+// ends with the stream, not before.
 func (r *round) open(ctx context.Context, kind string, options metav1.ListOptions) (s *stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
