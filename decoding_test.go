@@ -95,8 +95,12 @@ func wirePod(i int, version string) *v1.Pod {
 
 // client returns a ListerWatcher for the server.
 func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: s, QPS: -1}
-	c.ContentType = s.Media
+	return clientOver(t, s, s.Media, wrap)
+}
+
+func clientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *clientgo.ListWatch {
+	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
+	c.ContentType = media
 	if wrap {
 		c.Wrap(direct.Transport)
 	}

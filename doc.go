@@ -54,8 +54,8 @@
 //     [AuditResult], a [MemoryEstimate], each [InformerError] and each [Outage], and [HandlersOf].
 //   - To check whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
-//     [PhaseNew], [PhaseListing], [PhaseStreaming], [PhaseWatching], [PhaseBackingOff] or
-//     [PhaseStopped], and a [DecodingStatus] ([TextTable], [PartTable]).
+//     [PhaseNew], [PhaseWaiting], [PhaseListing], [PhaseStreaming], [PhaseWatching],
+//     [PhaseBackingOff] or [PhaseStopped], and a [DecodingStatus] ([TextTable], [PartTable]).
 //   - To make it request the whole state again: [Relist].
 //   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotSupported], [ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.

@@ -102,7 +102,10 @@ type Inspection struct {
 
 	Status Status
 	// Causes has a word for each element of Status.Degraded: "unfit" (it cannot run), "stopped" (by
-	// its error policy), "outage", "errors", "refused" (the server does not know the last
+	// its error policy), "outage", "hangs" (a list has brought nothing for a minute, a watch is not
+	// open after a minute, or brings no bookmark for five minutes although bookmarks had come; of a
+	// list that comes through no transport of package direct only whole pages are seen, so that it
+	// hangs after five minutes), "errors", "refused" (the server does not know the last
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
 	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
 	// (it refused objects), "audit" (the last audit has found objects that are not as on the
@@ -159,8 +162,9 @@ type Inspection struct {
 	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects); the
 	// most recent is the last.
 	Outages []Outage
-	// FailingSince is when a request or watch first failed since a watch was last established. It
-	// is zero if none has failed, and while an ErrorPolicy says that the errors are expected.
+	// FailingSince is when a request or watch first failed since a watch was last established; if
+	// it hung before, when it gave its last sign of life. It is zero if none has failed, and while
+	// an ErrorPolicy says that the errors are expected.
 	FailingSince time.Time
 }
 

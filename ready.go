@@ -11,15 +11,23 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kinformer/cache/internal/reflector"
 )
 
 // ReadyOptions say when informers count as ready. The zero value works.
 type ReadyOptions struct {
-	// MaxOutage, if positive, is how long requests may fail until an informer that has synced is
-	// not ready any more: from the first request, or watch, that fails, until a watch is
-	// established again. An open watch on which nothing comes counts as no failure, however long
-	// that lasts, and so do errors that an ErrorPolicy calls expected. The default, 0, is no
-	// limit.
+	// All has the check include every informer that runs when it is asked, in addition to those
+	// that ReadyCheck is given. An informer that has stopped is not missed, unless ReadyCheck was
+	// given it. While none runs, the check fails.
+	All bool
+
+	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
+	// synced is not ready any more: from the first request, or watch, that fails, until a watch is
+	// established again; or from the last sign of life of a request that hangs, as
+	// Inspection.Causes defines it. Errors that an ErrorPolicy calls expected are no failure, nor
+	// is an open watch on which nothing comes, if its server has never sent a bookmark. The
+	// default, 0, is no limit.
 	//
 	// Think twice: a server that is out of reach is so for all replicas, so that a limit makes
 	// all of them unready at the same time, though each could still serve from what it has. That
@@ -43,8 +51,8 @@ type Readiness struct {
 //	err := manager.AddReadyzCheck("informers", ready.Check)
 //
 // It takes what StatusOf takes. Of informers of other packages, and of registrations of handlers,
-// it asks only whether they have synced. Without any it checks all informers that run when it is
-// asked: then one that has stopped is not missed, and a program without informers is ready.
+// it asks only whether they have synced. Without any informer, and without ReadyOptions.All, the
+// check fails.
 //
 // It is no liveness check: a restart helps nobody whose server is out of reach.
 func ReadyCheck(options ReadyOptions, informers ...interface{ HasSyncedChecker() DoneChecker }) *Readiness {
@@ -56,6 +64,9 @@ func ReadyCheck(options ReadyOptions, informers ...interface{ HasSyncedChecker()
 // nothing.
 func (r *Readiness) Check(*http.Request) error {
 	unready, of := r.unready()
+	if of == 0 {
+		return errors.New(r.none())
+	}
 	if len(unready) == 0 {
 		return nil
 	}
@@ -79,6 +90,8 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
 		text, code = http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed
+	case of == 0:
+		text, code = r.none(), http.StatusServiceUnavailable
 	case len(unready) > 0:
 		text, code = described(unready, of, false), http.StatusServiceUnavailable
 	}
@@ -124,10 +137,8 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 // unready returns the informers that are not ready, of how many.
 func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 	informers := r.informers
-	if len(informers) == 0 {
-		for informer := range Informers() {
-			informers = append(informers, informer)
-		}
+	if r.options.All {
+		informers = r.withAll()
 	}
 	for i, informer := range informers {
 		u := unreadyInformer{name: fmt.Sprintf("informer %d", i+1), why: "is nil"}
@@ -139,6 +150,30 @@ func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 		}
 	}
 	return unready, len(informers)
+}
+
+// withAll returns the informers of the check and all others that run.
+func (r *Readiness) withAll() []interface{ HasSyncedChecker() DoneChecker } {
+	all, given := slices.Clone(r.informers), map[*reflector.Report]bool{}
+	for _, informer := range r.informers {
+		if own := subjectOf(informer); own != nil {
+			given[own.report] = true
+		}
+	}
+	for informer := range Informers() {
+		if !given[subjectOf(informer).report] {
+			all = append(all, informer)
+		}
+	}
+	return all
+}
+
+// none says why a check of no informers fails.
+func (r *Readiness) none() string {
+	if r.options.All {
+		return "not ready: no informer runs"
+	}
+	return "not ready: ReadyCheck was given no informers"
 }
 
 // check returns why an informer is not ready, "" if it is.
@@ -165,6 +200,9 @@ func (r *Readiness) check(informer interface{ HasSyncedChecker() DoneChecker }) 
 		u.why, u.cause = "has not synced: "+statusFrom(status).phase(), own.report.Cause()
 	case r.options.MaxOutage > 0 && failing > r.options.MaxOutage:
 		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", shortly(failing)), status.Err
+		if status.Hangs != "" && status.HangsFor >= failing {
+			u.why, u.cause = "gets old: "+hanging(status), nil
+		}
 	}
 	return u
 }

@@ -86,13 +86,31 @@ func TestReadyCheck(t *testing.T) {
 	})
 }
 
-// TestReadyCheckOfAll: without arguments it is about those that run.
+// TestReadyCheckOfNone: a probe that asks about nothing is not ready, whatever runs.
+func TestReadyCheckOfNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var none []interface{ HasSyncedChecker() cache.DoneChecker }
+		ready := cache.ReadyCheck(cache.ReadyOptions{}, none...)
+		defer running(t, called("fine", quiet()))()
+		synctest.Wait()
+		assert.EqualError(t, ready.Check(nil), "not ready: ReadyCheck was given no informers")
+		code, text, _ := ask(ready, http.MethodGet)
+		assert.Equal(t, http.StatusServiceUnavailable, code)
+		assert.Equal(t, "not ready: ReadyCheck was given no informers\n", text)
+	})
+}
+
+// TestReadyCheckOfAll: it is about those that run, once each, and those that it was given.
 func TestReadyCheckOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		ready := cache.ReadyCheck(cache.ReadyOptions{})
-		assert.NoError(t, ready.Check(nil))
 		fine := called("fine", quiet())
+		ready, mine := cache.ReadyCheck(cache.ReadyOptions{All: true}), cache.ReadyCheck(cache.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
+		assert.EqualError(t, ready.Check(nil), "not ready: no informer runs")
+		code, text, _ := ask(ready, http.MethodGet)
+		assert.Equal(t, http.StatusServiceUnavailable, code)
+		assert.Equal(t, "not ready: no informer runs\n", text)
+		assert.ErrorContains(t, mine.Check(nil), "2 of 2 informers are not ready")
 		stop := running(t, fine)
 		synctest.Wait()
 		assert.NoError(t, ready.Check(nil))
@@ -100,6 +118,7 @@ func TestReadyCheckOfAll(t *testing.T) {
 		stopRefused := running(t, refused)
 		synctest.Wait()
 		assert.ErrorContains(t, ready.Check(nil), "1 of 2 informers are not ready; SharedIndexInformer refused has not synced")
+		assert.ErrorContains(t, mine.Check(nil), "2 of 3 informers are not ready; informer 2 is nil")
 		stopRefused()
 		assert.NoError(t, ready.Check(nil), "it does not run any more")
 		stop()
@@ -148,7 +167,7 @@ func TestReadyCheckNamesFew(t *testing.T) {
 }
 
 // TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and
-// never silence.
+// never the silence of a watch that has had no bookmark.
 func TestReadyCheckMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -131,7 +131,9 @@ type Phase string
 const (
 	// PhaseNew: Run was not called.
 	PhaseNew Phase = "new"
-	// PhaseListing: a LIST is in progress, or waits for its turn.
+	// PhaseWaiting: the informer waits for one of its ListSlots.
+	PhaseWaiting Phase = "waiting for a list slot"
+	// PhaseListing: a LIST is in progress.
 	PhaseListing Phase = "listing"
 	// PhaseStreaming: a watch-list has not come to its end mark.
 	PhaseStreaming Phase = "streaming"
@@ -297,6 +299,9 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	if r.OutOfReach {
 		add(true, "outage", fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
 	}
+	if r.Hangs != "" {
+		add(true, "hangs", hanging(r))
+	}
 	if r.Failures > 0 {
 		add(true, "errors", counted(int64(r.Failures), "error")+" since the last success")
 	}
@@ -312,6 +317,11 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is "+r.Decoding.Why)
 	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
 	return faults
+}
+
+// hanging says which request hangs.
+func hanging(r reflector.Status) string {
+	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, shortly(r.HangsFor))
 }
 
 // String returns the status in one line for a log, without objects.

@@ -57,9 +57,9 @@ func run(ctx context.Context, config *rest.Config) error {
 // serve adds the server to the manager, which starts and ends it.
 func serve(mgr manager.Manager) error {
 	metrics.Registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
-	// Without informers it asks all that run. mgr.AddReadyzCheck("informers", ready.Check) has the
-	// manager's own probe server ask.
-	ready := cache.ReadyCheck(cache.ReadyOptions{})
+	// All asks every informer that runs, those of the manager. mgr.AddReadyzCheck("informers",
+	// ready.Check) has the manager's own probe server ask.
+	ready := cache.ReadyCheck(cache.ReadyOptions{All: true})
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))

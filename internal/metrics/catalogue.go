@@ -70,7 +70,7 @@ var (
 var (
 	objects   = define(Gauge, "objects", "{object}", "Objects in the store.")
 	synced    = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
-	phaseAge  = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: listing, streaming, watching, backing off, stopped.", "phase")
+	phaseAge  = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: waiting for a list slot, listing, streaming, watching, backing off, stopped.", "phase")
 	degraded  = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
 	eventAge  = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
 	failing   = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed. 0 while they succeed.")

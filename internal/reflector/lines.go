@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// outagePace is the time between two lines about outages, for the whole process: a server that is
-// out of reach is so for all reflectors.
+// outagePace is the time between two lines about outages, and requests that hang, for the whole
+// process: a server that is out of reach is so for all reflectors.
 const outagePace = time.Second
 
 // OutageLines gives the reflectors of a process their turns to write lines: one in a while. What is

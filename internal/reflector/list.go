@@ -22,7 +22,7 @@ import (
 
 // list is the phase listing: fetch the whole collection, publish it, go on to watching.
 func (r *round) list(ctx context.Context) outcome {
-	done, err := r.takeTurn(ctx)
+	done, err := r.takeTurn(ctx, Listing)
 	if err != nil {
 		return r.interrupted(ctx, err)
 	}
@@ -120,7 +120,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
+		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,10 @@ type Phase string
 const (
 	// Unstarted: nothing was done yet. No machine is in it.
 	Unstarted Phase = "new"
-	// Listing: a LIST is in flight, or waits for its turn; its result replaces the store's content.
+	// Waiting: a machine in Listing or Streaming waits for its turn. Only its Report is in this
+	// phase.
+	Waiting Phase = "waiting for a list slot"
+	// Listing: a LIST is in flight; its result replaces the store's content.
 	Listing Phase = "listing"
 	// Streaming: a watch-list stream fills a staging area, which replaces the store's content at
 	// the end mark.

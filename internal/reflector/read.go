@@ -29,10 +29,12 @@ import (
 type reader struct {
 	Options
 	timers
-	expects    expectation
-	position   position
-	collected  collected // what apply has taken and handOver will give
-	bookmarked bool      // a watch has brought a bookmark, so silence means something
+	expects   expectation
+	position  position
+	collected collected // what apply has taken and handOver will give
+	// opensLate says that the last watch that told came to be open with its first event: some
+	// aggregated servers send no headers before.
+	opensLate bool
 }
 
 // stream is an open watch.
@@ -41,6 +43,7 @@ type stream struct {
 	events <-chan watch.Event
 	cancel context.CancelFunc // ends the request's context
 	since  time.Time          // when it was asked for, or taken over by watching
+	opened time.Time          // when it was; zero: it was taken over
 
 	lastRead time.Time // when the last batch began
 	busy     bool      // this batch follows the last one closely
@@ -70,7 +73,7 @@ func (s *stream) beginBatch(now time.Time) {
 
 // handOver starts the stream's count anew when it passes from streaming to watching.
 func (s *stream) handOver(now time.Time) {
-	s.since, s.received, s.understood, s.ordered = now, 0, 0, true
+	s.since, s.opened, s.received, s.understood, s.ordered = now, time.Time{}, 0, 0, true
 }
 
 // takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is
@@ -84,17 +87,23 @@ type takeFunc func(context.Context, watchChange) (done bool)
 func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
 	for {
 		events, freed := r.readable(s, stage)
+		if freed != nil {
+			r.Report.holdsUp(true)
+		}
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
 			quiet.restart(s.received) // a pause of ours is no silence of the server
+			r.Report.holdsUp(false)
 		case <-r.resync.rings:
 			if err := r.resync.fire(ctx); err != nil {
 				return err
 			}
 		case <-r.outage.rings:
 			r.outage.ring(ctx)
+		case <-r.hang.rings:
+			r.hang.look(ctx)
 		case <-quiet.rings:
 			if freed != nil {
 				quiet.restart(s.received)
@@ -103,13 +112,30 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 			}
 		case first, open := <-events:
 			now := r.Clock.Now()
-			r.Report.heard.Store(now.UnixNano())
+			if open && first.Type != watch.Error { // which may be the client's own word for a broken connection
+				r.Report.heard.Store(now.UnixNano())
+			}
+			if s.received == 0 && stage == nil {
+				r.learnOpening(s, now)
+			}
 			s.beginBatch(now)
 			done, err := r.drain(ctx, s, first, open, stage)
 			if done || err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// learnOpening learns from the first event of a watch, or its end, whether the watch was open
+// before.
+func (r *reader) learnOpening(s *stream, now time.Time) {
+	switch {
+	case s.opened.IsZero():
+	case now.Sub(s.opened) >= time.Second:
+		r.opensLate = false
+	case s.opened.Sub(s.since) >= hangLimit:
+		r.opensLate = true
 	}
 }
 
@@ -212,8 +238,8 @@ func (r *reader) closing(s *stream) error {
 func (r *reader) apply(s *stream, c watchChange) {
 	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
 	r.collected.add(c, version)
-	if c.kind == watch.Bookmark {
-		r.bookmarked = true
+	if c.kind == watch.Bookmark && !r.Report.bookmarked.Swap(true) {
+		r.hang.arm(bookmarkLimit)
 	}
 	if c.kind != watch.Added {
 		s.ordered = true // the synthetic events, if any, are over

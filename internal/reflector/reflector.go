@@ -46,6 +46,7 @@ func (r *Reflector) Run(ctx context.Context) {
 		m.phase = m.restAfterRound(rand.N(r.StartJitter))
 	}
 	defer m.outage.end()
+	defer m.hang.disarm()
 	defer m.close()
 	for m.phase != Stopped {
 		m.stepOrCrash(ctx)
@@ -67,6 +68,7 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	}
 	defer r.lists.Begin()()
 	defer m.outage.end()
+	defer m.hang.disarm()
 	defer m.close()
 	for m.phase != Stopped {
 		m.step(ctx)

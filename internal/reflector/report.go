@@ -33,6 +33,9 @@ type Status struct {
 	Silent    bool      // the idle watchdog gave up a watch, and nothing has come since
 	ListUntil time.Time // until then LIST replaces watch-lists; zero: it does not
 
+	Hangs    string        // the request that does, in words; "": none
+	HangsFor time.Duration // since the last sign of life
+
 	// The server is, or was last, out of reach from OutageAt on, for outage; zero: never.
 	OutageAt   time.Time
 	Outage     time.Duration
@@ -58,7 +61,9 @@ type Report struct {
 	watches  atomic.Int64 // watch requests, watch-lists included
 	events   atomic.Int64 // of watches and watch-lists, added to once a batch. Written by the reader
 	decoding tap.Ledger
-	Ended    chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
+	// bookmarked says that a watch has brought a bookmark, so that silence means something.
+	bookmarked atomic.Bool
+	Ended      chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
 
 	mu struct {
 		sync.Mutex
@@ -69,6 +74,11 @@ type Report struct {
 		outageEnd time.Time // zero while the server is out of reach
 		silentAt  time.Time // when the idle watchdog last gave up a watch
 		history   History   // but for Events and bytes
+
+		asked    string    // the kind of the request in hand that may hang; "": there is none
+		askedAt  time.Time // when it was
+		followed time.Time // since when bookmarks are due; zero: there is no watch
+		heldUp   bool      // the sink has no room
 	}
 }
 
@@ -88,12 +98,13 @@ func (p *Report) Status() Status {
 	if !s.Since.IsZero() {
 		s.Age = now.Sub(s.Since)
 	}
-	heard := p.heard.Load()
-	if heard != 0 {
-		s.HeardAt = time.Unix(0, heard)
+	if s.HeardAt = p.heardAt(); !s.HeardAt.IsZero() {
 		s.HeardAge = now.Sub(s.HeardAt)
 	}
-	s.Silent = !p.mu.silentAt.IsZero() && p.mu.silentAt.UnixNano() > heard
+	s.Silent = p.mu.silentAt.After(s.HeardAt)
+	if hang, _ := p.hangLocked(); hang.what != "" {
+		s.Hangs, s.HangsFor = hang.what, now.Sub(hang.since)
+	}
 	if !s.ListUntil.After(now) {
 		s.ListUntil = time.Time{}
 	}
@@ -116,15 +127,24 @@ func (p *Report) History() History {
 	return h
 }
 
-// FailingFor returns for how long requests have failed, 0 if they do not.
+// FailingFor returns for how long requests have failed or hung, 0 if they do not.
 func (p *Report) FailingFor() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since := p.mu.history.FailingSince
+	since := p.failingSinceLocked()
 	if since.IsZero() {
 		return 0
 	}
 	return p.mu.clock.Now().Sub(since)
+}
+
+// failingSinceLocked returns since when requests have failed or hung; zero: they do not.
+func (p *Report) failingSinceLocked() time.Time {
+	since := p.mu.history.FailingSince
+	if hang, _ := p.hangLocked(); hang.what != "" && (since.IsZero() || hang.since.Before(since)) {
+		return hang.since
+	}
+	return since
 }
 
 // outageLocked returns how long the last outage was, or is so far, and whether it is still on.
@@ -152,6 +172,7 @@ func (p *Report) enter(phase Phase) {
 	if known := &p.mu.known; phase != known.Phase {
 		known.Phase, known.Since = phase, p.mu.clock.Now()
 	}
+	p.mu.asked, p.mu.heldUp = "", false
 	switch phase {
 	case BackingOff:
 		p.mu.counted = false
@@ -159,6 +180,9 @@ func (p *Report) enter(phase Phase) {
 		p.mu.known.Mode = ByList
 	case Streaming:
 		p.mu.known.Mode = ByWatchList
+	}
+	if phase != Watching && phase != BackingOff {
+		p.mu.followed = time.Time{}
 	}
 }
 
@@ -172,9 +196,10 @@ func (p *Report) failed(err error) {
 	now := p.mu.clock.Now()
 	p.mu.known.Err, p.mu.known.ErrAt = err, now
 	p.mu.history.noteError(text, now)
-	if p.mu.history.FailingSince.IsZero() {
+	if p.mu.history.FailingSince = p.failingSinceLocked(); p.mu.history.FailingSince.IsZero() {
 		p.mu.history.FailingSince = now
 	}
+	p.mu.asked = ""
 	if !p.mu.counted {
 		p.mu.counted = true
 		p.mu.known.Failures++
@@ -185,6 +210,9 @@ func (p *Report) failed(err error) {
 func (p *Report) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mu.followed.IsZero() || p.mu.known.Failures > 0 { // else silence goes on from one watch to the next
+		p.mu.followed = p.mu.clock.Now()
+	}
 	p.mu.known.Failures, p.mu.counted = 0, false
 	p.mu.history.FailingSince = time.Time{}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// await waits for a value on ch and serves the resync timer, and that of an outage, meanwhile. It
-// returns errStopped when ctx ended and a *resyncError when a resync failed; what ch delivers later
-// is then the business of its sender.
+// await waits for a value on ch and serves the resync timer, and those of an outage and of what
+// hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed;
+// what ch delivers later is then the business of its sender.
 func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	var none T
 	for {
@@ -29,6 +29,8 @@ func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 			}
 		case <-t.outage.rings:
 			t.outage.ring(ctx)
+		case <-t.hang.rings:
+			t.hang.look(ctx)
 		case value := <-ch:
 			return value, nil
 		}

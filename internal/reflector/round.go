@@ -75,21 +75,29 @@ func (r *round) begins() {
 	}
 }
 
-// takeTurn waits until the whole state may be taken over. The caller gives it back by done.
-func (r *round) takeTurn(ctx context.Context) (done func(), err error) {
-	turns := r.Turns
-	if turns == nil {
+// takeTurn waits until the whole state may be taken over in the phase. The caller gives the turn
+// back by done; what hangs has given it back before.
+func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err error) {
+	if r.Turns == nil {
 		return func() {}, nil
 	}
-	if _, err := await(ctx, &r.timers, turns); err != nil {
-		return nil, err
+	select {
+	case <-r.Turns:
+	default:
+		r.Report.enter(Waiting)
+		r.tell(ctx, stateWaiting, "Waiting for a list slot")
+		if _, err := await(ctx, &r.timers, r.Turns); err != nil {
+			return nil, err
+		}
+		r.Report.enter(phase)
 	}
-	return func() { turns <- struct{}{} }, nil
+	r.hang.slot = r.Turns
+	return r.hang.giveBack, nil
 }
 
-// open starts a watch. The caller has to stop it. The request's context ends with the stream, not
-// before.
-func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream, err error) {
+// open starts a watch, as a request of that kind. The caller has to stop it. The request's context
+// ends with the stream, not before.
+func (r *round) open(ctx context.Context, kind string, options metav1.ListOptions) (s *stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if s == nil {
@@ -97,7 +105,7 @@ func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream
 		}
 	}()
 	since := r.Clock.Now() // before the request: some proxies hold back the headers until the first event
-	return request(ctx, &r.timers, func(ctx context.Context) (*stream, error) {
+	return requestOf(ctx, &r.timers, kind, func(ctx context.Context) (*stream, error) {
 		r.Report.watches.Add(1)
 		w, err := r.lists.WatchWithContext(ctx, options)
 		if err != nil {
@@ -106,7 +114,7 @@ func (r *round) open(ctx context.Context, options metav1.ListOptions) (s *stream
 		if event.IsNil(w) {
 			return nil, errNoStream
 		}
-		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since}, nil
+		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.Clock.Now()}, nil
 	}, (*stream).stop)
 }
 

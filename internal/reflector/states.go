@@ -20,10 +20,13 @@ const (
 	stateStarted   = "started"
 	stateListing   = "listing"
 	stateSynced    = "synced"
+	stateWaiting   = "waiting"
 	stateDegraded  = "degraded"
 	stateRecovered = "recovered"
 	stateOutage    = "outage"
 	stateReachable = "reachable"
+	stateHangs     = "hangs"
+	stateGoesOn    = "goes-on"
 	stateStopped   = "stopped"
 )
 

@@ -18,10 +18,11 @@ type timers struct {
 	spawn  func(func()) // for requests, during which they ring
 	resync resyncTimer
 	outage outage
+	hang   hangTimer
 }
 
 func newTimers(o *Options) timers {
-	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o}}
+	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o}, hang: hangTimer{Options: o}}
 }
 
 // resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a

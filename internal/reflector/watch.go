@@ -22,7 +22,11 @@ func (r *round) watch(ctx context.Context) outcome {
 			return r.watchNotOpened(ctx, errAsked)
 		}
 		options := r.watchOptions()
-		s, err := r.open(watching, options)
+		kind := KindWatch
+		if r.opensLate {
+			kind = ""
+		}
+		s, err := r.open(watching, kind, options)
 		if err != nil {
 			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
 		}
@@ -32,6 +36,7 @@ func (r *round) watch(ctx context.Context) outcome {
 			r.succeeded(ctx)
 		}
 	}
+	r.hang.look(ctx)
 	quiet := r.idleWatchdog()
 	defer quiet.stop()
 	err := r.Relister.because(ctx, r.follow(watching, r.stream, quiet, nil))
@@ -47,7 +52,7 @@ func (r *round) idleWatchdog() *silence {
 	if limit <= 0 {
 		return &silence{}
 	}
-	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.bookmarked }, err: errIdle}
+	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: r.Report.bookmarked.Load, err: errIdle}
 	s.arm()
 	return s
 }

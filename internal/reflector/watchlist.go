@@ -22,7 +22,7 @@ import (
 // streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what
 // was collected, and go on to watching with the same stream.
 func (r *round) streamList(ctx context.Context) outcome {
-	done, err := r.takeTurn(ctx)
+	done, err := r.takeTurn(ctx, Streaming)
 	if err != nil {
 		return r.interrupted(ctx, err)
 	}
@@ -48,7 +48,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 // takeStream opens a stream, which stays open, and publishes what it brings up to its end mark. It
 // returns how many objects that are.
 func (r *round) takeStream(ctx context.Context, asked string) (objects int, err error) {
-	s, err := r.open(ctx, r.streamOptions(asked))
+	s, err := r.open(ctx, KindWatchList, r.streamOptions(asked))
 	if err != nil {
 		return 0, err
 	}
@@ -100,6 +100,7 @@ func (r *round) streamOptions(version string) metav1.ListOptions {
 func (r *round) collect(ctx context.Context, staged Stage) (version string, err error) {
 	quiet := r.streamWatchdog()
 	defer quiet.stop()
+	r.hang.asks(ctx, KindWatchList)
 	var refused error
 	err = r.follow(ctx, r.stream, quiet, func(ctx context.Context, c watchChange) bool {
 		var err error
@@ -122,6 +123,9 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 		err = refused
 	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // nothing but the end mark
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
+	}
+	if err == nil {
+		r.hang.asks(ctx, "")
 	}
 	return version, err
 }
@@ -184,7 +188,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := request(ctx, &r.timers, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
+		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
 		if err == nil && r.Decoding.Drop != nil {
 			err = meta.EachListItem(page, func(item runtime.Object) error {
 				r.Decoding.Drop.Trim(item)

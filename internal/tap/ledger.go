@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -55,6 +56,9 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 
+	received  atomic.Int64 // UnixNano of the last byte of a list, or sign of one; 0: none yet
+	receiving atomic.Bool  // a list is being received, byte by byte, by a transport of package direct
+
 	mu struct {
 		sync.Mutex
 		on       bool
@@ -91,6 +95,34 @@ func (l *Ledger) begin(o Options) {
 // Bytes returns how much was read of the bodies that were taken: of lists that came to their end,
 // and of watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
+
+// Received returns when a transport of package direct has last sent the request for a list, or
+// received a byte of the answer, and whether more may come that it will see.
+func (l *Ledger) Received() (last time.Time, more bool) {
+	return time.Unix(0, l.received.Load()), l.receiving.Load()
+}
+
+func (l *Ledger) receives(more bool) {
+	l.received.Store(time.Now().UnixNano())
+	l.receiving.Store(more)
+}
+
+// received is a body whose bytes a ledger notes the time of.
+type received struct {
+	io.ReadCloser
+	ledger *Ledger
+}
+
+func (b received) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ledger.receives(err == nil)
+	return n, err
+}
+
+func (b received) Close() error {
+	b.ledger.receives(false)
+	return b.ReadCloser.Close()
+}
 
 // counting counts what is read of a body, once for each Read.
 type counting struct {

@@ -129,6 +129,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		d, known := s.decoder(s.example, e)
 		return s.checked(d), known
 	}
+	t.ledger = s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()

@@ -23,6 +23,7 @@ type Tap struct {
 	ahead   int64                       // how much of a list may wait to be decoded
 	samples func() bool                 // whether an item of a list goes both ways
 	raises  bool                        // it asks for protobuf where the client has not chosen
+	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
 
 	mu struct {
 		sync.Mutex
@@ -39,9 +40,17 @@ type Tap struct {
 	}
 }
 
+// Begin notes that a transport sends a request of the call now.
+func (t *Tap) Begin() {
+	if t.ledger != nil {
+		t.ledger.receives(true)
+	}
+}
+
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
 // is for. The request is the one that was sent; the response is nil if it got none.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
+	t.receives(resp)
 	raised := resp != nil && resp.Body != nil && t.raised(req) && isProtobuf(resp)
 	if raised && resp.StatusCode != http.StatusOK {
 		inJSON(resp)
@@ -65,6 +74,17 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 		resp.Body = t.mu.held
 	default:
 		t.takeListLocked(encoding, req, resp)
+	}
+}
+
+// receives has the ledger hear of the bytes of a list, whoever decodes it.
+func (t *Tap) receives(resp *http.Response) {
+	if t.ledger == nil {
+		return
+	}
+	more := resp != nil && resp.Body != nil
+	if t.ledger.receives(more); more {
+		resp.Body = received{resp.Body, t.ledger}
 	}
 }
 

@@ -1,0 +1,471 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// hangingServer answers as an API server does, a watch with a bookmark each minute, until it is
+// told to hang.
+type hangingServer struct {
+	*testkit.Server
+	lists, opens, sends atomic.Bool // what hangs
+	watching            atomic.Pointer[testkit.ScriptedWatch]
+}
+
+func newHangingServer() *hangingServer {
+	s := &hangingServer{Server: &testkit.Server{NoStream: true}}
+	s.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		if s.lists.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return testkit.PodList("5", testkit.PodAt("a", "3")), nil
+	}
+	s.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		if s.opens.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		w := testkit.NewScriptedWatch(8)
+		s.watching.Store(w)
+		go s.bookmarks(ctx, w)
+		return w, nil
+	}
+	return s
+}
+
+func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		if !s.sends.Load() {
+			w.Events <- testkit.Bookmark("6")
+		}
+	}
+}
+
+// causesOf returns the causes and texts of what is wrong.
+func causesOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
+	synctest.Wait()
+	all, err := cache.Inspect(informer)
+	require.NoError(t, err)
+	return all.Causes, all.Status.Degraded
+}
+
+// TestReadyWhileRequestsHang: a request that hangs degrades an informer that has synced, and counts
+// for MaxOutage, from its last sign of life on.
+func TestReadyWhileRequestsHang(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hang  func(*hangingServer, cache.Controller)
+		after time.Duration
+		text  string
+	}{
+		"list": {func(s *hangingServer, informer cache.Controller) {
+			s.lists.Store(true)
+			_ = cache.Relist(informer)
+			time.Sleep(2 * time.Second) // at most: the backoff
+		}, 5 * time.Minute, "a list"},
+		"opening": {func(s *hangingServer, _ cache.Controller) {
+			s.opens.Store(true)
+			close(s.watching.Load().Events)
+		}, time.Minute, "the opening of a watch"},
+		"watch": {func(s *hangingServer, _ cache.Controller) { s.sends.Store(true) }, 5 * time.Minute, "the watch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newHangingServer()
+				informer := called("pods", server)
+				patient, strict := cache.ReadyCheck(cache.ReadyOptions{}, informer), cache.ReadyCheck(cache.ReadyOptions{MaxOutage: time.Minute}, informer)
+				defer running(t, informer)()
+				time.Sleep(24*time.Hour + time.Second)
+				synctest.Wait()
+				causes, _ := causesOf(t, informer)
+				assert.Empty(t, causes)
+				began := time.Now()
+				tc.hang(server, informer)
+				time.Sleep(tc.after - 3*time.Second)
+				assert.NoError(t, strict.Check(nil))
+				causes, _ = causesOf(t, informer)
+				assert.Empty(t, causes)
+
+				time.Sleep(4 * time.Second)
+				causes, texts := causesOf(t, informer)
+				require.Equal(t, []string{"hangs"}, causes)
+				assert.Regexp(t, "^"+tc.text+` hangs, nothing has come for [15]m0?[0-4]?\.?\d*s$`, texts[0])
+				assert.NoError(t, patient.Check(nil))
+
+				time.Sleep(24 * time.Hour)
+				causes, _ = causesOf(t, informer)
+				assert.Equal(t, []string{"hangs"}, causes)
+				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
+				all, err := cache.Inspect(informer)
+				require.NoError(t, err)
+				assert.Zero(t, all.FailingSince, "it has not failed")
+				assert.Greater(t, time.Since(began), 24*time.Hour)
+			})
+		})
+	}
+}
+
+// TestHangEnds: whatever comes ends it; a request that fails after it hung has failed since its
+// last sign of life.
+func TestHangEnds(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := newHangingServer()
+		informer := called("pods", server)
+		strict := cache.ReadyCheck(cache.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
+		defer running(t, informer)()
+		time.Sleep(90 * time.Second)
+		server.sends.Store(true)
+		time.Sleep(20 * time.Minute)
+		assert.ErrorContains(t, strict.Check(nil), "the watch hangs, nothing has come for 20m30s")
+		server.watching.Load().Events <- testkit.Modified("a", "7")
+		synctest.Wait()
+		causes, _ := causesOf(t, informer)
+		assert.Empty(t, causes)
+		assert.NoError(t, strict.Check(nil))
+
+		close(server.watching.Load().Events)
+		time.Sleep(6 * time.Minute)
+		causes, _ = causesOf(t, informer)
+		assert.Equal(t, []string{"hangs"}, causes, "also of the next watch")
+		silent := time.Now().Add(-6 * time.Minute)
+		server.lists.Store(true)
+		server.watching.Load().Events <- testkit.FailedWith(testkit.ErrExpired)
+		synctest.Wait()
+		all, err := cache.Inspect(informer)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"errors"}, all.Causes)
+		assert.Equal(t, silent, all.FailingSince)
+	})
+}
+
+// TestSlowListDoesNotHang: one that takes long, of which nobody sees the bytes.
+func TestSlowListDoesNotHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := quiet()
+		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			time.Sleep(5*time.Minute - 1)
+			return testkit.PodList("5"), nil
+		}
+		informer := called("pods", server)
+		defer running(t, informer)()
+		for range 299 {
+			time.Sleep(time.Second)
+			causes, _ := causesOf(t, informer)
+			require.Empty(t, causes)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.True(t, informer.HasSynced())
+	})
+}
+
+// drippingWire answers lists byte by byte, with pauses in between, and watches with nothing.
+type drippingWire struct {
+	pause func(byteOf int) time.Duration // before it
+}
+
+func (d *drippingWire) RoundTrip(r *http.Request) (*http.Response, error) {
+	silent := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) { return nil, true }}
+	if r.URL.Query().Get("watch") != "" {
+		return silent.RoundTrip(r)
+	}
+	body := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}, Items: []v1.Pod{*wirePod(1, "2")}}, silent.Media)
+	read, write := io.Pipe()
+	go func() {
+		for i := range body {
+			select {
+			case <-time.After(d.pause(i)):
+			case <-r.Context().Done():
+				_ = write.CloseWithError(r.Context().Err())
+				return
+			}
+			if _, err := write.Write(body[i : i+1]); err != nil {
+				return
+			}
+		}
+		_ = write.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {silent.Media}}, Request: r, Body: read}, nil
+}
+
+// TestBytesOfAList: through package direct a list that brings a byte now and then does not hang,
+// however long it takes, and one that brings none for a minute does, until it goes on. Without, it
+// hangs after five minutes.
+func TestBytesOfAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const stops = 300
+		wire := &drippingWire{func(byteOf int) time.Duration {
+			if byteOf == stops {
+				return time.Hour
+			}
+			return time.Minute - 1
+		}}
+		informer := func(tapped bool) cache.SharedIndexInformer {
+			client := clientOver(t, wire, runtime.ContentTypeJSON, tapped)
+			return cache.InformerFunc(cache.WithListMode(cache.ListModeList))(client, &v1.Pod{}, 0, cache.Indexers{})
+		}
+		seen, unseen := informer(true), informer(false)
+		defer running(t, seen)()
+		defer running(t, unseen)()
+		for range stops - 1 {
+			time.Sleep(time.Minute)
+			causes, _ := causesOf(t, seen)
+			require.Empty(t, causes)
+		}
+		_, texts := causesOf(t, unseen)
+		assert.Equal(t, []string{"a list hangs, nothing has come for 4h59m0s"}, texts)
+		time.Sleep(2*time.Minute + time.Second)
+		_, texts = causesOf(t, seen)
+		assert.Equal(t, []string{"a list hangs, nothing has come for 1m1s"}, texts)
+		time.Sleep(time.Hour)
+		causes, _ := causesOf(t, seen)
+		assert.Empty(t, causes, "it goes on")
+		time.Sleep(24 * time.Hour)
+		assert.True(t, seen.HasSynced())
+		assert.True(t, unseen.HasSynced())
+		for _, informer := range []cache.Controller{seen, unseen} {
+			causes, _ := causesOf(t, informer)
+			assert.Empty(t, causes)
+		}
+	})
+}
+
+// TestSilentTransport: a request that package direct has sent hangs after a minute.
+func TestSilentTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(r *http.Request) ([][]byte, bool) {
+			<-r.Context().Done()
+			return nil, false
+		}}
+		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(clientOver(t, wire, wire.Media, true), &v1.Pod{}, 0, cache.Indexers{})
+		defer running(t, informer)()
+		time.Sleep(time.Minute - 1)
+		causes, _ := causesOf(t, informer)
+		assert.Empty(t, causes)
+		time.Sleep(1)
+		_, texts := causesOf(t, informer)
+		assert.Equal(t, []string{"a list hangs, nothing has come for 1m0s"}, texts)
+	})
+}
+
+// TestLogOfAHangingRelist: the log hears at every verbosity of a request that hangs, once, and of
+// its end.
+func TestLogOfAHangingRelist(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := newHangingServer()
+		informer := informerOf(server.Server, cache.WithOutages(&reflector.OutageLines{}), cache.WithObjectDescription("test pods"))
+		ctx, lines := verbose(t, 0)
+		defer runningIn(ctx, informer)()
+		time.Sleep(24*time.Hour - 30*time.Second)
+		assert.Empty(t, lines.Take())
+		server.sends.Store(true)
+		time.Sleep(24 * time.Hour)
+		said := lines.Take()
+		require.Len(t, said, 1)
+		for _, part := range []string{"Warning: a request hangs, and the cache gets old", `"reason"="the watch"`, `"hangs"="5m0s"`, `"type"="test pods"`, `"linesOfOthers"=0`} {
+			assert.Contains(t, said[0], part)
+		}
+		server.watching.Load().Events <- testkit.Bookmark("9")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		said = lines.Take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], "Nothing hangs any more")
+		assert.Contains(t, said[0], `"state"="goes-on"`)
+	})
+}
+
+// runningIn runs informer in a context until the returned function is called, which waits for the
+// end.
+func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// TestLinesOfHangs: informers that hang at the same time are a line a second, and each
+// has its lines at V(2).
+func TestLinesOfHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := verbose(t, 2)
+		turns := &reflector.OutageLines{}
+		for range 10 {
+			server := newHangingServer()
+			server.opens.Store(true)
+			defer runningIn(ctx, informerOf(server.Server, cache.WithOutages(turns)))()
+		}
+		time.Sleep(time.Minute + 500*time.Millisecond)
+		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))
+		time.Sleep(time.Hour)
+		said := lines.Take()
+		assert.Len(t, testkit.About("Warning: a request hangs", said), 2)
+		assert.Len(t, testkit.About(`"linesOfOthers"=8`, said), 1)
+		assert.Len(t, testkit.About(`"level"=2 "msg"="A request hangs" "state"="hangs"`, said), 10)
+	})
+}
+
+// TestHangingListsKeepNoSlots: a list, or a watch-list, that hangs goes on without its slot.
+func TestHangingListsKeepNoSlots(t *testing.T) {
+	for name, tc := range map[string]struct {
+		noStream bool
+		after    time.Duration
+	}{"list": {true, 5 * time.Minute}, "watch-list": {false, time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slots := cache.NewListSlots(2)
+				for range 2 {
+					hanging := newHangingServer()
+					hanging.NoStream = tc.noStream
+					hanging.lists.Store(true)
+					hanging.opens.Store(true)
+					defer running(t, informerOf(hanging.Server, cache.WithListSlots(slots)))()
+				}
+				synctest.Wait()
+				ctx, lines := verbose(t, 2)
+				third := informerOf(quiet(), cache.WithListSlots(slots))
+				defer runningIn(ctx, third)()
+				time.Sleep(tc.after - 1)
+				status := statusOf(t, third)
+				assert.Equal(t, cache.PhaseWaiting, status.Phase)
+				assert.Equal(t, tc.after-1, status.PhaseAge)
+				assert.Empty(t, status.Degraded)
+				assert.ErrorContains(t, cache.ReadyCheck(cache.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
+				time.Sleep(1)
+				status = statusOf(t, third)
+				assert.Equal(t, cache.PhaseWatching, status.Phase)
+				assert.Equal(t, []string{"started", "waiting", "listing how=list", "synced"}, statesOf(lines.Take()))
+			})
+		})
+	}
+}
+
+// TestSlotOfAListThatGoesOn: it comes to its end without its slot, and gives it back once.
+func TestSlotOfAListThatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := cache.NewListSlots(1)
+		var all []cache.SharedIndexInformer
+		for range 3 {
+			server := quiet()
+			server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+				time.Sleep(8 * time.Minute)
+				return testkit.PodList("5"), nil
+			}
+			informer := informerOf(server, cache.WithListSlots(slots))
+			all = append(all, informer)
+			defer running(t, informer)()
+			synctest.Wait()
+		}
+		for i, after := range []time.Duration{8 * time.Minute, 5 * time.Minute, 5 * time.Minute} { // at 0:08, 0:13 and 0:18
+			time.Sleep(after)
+			synctest.Wait()
+			for j, informer := range all {
+				assert.Equal(t, j <= i, informer.HasSynced(), "%d after %d", j, i)
+			}
+		}
+	})
+}
+
+// TestOpeningsOfAWatch: a watch that is open only with its first event, as those of some aggregated
+// servers, hangs once, and one that is open before may hang again.
+func TestOpeningsOfAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, opens := quiet(), make(chan *testkit.ScriptedWatch)
+		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			select {
+			case w := <-opens:
+				return w, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		informer := informerOf(server)
+		defer running(t, informer)()
+		afterAnHour := func(want ...string) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			causes, _ := causesOf(t, informer)
+			assert.Equal(t, want, causes)
+		}
+		open := func(headersBefore time.Duration) {
+			w := testkit.NewScriptedWatch(1)
+			if headersBefore == 0 {
+				w.Events <- testkit.Modified("a", "6")
+			}
+			opens <- w
+			time.Sleep(headersBefore)
+			if headersBefore > 0 {
+				w.Events <- testkit.Modified("a", "6")
+			}
+			synctest.Wait()
+			close(w.Events)
+		}
+		afterAnHour("hangs")
+		open(0)
+		afterAnHour()
+		open(0)
+		afterAnHour()
+		open(time.Second)
+		afterAnHour("hangs")
+	})
+}
+
+// TestNobodyReadsTheWatch: a watch that a slow handler holds up does not hang, nor in the five
+// minutes after that.
+func TestNobodyReadsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, goOn := newHangingServer(), make(chan struct{})
+		informer := informerOf(server.Server)
+		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-goOn }},
+			cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
+		require.NoError(t, err)
+		defer running(t, informer)()
+		time.Sleep(90 * time.Second)
+		server.sends.Store(true)
+		for _, version := range []string{"7", "8", "9"} {
+			server.watching.Load().Events <- testkit.Modified("a", version)
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		causes, _ := causesOf(t, informer)
+		assert.Empty(t, causes)
+		close(goOn)
+		time.Sleep(5*time.Minute - 1)
+		causes, _ = causesOf(t, informer)
+		assert.Empty(t, causes)
+		time.Sleep(1)
+		causes, _ = causesOf(t, informer)
+		assert.Equal(t, []string{"hangs"}, causes)
+	})
+}
