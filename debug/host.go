@@ -14,8 +14,8 @@ import (
 const misdirected = "This page shows objects, so it answers only for localhost, IP addresses and the names in debug.Options.Hosts. " +
 	"If it is to answer for the host of this request, add that to Options.Hosts."
 
-// answersTo reports whether a page with objects answers requests for a host. For a name that anybody
-// may have pointed at this address, it does not: then a page of another site could have the browser
+// answersTo reports whether the page answers requests for a host. With objects it does not for a
+// name that anybody may have pointed at this address: a page of another site could have the browser
 // read this one (DNS rebinding).
 func (o *Options) answersTo(host string) bool {
 	if !o.Objects {
