@@ -83,9 +83,11 @@ func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) 
 func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object.
-// Errors as for Add, and only of what would be queued. A deletion that the transformer fails for is
-// queued all the same, as a DeletedFinalStateUnknown with the state that is queued or known. An
-// object without a key is no write that HasSynced counts.
+// Errors as for Add, and only of what would be queued. An object without a key is no write that
+// HasSynced counts.
+//
+// The reflectors of this package queue a deletion that the transformer fails for all the same: as a
+// DeletedFinalStateUnknown with the object that is queued or known.
 func (f *DeltaFIFO) Delete(obj interface{}) error {
 	return f.queue.PutKeyed(Deleted, obj)
 }

@@ -213,8 +213,7 @@ func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListO
 }
 
 // TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
-// cannot be transformed, too. Any other is queued without its last state, and none leaves its
-// object behind.
+// cannot be transformed, too, and no deletion leaves its object behind.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
@@ -227,9 +226,9 @@ func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
 }
 
-// TestRefusedDeletionsInQueues: by whatever call it comes, a deletion that cannot be transformed is
-// queued with the last state that the queue has or knows, if there is one, and in an atomic queue,
-// which knows none, without.
+// TestRefusedDeletionsInQueues: a deletion of a watch that cannot be transformed is queued with the
+// last object that the queue has or knows, if there is one, and in an atomic queue, which knows
+// none, without. One that somebody else puts is not queued.
 func TestRefusedDeletionsInQueues(t *testing.T) {
 	refuses := false
 	transform := func(obj any) (any, error) {
@@ -247,7 +246,7 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 			"Added new1", "Deleted unknown(known1)", "Deleted unknown(new1)",
 		}},
 		"atomic RealFIFO": {cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, Transformer: transform}), []string{
-			"Added new1", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)",
+			"Added new1", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)",
 		}},
 		"DeltaFIFO": {cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: transform}), []string{
 			"Added new1", "Deleted unknown(new1)", "Deleted unknown(known1)",
@@ -256,13 +255,12 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 		refuses = false
 		require.NoError(t, test.queue.Add(item{"new", 1}), name)
 		refuses = true
-		gone := []any{item{"known", 2}, item{"new", 2}, item{"none", 2}}
-		for _, obj := range gone {
-			_ = test.queue.Delete(obj)
+		assert.ErrorIs(t, test.queue.Delete(item{"new", 2}), errTransform, name)
+		var records []event.Record
+		for _, key := range []string{"known", "new", "none"} {
+			records = append(records, event.Record{Type: cache.Deleted, Object: item{key, 2}})
 		}
-		assert.Empty(t, cache.EngineOf(test.queue).PutBatch([]event.Record{
-			{Type: cache.Deleted, Object: gone[0]}, {Type: cache.Deleted, Object: gone[1]}, {Type: cache.Deleted, Object: gone[2]},
-		}), name)
+		assert.Empty(t, cache.EngineOf(test.queue).PutBatch(records), name)
 		assert.Equal(t, test.want, popped(t, test.queue), name)
 		assert.Zero(t, cache.EngineOf(test.queue).Reader.Transform.Untransformed(), name)
 	}

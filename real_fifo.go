@@ -86,10 +86,11 @@ func (f *RealFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 // Update queues an Updated delta. Errors as for Add.
 func (f *RealFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
-// Delete queues a Deleted delta, whether or not the object is known. Errors as for Add. A deletion
-// that the transformer fails for is queued all the same, as a DeletedFinalStateUnknown with the
-// state that is queued or known, unless there is none. With AtomicEvents it has no object: the
-// store of the process function has the last one.
+// Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
+//
+// The reflectors of this package queue a deletion that the transformer fails for all the same: as a
+// DeletedFinalStateUnknown with the object that is queued or known, and not if there is none. With
+// AtomicEvents it is without an object, which the store of the process function has.
 func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.

@@ -58,7 +58,7 @@ func serving(objects ...runtime.Object) *testkit.Server {
 
 func get(h http.Handler, query string) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/debug/informers/?"+query, nil))
+	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost/debug/informers/?"+query, nil))
 	return answer
 }
 
@@ -119,13 +119,13 @@ func TestMethods(t *testing.T) {
 	h := Handler(Options{Objects: true})
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, http.MethodTrace, "ANY"} {
 		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, httptest.NewRequest(method, "/", nil))
+		h.ServeHTTP(answer, httptest.NewRequest(method, "http://localhost/", nil))
 		assert.Equal(t, http.StatusMethodNotAllowed, answer.Code, method)
 		assert.Equal(t, "GET, HEAD", answer.Header().Get("Allow"))
 		assert.NotEmpty(t, answer.Header().Get("Content-Security-Policy"))
 	}
 	head := httptest.NewRecorder()
-	h.ServeHTTP(head, httptest.NewRequest(http.MethodHead, "/", nil))
+	h.ServeHTTP(head, httptest.NewRequest(http.MethodHead, "http://localhost/", nil))
 	assert.Equal(t, http.StatusOK, head.Code)
 	assert.Empty(t, head.Body.String())
 }

@@ -37,6 +37,10 @@
 // resourceVersion. It never shows managed fields, or the annotation in which kubectl keeps what it
 // has last applied.
 //
+// With Options.Objects it answers only for the hosts localhost, any IP address, and Options.Hosts.
+// So a page of a stranger's site cannot have an operator's browser read this one, under a name that
+// leads to 127.0.0.1.
+//
 // # What it does not do
 //
 // It answers GET and HEAD only, and changes nothing. Its content security policy allows only its

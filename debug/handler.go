@@ -20,7 +20,12 @@ import (
 type Options struct {
 	// Objects shows keys, index values and objects, and what functions of the program say when
 	// they fail, to everybody who may see the page. The content of Secrets is not shown even so.
+	// The page then answers only for the hosts localhost, any IP address, and Hosts.
 	Objects bool
+	// Hosts are names for which the page answers with Objects, without ports: those under which
+	// the program is reached, for instance behind a proxy. A request for another name gets a 421,
+	// since the page of a stranger's site may have sent it, by DNS rebinding.
+	Hosts []string
 }
 
 // Handler returns a handler that shows the informers of the process; see the package documentation,
@@ -59,7 +64,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		send(w, req, http.StatusOK, "text/javascript; charset=utf-8", script)
 		return
 	}
-	a := h.answer(query)
+	a := problem(http.StatusMisdirectedRequest, misdirected)
+	if h.options.answersTo(req.Host) {
+		a = h.answer(query)
+	}
 	body, contentType, err := a.as(query.Get("format"), query)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -46,7 +46,7 @@ import (
 
 // TestMain fails the run for a goroutine that is left. Reported errors are only logged:
 // apimachinery's second default handler sleeps until a millisecond after the last error, which is
-// years inside a synctest bubble.
+// years inside a synctest bubble, and client-go's informers call it.
 func TestMain(m *testing.M) {
 	cache.SetInformerMetricsProvider(&askedFor)
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{

@@ -23,6 +23,7 @@ func TestTransform(t *testing.T) {
 		{name: "before indexing", run: transformIndexed},
 		{name: "does not touch the reflector's version", run: transformVersion},
 		{name: "an error drops the event and is reported", run: transformEventError},
+		{name: "an error of a deletion", run: transformDeletionError},
 		{name: "an error in the initial state", run: transformStateError},
 		{name: "into something without metadata", run: transformJunk},
 		{name: "into something without metadata in the initial state", run: transformJunkState},
@@ -164,6 +165,21 @@ func transformEventError(t *testing.T, s *stage) {
 	assert.True(t, reported.mentions(errRefused.Error()), reported.errors())
 	assert.Equal(t, "12", informer.LastSyncResourceVersion())
 	assert.Equal(t, []string{"ns/good"}, informer.GetStore().ListKeys())
+}
+
+func transformDeletionError(t *testing.T, s *stage) {
+	informer, _ := s.transforming(t, func(obj any) (any, error) {
+		if p, ok := obj.(*corev1.Pod); ok && p.ResourceVersion == "12" {
+			return nil, errRefused
+		}
+		return obj, nil
+	}, cache.SharedIndexInformerOptions{})
+	s.source.put(pod("a", ""))
+	s.source.remove("a")
+	settle()
+	assert.True(t, reported.mentions(errRefused.Error()), reported.errors())
+	kept := differs(t, s.impl, "an object leaves the store although its deletion cannot be transformed", []string{"ns/a"}, []string{})
+	assert.Equal(t, kept, informer.GetStore().ListKeys())
 }
 
 // transformStateError: that LIST fails as a whole is pinned with the watch error handler.

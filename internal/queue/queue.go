@@ -57,7 +57,7 @@ type ProcessFunc = func(batch []event.Record, isInInitialList bool) error
 // PutBatch queues records in their order, under one lock. Given are Type (Added, Updated, Deleted
 // or Bookmark), Object and Version as received; the reader fills in the rest. The slice is the
 // caller's again when the call returns, cleared. A record that cannot be queued is left out, and is
-// among what is returned.
+// among what is returned. A deletion that cannot be transformed is queued, as the object is gone.
 func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	defer clear(records)
 	admitted, refused := q.admitBatch(records)
@@ -106,7 +106,8 @@ func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, ref
 	return records[:n], refused
 }
 
-// Put queues one change that did not come in a batch.
+// Put queues one change that did not come in a batch. One that cannot be transformed is not queued,
+// as in client-go: the caller knows.
 func (q *Queue) Put(typ clientgo.DeltaType, obj any) error { return q.put(typ, obj, true) }
 
 // PutKeyed is Put, but HasSynced does not count an object without a key.
@@ -122,12 +123,11 @@ func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
 		q.PopulateLocked()
 	}
 	switch {
-	case err != nil && !one[0].Lost():
-		return err
-	case err != nil && !q.admitsLocked(typ, one[0].Key):
+	case err == nil:
+		q.AppendLocked(one[:]...)
+	case one[0].Lost() && !q.admitsLocked(typ, one[0].Key):
 		return nil
 	}
-	q.AppendLocked(one[:]...)
 	return err
 }
 
