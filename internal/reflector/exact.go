@@ -32,12 +32,8 @@ const (
 	exactPatience = time.Minute
 )
 
-var (
-	// errPageLate says that a page has taken longer than exactPatience.
-	errPageLate = errors.New("a page of the list has taken more than " + exactPatience.String())
-	// errSamePage says that a list would not come to its end.
-	errSamePage = errors.New("the server answers with the continue token that it was asked with")
-)
+// errPageLate says that a page has taken longer than exactPatience.
+var errPageLate = errors.New("a page of the list has taken more than " + exactPatience.String())
 
 // Exact lists what a reflector follows as it was at a version, beside the reflector, of whose
 // options it is made. Any number of goroutines may use it.
@@ -121,7 +117,7 @@ func (e *Exact) list(ctx context.Context, from *tap.Source, expects expectation,
 		case err != nil || next == "":
 			return foreign, err
 		case next == options.Continue:
-			return foreign, errSamePage
+			return foreign, errEndlessList
 		}
 		options = metav1.ListOptions{Limit: exactPage, Continue: next}
 	}

@@ -109,7 +109,7 @@ func TestExactEnds(t *testing.T) {
 		}
 		return page, nil
 	}, nil)
-	assert.ErrorIs(t, err, errSamePage)
+	assert.ErrorIs(t, err, errEndlessList)
 	assert.Equal(t, []string{"p1", "p2"}, names)
 }
 
