@@ -322,8 +322,8 @@ func TestDifferentListIsNone(t *testing.T) {
 	}
 }
 
-// TestOddListsSuspend: after a list that is none the client decodes one, and the informer goes on to
-// decode directly; after the third it no longer does. The status says so, and in a word, Causes.
+// TestOddListsSuspend: after a list that is none the client decodes one, and the informer goes on
+// to decode directly; after the third it no longer does. The status says so, and in a word, Causes.
 func TestOddListsSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lists := newWireServer(runtime.ContentTypeJSON), 0

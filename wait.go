@@ -197,8 +197,9 @@ var ErrNotComparable = store.ErrNotComparable
 //
 // When a backup of the server is put back, versions begin again. A version of before means nothing
 // then: as long as the cache is ahead of the server WaitForVersion may return at once, although the
-// write is gone. Once the informer has listed again (package audit sees to that) the store's version
-// is an older one, and the wait lasts until the server has come to rv again, by other writes.
+// write is gone. Once the informer has listed again (package audit sees to that) the store's
+// version is an older one, and the wait lasts until the server has come to rv again, by other
+// writes.
 //
 // Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
 // turn out to be; ErrNotSupported for informers of other packages and for controllers with a queue

@@ -47,9 +47,9 @@ func (r *rig) degraded(t *testing.T) []string {
 	return status.Degraded
 }
 
-// TestAhead: a cache whose server was taken back to a backup does not notice that for days. An audit
-// does, by three lists in a minute, and a relist of the most recent state repairs it, though that is
-// older than the cached one.
+// TestAhead: a cache whose server was taken back to a backup does not notice that for days. An
+// audit does, by three lists in a minute, and a relist of the most recent state repairs it, though
+// that is older than the cached one.
 func TestAhead(t *testing.T) {
 	for name, options := range map[string][]cache.Option{
 		"list":       {cache.WithListMode(cache.ListModeList)},

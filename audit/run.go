@@ -17,8 +17,9 @@ import (
 
 // Run audits an informer again and again. It returns when ctx ends, with the cause of that, or when
 // the informer has stopped, with ErrEnded, wrapped: at once, whatever the server does. It may be
-// called before the informer runs. After an audit that fails, the next one follows when it is due. Each informer needs a Run of its own, in a goroutine of its
-// own. The first audit begins after a random wait, so that informers do not audit at the same time.
+// called before the informer runs. After an audit that fails, the next one follows when it is due.
+// Each informer needs a Run of its own, in a goroutine of its own. The first audit begins after a
+// random wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer Informer, o Options) error {
 	known, err := audited.Of(informer)
 	if err != nil {

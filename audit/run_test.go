@@ -131,7 +131,8 @@ func TestRunLogs(t *testing.T) {
 	})
 }
 
-// TestRunLogsWhatIsNotConfirmed: an audit that fails after it has found something is a warning, too.
+// TestRunLogsWhatIsNotConfirmed: an audit that fails after it has found something is a warning,
+// too.
 func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -46,8 +46,8 @@ func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it is
-// for tests that are not parallel.
+// shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it
+// is for tests that are not parallel.
 func shorterAheadPause(t *testing.T) {
 	usual := audited.AheadPause
 	audited.AheadPause = time.Second

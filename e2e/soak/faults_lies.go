@@ -154,7 +154,8 @@ func (m misled) stored() (follow.Contents, error) {
 	return follow.ContentsOf(s.List()), nil
 }
 
-// repaired has an audit repair the informer, if it can. Watches that open for that are not held back.
+// repaired has an audit repair the informer, if it can. Watches that open for that are not held
+// back.
 func (m misled) repaired(ctx context.Context, depth audit.Depth) bool {
 	report, err := audit.Once(ctx, m.informer, audit.Options{Depth: depth, Repair: audit.Relist})
 	switch {

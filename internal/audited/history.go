@@ -21,8 +21,8 @@ const (
 	Failed      Outcome = "failed"      // for any other reason
 )
 
-// Ahead is the kind of the finding that the server does not know the version of the cache. It is one
-// of the whole cache.
+// Ahead is the kind of the finding that the server does not know the version of the cache. It is
+// one of the whole cache.
 const Ahead = "ahead"
 
 // Audit is one that has ended.

@@ -213,7 +213,6 @@ func TestMemoIsNotShared(t *testing.T) {
 type (
 	rootMap  map[string]any
 	rootMaps map[string]rootMaps
-	rootList []string
 )
 
 // TestRootIsNotShared: an object that is a map has that for itself, as client-go writes its kind

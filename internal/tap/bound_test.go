@@ -110,7 +110,7 @@ func TestBoundIsLifted(t *testing.T) {
 		time.Sleep(20*time.Second - 1)
 		synctest.Wait()
 		assert.Less(t, l.sent.Load(), l.size/2)
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		assert.Equal(t, l.size, l.sent.Load())
 		assert.Equal(t, 500, len((<-done).Items))

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Doubt tells that what was decoded directly cannot be trusted. The tap is off for the next list, or
-// for good; the whole state has to be taken over again. It is an error, and the object of the last
-// event of a watch.
+// Doubt tells that what was decoded directly cannot be trusted. The tap is off for the next list,
+// or for good; the whole state has to be taken over again. It is an error, and the object of the
+// last event of a watch.
 type Doubt struct{ Why string }
 
 // What Doubt.Why and State.Why begin with.

@@ -62,8 +62,8 @@ func same(a, b []apiruntime.Object) (n int) {
 	return n
 }
 
-// bothWays are the objects of a first list of 20 that go both ways, bothWatched those of a watch. Of
-// what comes next, the 24th object goes both ways, and the 40th.
+// bothWays are the objects of a first list of 20 that go both ways, bothWatched those of a watch.
+// Of what comes next, the 24th object goes both ways, and the 40th.
 const bothWays, bothWatched = 9, 8
 
 // TestListAgain: the items of a list that comes again are those that are there, but for those that
