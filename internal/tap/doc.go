@@ -15,9 +15,8 @@
 //  1. Every doubt ends in client-go's own decoding. A frame, or an item, that our decoder gives up
 //     is passed on, in its place, on the same stream.
 //  2. The first frame of each watch, and the first and the last item of each list, go both ways,
-//     and
-//     so do the first few of an informer, one in 16 of the first 1,000 and one in many after that.
-//     What comes out must be deeply equal.
+//     and so do the first few of an informer, one in 16 of the first 1,000 and one in many after
+//     that. What comes out must be deeply equal.
 //  3. A watch is followed only if it comes back as client-go made it, a *watch.StreamWatcher. Else
 //     the body is given back untouched: no byte is lost, and no second request made.
 //  4. If a compared object is not what it should be, the tap is off for the informer. If a list is
