@@ -138,6 +138,9 @@ func (m misled) audited(ctx context.Context, depth audit.Depth) (found bool, err
 	if text := contradiction(report, want); text != "" {
 		m.report.violation("audit", m.name, "%s; %v", text, report)
 	}
+	if report.Equal() != (len(want) == 0) {
+		m.report.violation("audit", m.name, "%d differ, and the report is equal: %t; %v", len(want), report.Equal(), report)
+	}
 	for _, kind := range want {
 		m.report.count("lied to: found "+string(kind), 1)
 	}
@@ -203,7 +206,7 @@ func contradiction(report audit.Report, want map[string]audit.Kind) string {
 	switch {
 	case !maps.Equal(found, want):
 		return fmt.Sprintf("an audit has found %v, and %v differ", found, want)
-	case confirmed != len(want) || report.Equal() != (len(want) == 0):
+	case confirmed != len(want):
 		return fmt.Sprintf("an audit has confirmed %d findings of %d", confirmed, len(want))
 	}
 	return ""
