@@ -134,6 +134,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()
 	if got.untaken(err) && ctx.Err() == nil {
+		s.sampler.seen.Store(before)
 		s.lower()
 		return s.ListWithContext(ctx, options)
 	}
@@ -232,7 +233,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	s.turnOff(why)
 	if s.setListed(false) {
 		w.Stop()
-		return nil, &Doubt{why} // who changes the events of a watch may have changed lists unnoticed
+		return nil, &Doubt{forGood + why} // who changes the events of a watch may have changed lists unnoticed
 	}
 	return w, nil
 }
