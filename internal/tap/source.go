@@ -123,7 +123,9 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.settle(ctx, list, err)
 		return list, err
 	}
-	before := s.sampler.seen.Load()
+	if options.Continue == "" {
+		s.sampler.begins()
+	}
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
@@ -134,12 +136,12 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()
 	if got.untaken(err) && ctx.Err() == nil {
-		s.sampler.seen.Store(before)
+		s.sampler.again()
 		s.lower()
 		return s.ListWithContext(ctx, options)
 	}
 	if list, err = s.listed(got, list, err); err != nil {
-		s.sampler.seen.Store(before) // nothing was compared: the same sample is due again
+		s.sampler.again()
 	}
 	return list, err
 }
