@@ -22,13 +22,11 @@ import (
 
 const (
 	// exactPage is how many objects a page of an exact list has: the next one is asked for when
-	// they are looked at, so that this, and exactAhead, is all that there is of a list at any time.
+	// they are looked at, so that this is all that there is of a list at any time.
 	exactPage = 500
-	// exactAhead is how many bytes of a page may wait to be decoded whole: a tenth of a page of
-	// large pods.
-	exactAhead = 1 << 19
 	// exactPatience is how long a page may take: far longer than 500 objects do, and short for a
-	// list that keeps its slot meanwhile.
+	// list that keeps its slot meanwhile. As a deadline it lifts the bound of what waits to be
+	// decoded, which is a page.
 	exactPatience = time.Minute
 )
 
@@ -53,7 +51,6 @@ func NewExact(o Options) *Exact {
 	e.expects.namespace = o.Namespace
 	lists := clientgo.ToListerWatcherWithContext(e.ListerWatcher)
 	whole := e.decoding()
-	whole.Ahead = exactAhead
 	whole.Share = false // somebody may have written to what it would share with the stored objects
 	e.whole, e.bare = tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, e.identifying())
 	return e

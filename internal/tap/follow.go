@@ -219,7 +219,7 @@ func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
 	}
 	l := &lesson{decoder: decoder, of: t, kind: kindOf(ours.Object)}
 	ours.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	if l.kind.Empty() || !kindOf(ours.Object).Empty() {
+	if l.kind.Kind == "" || l.kind.Version == "" || !kindOf(ours.Object).Empty() {
 		return nil, errNoKind
 	}
 	l.cleared = kindOf(theirs).Empty()

@@ -56,8 +56,8 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 
-	received  atomic.Int64 // UnixNano of the last byte of a list, or sign of one; 0: none yet
-	receiving atomic.Bool  // a list is being received, byte by byte, by a transport of package direct
+	received  atomic.Int64             // UnixNano of the last byte of a list, or sign of one; 0: none yet
+	receiving atomic.Pointer[received] // a list that a transport of package direct receives; nil: none
 
 	mu struct {
 		sync.Mutex
@@ -99,30 +99,38 @@ func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.w
 // Received returns when a transport of package direct has last sent the request for a list, or
 // received a byte of the answer, and whether more may come that it will see.
 func (l *Ledger) Received() (last time.Time, more bool) {
-	return time.Unix(0, l.received.Load()), l.receiving.Load()
+	return time.Unix(0, l.received.Load()), l.receiving.Load() != nil
 }
 
-func (l *Ledger) receives(more bool) {
+// receives notes that the list is received from now on; nil: none is.
+func (l *Ledger) receives(list *received) {
 	l.received.Store(time.Now().UnixNano())
-	l.receiving.Store(more)
+	l.receiving.Store(list)
 }
 
-// received is a body whose bytes a ledger notes the time of.
+// received is the body of a list, whose bytes a ledger notes the time of. Goroutines may use it when
+// it is closed, and when the next list is received.
 type received struct {
 	io.ReadCloser
 	ledger *Ledger
 }
 
-func (b received) Read(p []byte) (int, error) {
+func (b *received) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.ledger.receives(err == nil)
+	b.ledger.received.Store(time.Now().UnixNano())
+	if err != nil {
+		b.ends()
+	}
 	return n, err
 }
 
-func (b received) Close() error {
-	b.ledger.receives(false)
+func (b *received) Close() error {
+	b.ends()
 	return b.ReadCloser.Close()
 }
+
+// ends notes that no more comes of this list.
+func (b *received) ends() { b.ledger.receiving.CompareAndSwap(b, nil) }
 
 // counting counts what is read of a body, once for each Read.
 type counting struct {

@@ -24,8 +24,8 @@ type lesson struct {
 
 var errOtherKind = errors.New("an object of another kind")
 
-// errNoKind is about types whose objects do not have the kind that is on the wire, so that frames
-// of other kinds could not be told.
+// errNoKind is about types whose objects do not have the kind and version that are on the wire, so
+// that frames of others could not be told.
 var errNoKind = errors.New("objects of the type do not tell their kind")
 
 var errOtherEvent = errors.New("another type of event")

@@ -22,7 +22,8 @@ import (
 
 var gadgets = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// gadget has no place for its kind, and sprocket a kind that is always the same.
+// gadget has no place for its kind, sprocket a kind that is always the same, and knob a kind without
+// a version.
 type (
 	gadget struct {
 		metav1.ObjectMeta `json:"metadata"`
@@ -39,6 +40,15 @@ type (
 		metav1.ListMeta `json:"metadata"`
 		Items           []sprocket `json:"items"`
 	}
+	knob struct {
+		Kind string `json:"kind"`
+		gadget
+	}
+	knobList struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata"`
+		Items           []knob `json:"items"`
+	}
 )
 
 func (g *gadget) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
@@ -52,6 +62,21 @@ func (s *sprocket) GetObjectKind() schema.ObjectKind { return alwaysSprocket{} }
 func (s *sprocket) DeepCopyObject() runtime.Object { c := *s; return &c }
 
 func (l *sprocketList) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+func (k *knob) GetObjectKind() schema.ObjectKind { return k }
+
+func (k *knob) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Kind: k.Kind}
+}
+
+func (k *knob) SetGroupVersionKind(kind schema.GroupVersionKind) { k.Kind = kind.Kind }
+
+func (k *knob) DeepCopyObject() runtime.Object { c := *k; return &c }
+
+func (l *knobList) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+// odds are examples of these types.
+var odds = map[string]runtime.Object{"Gadget": &gadget{}, "Sprocket": &sprocket{}, "Knob": &knob{}}
 
 type alwaysSprocket struct{}
 
@@ -70,6 +95,8 @@ func ofGadgets(name string, example runtime.Object) kind {
 		scheme.AddKnownTypeWithName(gadgets.WithKind("GadgetList"), &gadgetList{})
 		scheme.AddKnownTypeWithName(gadgets.WithKind("Sprocket"), &sprocket{})
 		scheme.AddKnownTypeWithName(gadgets.WithKind("SprocketList"), &sprocketList{})
+		scheme.AddKnownTypeWithName(gadgets.WithKind("Knob"), &knob{})
+		scheme.AddKnownTypeWithName(gadgets.WithKind("KnobList"), &knobList{})
 		c.APIPath, c.GroupVersion = "/apis", &gadgets
 		c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 		client, err := rest.RESTClientFor(c)
@@ -88,9 +115,10 @@ func gadgetFrame(event watch.EventType, object string) []byte {
 }
 
 // TestKindOfEvents: an event of another version or kind ends the watch as it does without us, also
-// if objects of the type do not tell their kind: such watches are the client's, and that is told.
+// if objects of the type do not tell kind and version: such watches are the client's, and that is
+// told.
 func TestKindOfEvents(t *testing.T) {
-	for kind, example := range map[string]runtime.Object{"Gadget": &gadget{}, "Sprocket": &sprocket{}} {
+	for kind, example := range odds {
 		for _, other := range [][2]string{{kind, "example.com/v2"}, {"Widget", "example.com/v1"}} {
 			var frames [][]byte
 			for i := range 20 {
@@ -112,7 +140,7 @@ func TestKindOfEvents(t *testing.T) {
 // TestKindOfItems: client-go does not look at the kinds of items of lists, so lists of such types
 // are as they are without us.
 func TestKindOfItems(t *testing.T) {
-	for kind, example := range map[string]runtime.Object{"Gadget": &gadget{}, "Sprocket": &sprocket{}} {
+	for kind, example := range odds {
 		items := ""
 		for i := range 20 {
 			items += gadgetOf(kind, "example.com/v1", fmt.Sprint("g", i)) + ","

@@ -193,5 +193,7 @@ func transport(rt http.RoundTripper) http.RoundTripper { return direct.Transport
 func isDoubt(t testing.TB, err error) {
 	t.Helper()
 	var doubt *tap.Doubt
-	assert.True(t, errors.As(err, &doubt), "%v", err)
+	if assert.True(t, errors.As(err, &doubt), "%v", err) {
+		assert.Regexp(t, "^(suspended|off for good): ", doubt.Why)
+	}
 }

@@ -20,7 +20,14 @@ const (
 type sampler struct {
 	every, start uint64
 	seen         atomic.Uint64
+	began        atomic.Uint64 // seen, when the list began whose pages come
 }
+
+// begins notes that a list begins, with its first page.
+func (s *sampler) begins() { s.began.Store(s.seen.Load()) }
+
+// again makes the sample of a list due again that nobody takes: it comes anew, from its first page.
+func (s *sampler) again() { s.seen.Store(s.began.Load()) }
 
 // next reports whether the next object goes both ways.
 func (s *sampler) next() bool {

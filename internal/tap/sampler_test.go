@@ -135,3 +135,26 @@ func TestSampleOfABrokenList(t *testing.T) {
 	assert.Len(t, ask(t, source, firstList).Items, 20)
 	assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 }
+
+// TestSampleOfALoweredList: a list in protobuf that the client does not understand was not compared,
+// so the one in JSON is the first.
+func TestSampleOfALoweredList(t *testing.T) {
+	source, accepted := raising(t, newServer(t, false, []answer{list("5", pods(1000, "4")...)}, nil), jsonClient(), nil)
+	assert.Len(t, ask(t, source, firstList).Items, 1000)
+	assert.Equal(t, []string{inRaised, plainJSON}, accepted.list)
+	assert.GreaterOrEqual(t, source.ledger.State().Verified, int64(8+1000/16-1))
+}
+
+// TestSampleOfABrokenPage: a list of which a page breaks off comes again from its first page, and so
+// does its sample.
+func TestSampleOfABrokenPage(t *testing.T) {
+	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
+	pages := []answer{first, cutOff, first, list("5", pods(15, "4")...)}
+	source := tappedOf(podClients[0].make(t, newServer(t, false, pages, nil).config(transport)), &v1.Pod{}, nil)
+	for _, items := range []int{0, 15} {
+		got := ask(t, source, firstList)
+		require.Len(t, got.Items, 20)
+		assert.Len(t, ask(t, source, metav1.ListOptions{Limit: 500, Continue: got.Meta.Continue}).Items, items)
+	}
+	assert.EqualValues(t, (8+1)+(8+1)+3, source.ledger.State().Verified)
+}

@@ -123,7 +123,9 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.settle(ctx, list, err)
 		return list, err
 	}
-	before := s.sampler.seen.Load()
+	if options.Continue == "" {
+		s.sampler.begins()
+	}
 	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
@@ -134,11 +136,12 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	got := t.end()
 	if got.untaken(err) && ctx.Err() == nil {
+		s.sampler.again()
 		s.lower()
 		return s.ListWithContext(ctx, options)
 	}
 	if list, err = s.listed(got, list, err); err != nil {
-		s.sampler.seen.Store(before) // nothing was compared: the same sample is due again
+		s.sampler.again()
 	}
 	return list, err
 }
@@ -232,7 +235,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	s.turnOff(why)
 	if s.setListed(false) {
 		w.Stop()
-		return nil, &Doubt{why} // who changes the events of a watch may have changed lists unnoticed
+		return nil, &Doubt{forGood + why} // who changes the events of a watch may have changed lists unnoticed
 	}
 	return w, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -119,4 +120,30 @@ func TestSuspendedToTheLastPage(t *testing.T) {
 	_, err := source.ListWithContext(ctx, firstList)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"client", "client", "direct"}, asked(t, source, 3))
+}
+
+// TestSuspendedOverExpiry: a list whose version has expired between two pages settles nothing, and
+// the list that the pager asks for in its place is the client's, too.
+func TestSuspendedOverExpiry(t *testing.T) {
+	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},"items":[{"metadata":{"name":"a"}},null]}`)
+	source := answered(t, generatedJSON, first, first, status(410, metav1.StatusReasonExpired), nullItem, goodList)
+	assert.Equal(t, []string{"suspended:", "client", "failed", "client", "direct"}, asked(t, source, 5))
+}
+
+// TestSuspendedForSeveral: a doubt counts once, however many lists are the client's because of it.
+func TestSuspendedForSeveral(t *testing.T) {
+	var requests, lists sync.WaitGroup
+	requests.Add(3)
+	together := func(w http.ResponseWriter, r *http.Request) {
+		requests.Done()
+		requests.Wait()
+		goodList(w, r)
+	}
+	source := answered(t, generatedJSON, nullItem, together, together, together, goodList)
+	assert.Equal(t, []string{"suspended:"}, asked(t, source, 1))
+	for range 3 {
+		lists.Go(func() { assert.Equal(t, []string{"client"}, asked(t, source, 1)) })
+	}
+	lists.Wait()
+	assert.Equal(t, []string{"direct"}, asked(t, source, 1))
 }

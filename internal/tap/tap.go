@@ -43,7 +43,7 @@ type Tap struct {
 // Begin notes that a transport sends a request of the call now.
 func (t *Tap) Begin() {
 	if t.ledger != nil {
-		t.ledger.receives(true)
+		t.ledger.receives(&received{}) // whose body is not there yet
 	}
 }
 
@@ -82,10 +82,12 @@ func (t *Tap) receives(resp *http.Response) {
 	if t.ledger == nil {
 		return
 	}
-	more := resp != nil && resp.Body != nil
-	if t.ledger.receives(more); more {
-		resp.Body = received{resp.Body, t.ledger}
+	var list *received
+	if resp != nil && resp.Body != nil {
+		list = &received{resp.Body, t.ledger}
+		resp.Body = list
 	}
+	t.ledger.receives(list)
 }
 
 func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Response) {

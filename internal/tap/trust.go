@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -123,10 +124,10 @@ func (t *trust) isSuspended() bool {
 
 // settle ends a suspension by the list that was left to the client. If the client has failed, too,
 // the doubt is forgotten; else it counts, and the third turns the tap off. A page before the last
-// one, or a call that was ended, settles nothing.
+// one, a call that was ended, or a version that has expired settles nothing: the list that follows does.
 func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
 	failed := err != nil || event.IsNil(list)
-	if ctx.Err() != nil || !failed && hasMorePages(list) {
+	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || !failed && hasMorePages(list) {
 		return
 	}
 	if why, last := t.resume(failed); last {
@@ -140,14 +141,15 @@ func hasMorePages(list runtime.Object) bool {
 	return err == nil && accessor.GetContinue() != ""
 }
 
-// resume ends the suspension, and reports whether its doubt was the last that is allowed.
+// resume ends the suspension, once, and reports whether its doubt was the last that is allowed.
 func (t *trust) resume(forget bool) (why string, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	why, t.mu.suspended = t.mu.suspended, ""
-	if !forget {
-		t.mu.doubts++
+	if forget || why == "" {
+		return why, false
 	}
+	t.mu.doubts++
 	return why, t.mu.doubts == mostDoubts
 }
 
