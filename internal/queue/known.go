@@ -5,20 +5,21 @@ package queue
 
 import (
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Tombstone looks up what is known under key, for a deletion that nobody saw. An object that cannot
-// be had is nil.
-func (q *Queue) Tombstone(key string) event.Record {
-	obj, exists, err := q.Known.GetByKey(key)
+// tombstone looks up the object under key, for a deletion that nobody saw. An object that cannot be
+// had is nil.
+func tombstone(known clientgo.KeyListerGetter, logger klog.Logger, key string) event.Record {
+	obj, exists, err := known.GetByKey(key)
 	switch {
 	case err != nil:
-		event.ReportTo(q.Reader.Logger, event.Discreet(err), "No last state for a deleted object: lookup failed", "key", key)
+		event.ReportTo(logger, event.Discreet(err), "No last state for a deleted object: lookup failed", "key", key)
 		obj = nil
 	case !exists:
-		q.Reader.Logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
+		logger.Info("No last state for a deleted object: gone from the known objects", "key", key)
 		obj = nil
 	}
 	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
@@ -26,34 +27,20 @@ func (q *Queue) Tombstone(key string) event.Record {
 
 func isLost(rec event.Record) bool { return rec.Lost() }
 
-// recoverLocked gives a deletion whose last state was refused the object that is known in its
-// place. It reports false if there is none, so that nobody needs to hear of the deletion.
-func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
-	if newest := q.Waiting.newest(rec.Key); newest != nil {
-		rec.Object = clientgo.DeletedFinalStateUnknown{Key: rec.Key, Obj: newest.LastState()}
-		return newest.Type != clientgo.Deleted
-	}
-	if _, exists, err := q.Known.GetByKey(rec.Key); err == nil && !exists {
-		return false
-	}
-	rec.Object = q.Tombstone(rec.Key).Object
-	return true
-}
-
 func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
-// SyncOf looks up a known object for a resync. One that cannot be had is left out, with a line in
+// syncOf looks up a known object for a resync. One that cannot be had is left out, with a line in
 // the log.
-func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
-	obj, exists, err := q.Known.GetByKey(key)
+func syncOf(known clientgo.KeyListerGetter, logger klog.Logger, key string) (rec event.Record, ok bool) {
+	obj, exists, err := known.GetByKey(key)
 	if err != nil {
-		event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object left out of a resync: lookup failed", "key", key)
+		event.ReportTo(logger, event.Discreet(err), "Object left out of a resync: lookup failed", "key", key)
 		return event.Record{}, false
 	}
 	if !exists {
-		q.Reader.Logger.Info("Object left out of a resync: gone from the known objects", "key", key)
+		logger.Info("Object left out of a resync: gone from the known objects", "key", key)
 		return event.Record{}, false
 	}
 	version, _ := event.VersionOf(obj)

@@ -166,6 +166,31 @@ func (q *Queue) AppendLocked(records ...event.Record) {
 	}
 }
 
+// recoverLocked gives a deletion whose last state was refused the object that is known in its
+// place. It reports false if there is none, so that nobody needs to hear of the deletion.
+func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
+	if newest := q.Waiting.newest(rec.Key); newest != nil {
+		rec.Object = clientgo.DeletedFinalStateUnknown{Key: rec.Key, Obj: newest.LastState()}
+		return newest.Type != clientgo.Deleted
+	}
+	if _, exists, err := q.Known.GetByKey(rec.Key); err == nil && !exists {
+		return false
+	}
+	rec.Object = q.Tombstone(rec.Key).Object
+	return true
+}
+
+// Tombstone returns the deletion of a known object that nobody saw. An object that cannot be had is
+// nil.
+func (q *Queue) Tombstone(key string) event.Record {
+	return tombstone(q.Known, q.Reader.Logger, key)
+}
+
+// SyncOf returns the resync of a known object; ok is false if that cannot be had.
+func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
+	return syncOf(q.Known, q.Reader.Logger, key)
+}
+
 // admitsLocked reports whether a change of the object is worth its place.
 func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
 	return q.options.Admits == nil || q.options.Admits(typ, key)

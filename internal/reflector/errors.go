@@ -41,7 +41,8 @@ var (
 	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
 	// errNoList says that a list returned neither a list nor an error.
 	errNoList = errors.New("the ListerWatcher returned no list and no error")
-	// errEndlessList says that a page of a list names itself as the next one.
+	// errEndlessList says that a page of a list names itself as the next one. Fake ListerWatchers
+	// may have one token for all pages: a page with other items is no repetition.
 	errEndlessList = errors.New("a page has the continue token that was just used, so the list would never end: the server, or a proxy in between, repeats its answer")
 )
 

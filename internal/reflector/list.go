@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -100,6 +101,7 @@ type fetched struct {
 	stage   Stage
 	version string
 	paged   bool
+	first   string       // the name of the first item of the last page
 	taken   int          // items that were staged
 	foreign foreignItems // items that were left out
 }
@@ -127,8 +129,9 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 		if options.Continue == "" {
 			got = fetched{stage: r.newStage(announcedItems(page), false)}
 		}
+		before := got.first
 		list, err := r.stagePage(ctx, &got, page)
-		if err == nil && list.Continue != "" && list.Continue == options.Continue {
+		if got.first = firstOf(page); err == nil && list.Continue != "" && list.Continue == options.Continue && got.first == before {
 			return nil, errEndlessList
 		}
 		return list, err
@@ -239,6 +242,18 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", list, event.DiscreetAnswer(err))
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
+}
+
+// firstOf returns namespace and name of the first item of a page; "" if it has none.
+func firstOf(page runtime.Object) (name string) {
+	_, each := pageOf(page)
+	_ = each(func(item runtime.Object) error {
+		if accessor, err := meta.Accessor(item); err == nil {
+			name = accessor.GetNamespace() + "/" + accessor.GetName()
+		}
+		return io.EOF // one is enough
+	})
+	return name
 }
 
 // pageOf returns the list that a page is, and how to go through its items.

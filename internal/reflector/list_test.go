@@ -130,12 +130,12 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestListWithoutEnd: a page that names itself as the next one fails the list, which publishes
-// nothing.
+// TestListWithoutEnd: a page that names itself as the next one, and comes again, fails the list,
+// which publishes nothing.
 func TestListWithoutEnd(t *testing.T) {
 	const pages = 20 // so that the test comes to its end
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
-		page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", n), "1"))
+		page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", min(n, 3)), "1"))
 		if n < pages {
 			page.Continue = fmt.Sprint(min(n, 3))
 		}
@@ -328,4 +328,22 @@ func TestListThatDoesNotReturn(t *testing.T) {
 		return nil, nil
 	}}
 	assert.ErrorIs(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), errNoAnswer)
+}
+
+// TestOneTokenForAllPages: fake ListerWatchers that count their pages themselves may give the same
+// token with each.
+func TestOneTokenForAllPages(t *testing.T) {
+	const pages = 4
+	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+		page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", n), "1"))
+		if n < pages {
+			page.Continue = "more"
+		}
+		return page, nil
+	}, OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return nil, testkit.ErrForbidden
+	}}
+	store := &testkit.StoreLog{}
+	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
+	testkit.FirstCalls(t, []string{"replace 5: p1@1 p2@1 p3@1 p4@1"}, store.Entries())
 }

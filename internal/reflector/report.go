@@ -377,3 +377,89 @@ func (p *Report) endLocked() {
 		p.mu.over = true
 	}
 }
+
+// asks notes that a request of a kind is in hand from now on; "": none that can hang.
+func (p *Report) asks(kind string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.asked, p.mu.askedAt = kind, p.mu.clock.Now()
+}
+
+// holdsUp notes whether the sink has no room, so that nobody reads the watch.
+func (p *Report) holdsUp(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.heldUp = on; !on {
+		p.mu.followed = p.mu.clock.Now()
+	}
+}
+
+// requestLocked returns what is awaited of the request in hand.
+func (p *Report) requestLocked() awaited {
+	a := awaited{since: p.mu.askedAt, limit: hangLimit}
+	switch p.mu.asked {
+	case KindList:
+		at, seen := p.decoding.Received()
+		a.what, a.since = "a list", latest(a.since, at)
+		if !seen {
+			a.limit = unseenLimit
+		}
+	case KindWatchList:
+		a.what, a.since = "a watch-list", latest(a.since, p.heardAt())
+	case KindWatch:
+		a.what = "the opening of a watch"
+	}
+	return a
+}
+
+// bookmarkLocked returns what is awaited of a watch besides its opening: a bookmark, if any has
+// ever come, also from the next watch. None is due while requests fail, or the sink has no room.
+func (p *Report) bookmarkLocked(now time.Time) awaited {
+	if p.mu.followed.IsZero() || !p.bookmarked.Load() || p.mu.known.Failures > 0 {
+		return awaited{}
+	}
+	a := awaited{"the watch", latest(p.mu.followed, p.heardAt()), bookmarkLimit}
+	if p.mu.heldUp {
+		a.since = now
+	}
+	return a
+}
+
+// hangLocked returns what hangs, the request if both do, since the older sign of life, and when it
+// is worth looking again; 0: not before something is asked for.
+func (p *Report) hangLocked() (hang awaited, again time.Duration) {
+	now := p.mu.clock.Now()
+	for _, a := range []awaited{p.requestLocked(), p.bookmarkLocked(now)} {
+		left := a.limit - now.Sub(a.since)
+		switch {
+		case a.what == "":
+		case !a.hangs(now):
+			if again == 0 || left < again {
+				again = left
+			}
+		case hang.what == "":
+			hang = a
+		case a.since.Before(hang.since):
+			hang.since = a.since
+		}
+	}
+	if p.mu.asked == KindList {
+		again = min(again, hangLimit) // its bytes may come to be seen
+	}
+	return hang, again
+}
+
+func (p *Report) hang() (hang awaited, again time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hangLocked()
+}
+
+// heardAt returns when the last watch event or bookmark came; zero: none yet.
+func (p *Report) heardAt() time.Time {
+	heard := p.heard.Load()
+	if heard == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, heard)
+}
