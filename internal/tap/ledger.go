@@ -108,8 +108,8 @@ func (l *Ledger) receives(list *received) {
 	l.receiving.Store(list)
 }
 
-// received is the body of a list, whose bytes a ledger notes the time of. Goroutines may use it when
-// it is closed, and when the next list is received.
+// received is the body of a list, whose bytes a ledger notes the time of. Goroutines may use it
+// when it is closed, and when the next list is received.
 type received struct {
 	io.ReadCloser
 	ledger *Ledger

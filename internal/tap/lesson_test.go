@@ -22,8 +22,8 @@ import (
 
 var gadgets = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// gadget has no place for its kind, sprocket a kind that is always the same, and knob a kind without
-// a version.
+// gadget has no place for its kind, sprocket a kind that is always the same, and knob a kind
+// without a version.
 type (
 	gadget struct {
 		metav1.ObjectMeta `json:"metadata"`

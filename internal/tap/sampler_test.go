@@ -136,8 +136,8 @@ func TestSampleOfABrokenList(t *testing.T) {
 	assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 }
 
-// TestSampleOfALoweredList: a list in protobuf that the client does not understand was not compared,
-// so the one in JSON is the first.
+// TestSampleOfALoweredList: a list in protobuf that the client does not understand was not
+// compared, so the one in JSON is the first.
 func TestSampleOfALoweredList(t *testing.T) {
 	source, accepted := raising(t, newServer(t, false, []answer{list("5", pods(1000, "4")...)}, nil), jsonClient(), nil)
 	assert.Len(t, ask(t, source, firstList).Items, 1000)
@@ -145,8 +145,8 @@ func TestSampleOfALoweredList(t *testing.T) {
 	assert.GreaterOrEqual(t, source.ledger.State().Verified, int64(8+1000/16-1))
 }
 
-// TestSampleOfABrokenPage: a list of which a page breaks off comes again from its first page, and so
-// does its sample.
+// TestSampleOfABrokenPage: a list of which a page breaks off comes again from its first page, and
+// so does its sample.
 func TestSampleOfABrokenPage(t *testing.T) {
 	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
 	pages := []answer{first, cutOff, first, list("5", pods(15, "4")...)}

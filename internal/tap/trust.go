@@ -124,7 +124,8 @@ func (t *trust) isSuspended() bool {
 
 // settle ends a suspension by the list that was left to the client. If the client has failed, too,
 // the doubt is forgotten; else it counts, and the third turns the tap off. A page before the last
-// one, a call that was ended, or a version that has expired settles nothing: the list that follows does.
+// one, a call that was ended, or a version that has expired settles nothing: the list that follows
+// does.
 func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
 	failed := err != nil || event.IsNil(list)
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || !failed && hasMorePages(list) {
