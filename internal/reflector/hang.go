@@ -46,9 +46,14 @@ func (p *Report) asks(kind string) {
 func (p *Report) holdsUp(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.heldUp = on; !on {
+	p.holdsUpLocked(on)
+}
+
+func (p *Report) holdsUpLocked(on bool) {
+	if p.mu.heldUp && !on {
 		p.mu.followed = p.mu.clock.Now()
 	}
+	p.mu.heldUp = on
 }
 
 // requestLocked returns what is awaited of the request in hand.

@@ -172,7 +172,8 @@ func (p *Report) enter(phase Phase) {
 	if known := &p.mu.known; phase != known.Phase {
 		known.Phase, known.Since = phase, p.mu.clock.Now()
 	}
-	p.mu.asked, p.mu.heldUp = "", false
+	p.mu.asked = ""
+	p.holdsUpLocked(false)
 	switch phase {
 	case BackingOff:
 		p.mu.counted = false
