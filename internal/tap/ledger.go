@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,9 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/event"
 )
 
 // State is whether an informer decodes directly, and how that goes.
@@ -150,7 +150,8 @@ func (l *Ledger) checkedPart(w *decode.Written) {
 	partsWritten.Add(1)
 	where := writtenTo(w)
 	if l.firstWrittenTo(where) {
-		utilruntime.HandleError(fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where))
+		err := fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where)
+		event.Report(context.Background(), err, "Written to")
 	}
 	l.writtenTo.Add(1)
 }
