@@ -470,3 +470,27 @@ func TestNobodyReadsTheWatch(t *testing.T) {
 		assert.Equal(t, []string{"hangs"}, causes)
 	})
 }
+
+// TestRelistOfWhatNobodyReads: nor does it hang while an informer that was told to relist waits for
+// its turn to do so.
+func TestRelistOfWhatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, goOn := newHangingServer(), make(chan struct{})
+		informer := informerOf(server.Server)
+		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-goOn }},
+			cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
+		require.NoError(t, err)
+		defer running(t, informer)()
+		defer close(goOn)
+		time.Sleep(90 * time.Second)
+		server.sends.Store(true)
+		for _, version := range []string{"7", "8", "9"} {
+			server.watching.Load().Events <- testkit.Modified("a", version)
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		require.NoError(t, cache.Relist(informer))
+		causes, _ := causesOf(t, informer)
+		assert.Empty(t, causes)
+	})
+}

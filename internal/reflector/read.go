@@ -85,17 +85,18 @@ type takeFunc func(context.Context, watchChange) (done bool)
 // *VeryShortWatchError, or what the server said. With a nil stage the changes go to the sink.
 // Events that make no sense are reported and left out.
 func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
+	heldUp := false
 	for {
 		events, freed := r.readable(s, stage)
-		if freed != nil {
-			r.Report.holdsUp(true)
+		if full := freed != nil; full != heldUp {
+			heldUp = full
+			r.Report.holdsUp(full)
 		}
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
 			quiet.restart(s.received) // a pause of ours is no silence of the server
-			r.Report.holdsUp(false)
 		case <-r.resync.rings:
 			if err := r.resync.fire(ctx); err != nil {
 				return err

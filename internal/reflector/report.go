@@ -172,7 +172,8 @@ func (p *Report) enter(phase Phase) {
 	if known := &p.mu.known; phase != known.Phase {
 		known.Phase, known.Since = phase, p.mu.clock.Now()
 	}
-	p.mu.asked, p.mu.heldUp = "", false
+	p.mu.asked = ""
+	p.holdsUpLocked(false)
 	switch phase {
 	case BackingOff:
 		p.mu.counted = false
@@ -389,9 +390,14 @@ func (p *Report) asks(kind string) {
 func (p *Report) holdsUp(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.heldUp = on; !on {
+	p.holdsUpLocked(on)
+}
+
+func (p *Report) holdsUpLocked(on bool) {
+	if p.mu.heldUp && !on {
 		p.mu.followed = p.mu.clock.Now()
 	}
+	p.mu.heldUp = on
 }
 
 // requestLocked returns what is awaited of the request in hand.

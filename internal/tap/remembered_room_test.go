@@ -5,11 +5,14 @@ package tap
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -123,6 +127,17 @@ func TestWrittenPartForgets(t *testing.T) {
 		assert.Same(t, obj, found)
 	}
 	runtime.KeepAlive(kept)
+}
+
+// TestWrittenPartInABubble: that somebody has written to a part holds up nobody, not even in a
+// bubble that begins long before the last error.
+func TestWrittenPartInABubble(t *testing.T) {
+	utilruntime.HandleError(errors.New("the last error, of the real clock"))
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		(&Ledger{}).checkedPart(&decode.Written{Is: reflect.ValueOf([]string{"a"}), Was: reflect.ValueOf([]string{"b"})})
+		assert.Zero(t, time.Since(began))
+	})
 }
 
 // TestOffForgets: an informer that leaves all to its client has no table.

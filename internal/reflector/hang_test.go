@@ -1,0 +1,67 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// narrowSink is a sink that has no room after the second put of a watch, until its resync.
+type narrowSink struct {
+	Sink
+	puts  int
+	freed chan struct{}
+}
+
+func (s *narrowSink) Put(changes []event.Record) []event.Refused {
+	if s.puts++; s.puts == 2 {
+		s.freed = make(chan struct{})
+	}
+	return s.Sink.Put(changes)
+}
+
+func (s *narrowSink) Room() (int, <-chan struct{}) {
+	if s.freed != nil {
+		return 0, s.freed
+	}
+	return event.BatchLimit, nil
+}
+
+func (s *narrowSink) Resync() error {
+	close(s.freed)
+	s.freed = nil
+	return s.Sink.Resync()
+}
+
+// TestRoomDuringAResync: a watch is due again once the sink has room, whatever the reflector
+// was doing when that came to be.
+func TestRoomDuringAResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, report := testkit.NewScriptedWatch(8), NewReport()
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
+		r := New(Options{
+			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: &narrowSink{Sink: Foreign(&testkit.StoreLog{})},
+			ResyncPeriod: time.Hour, Report: report,
+		})
+		defer testkit.InBackground(t, r.Run)()
+		synctest.Wait()
+		w.Events <- testkit.Bookmark("6")
+		synctest.Wait()
+		w.Events <- testkit.Added("a", "7")
+		time.Sleep(time.Hour + bookmarkLimit - time.Second)
+		synctest.Wait()
+		assert.Empty(t, report.Status().Hangs)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, "the watch", report.Status().Hangs)
+	})
+}
