@@ -59,10 +59,12 @@ type History struct {
 		figures  Figures
 		ahead    bool      // the last audit that could compare has found that
 		repaired time.Time // when a relist was last asked for
+		right    time.Time // when an audit last found nothing after a relist
 	}
 }
 
-// Note adds an audit that has ended.
+// Note adds an audit that has ended. If it began before a repair that worked, what it found is
+// over.
 func (h *History) Note(a Audit, passing int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +80,8 @@ func (h *History) Note(a Audit, passing int) {
 		f.Found[kind] += int64(n)
 	}
 	f.Passing += int64(passing)
-	if f.Last = a; a.Outcome == Equal || a.Outcome == Differs {
+	f.Last = a
+	if before := a.At.Add(-a.Took).Before(h.mu.right); !before && (a.Outcome == Equal || a.Outcome == Differs) {
 		f.Differing, h.mu.ahead = a.differing(), a.Found[Ahead] > 0
 	}
 }
@@ -100,7 +103,7 @@ func (h *History) MayRepair(now time.Time, least time.Duration) bool {
 func (h *History) Repaired() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.figures.Differing, h.mu.ahead = 0, false
+	h.mu.figures.Differing, h.mu.ahead, h.mu.right = 0, false, time.Now()
 }
 
 // Differing returns Figures().Differing, and whether that is because the cache is ahead.

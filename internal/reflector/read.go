@@ -114,7 +114,7 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 		case first, open := <-events:
 			now := r.Clock.Now()
 			if open && first.Type != watch.Error { // which may be the client's own word for a broken connection
-				r.Report.heard.Store(now.UnixNano())
+				r.Report.heard.Store(int64(now.Sub(r.Report.made)))
 			}
 			if s.received == 0 && stage == nil {
 				r.learnOpening(s, now)

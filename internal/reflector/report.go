@@ -56,7 +56,8 @@ type Status struct {
 // Report is what a reflector tells about itself. The machine writes it, anybody reads it, and it is
 // there before the reflector is, so that an informer that was not started has one too.
 type Report struct {
-	heard    atomic.Int64 // UnixNano of the last watch event or bookmark; 0: none yet. Written by the reader
+	made     time.Time
+	heard    atomic.Int64 // when the last watch event or bookmark came, in nanoseconds after made; 0: none yet. Written by the reader
 	lists    atomic.Int64 // LIST requests, each page one
 	watches  atomic.Int64 // watch requests, watch-lists included
 	events   atomic.Int64 // of watches and watch-lists, added to once a batch. Written by the reader
@@ -83,7 +84,7 @@ type Report struct {
 }
 
 func NewReport() *Report {
-	p := &Report{Ended: make(chan struct{})}
+	p := &Report{made: time.Now(), Ended: make(chan struct{})}
 	p.mu.clock, p.mu.known.Phase = clock.RealClock{}, Unstarted
 	return p
 }
@@ -467,5 +468,5 @@ func (p *Report) heardAt() time.Time {
 	if heard == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, heard)
+	return p.made.Add(time.Duration(heard)) // with a monotonic reading: the wall clock may be set
 }

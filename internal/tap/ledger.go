@@ -56,7 +56,7 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 
-	received  atomic.Int64             // UnixNano of the last byte of a list, or sign of one; 0: none yet
+	received  atomic.Int64             // when the last byte of a list came, or a sign of one, in nanoseconds after processBegan; 0: none yet
 	receiving atomic.Pointer[received] // a list that a transport of package direct receives; nil: none
 
 	mu struct {
@@ -96,15 +96,22 @@ func (l *Ledger) begin(o Options) {
 // and of watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
 
+// processBegan has a monotonic reading, which times that are compared need: the wall clock may be
+// set.
+var processBegan = time.Now()
+
 // Received returns when a transport of package direct has last sent the request for a list, or
-// received a byte of the answer, and whether more may come that it will see.
+// received a byte of the answer (zero: never), and whether more may come that it will see.
 func (l *Ledger) Received() (last time.Time, more bool) {
-	return time.Unix(0, l.received.Load()), l.receiving.Load() != nil
+	if at := l.received.Load(); at != 0 {
+		last = processBegan.Add(time.Duration(at))
+	}
+	return last, l.receiving.Load() != nil
 }
 
 // receives notes that the list is received from now on; nil: none is.
 func (l *Ledger) receives(list *received) {
-	l.received.Store(time.Now().UnixNano())
+	l.received.Store(int64(time.Since(processBegan)))
 	l.receiving.Store(list)
 }
 
@@ -117,7 +124,7 @@ type received struct {
 
 func (b *received) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.ledger.received.Store(time.Now().UnixNano())
+	b.ledger.received.Store(int64(time.Since(processBegan)))
 	if err != nil {
 		b.ends()
 	}
