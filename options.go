@@ -235,7 +235,7 @@ func (c *informerConfig) checkReflector(bad *faults) {
 	refuseNegative(bad, "WithPageSize", o.PageSize, "the default")
 	refuseNegative(bad, "WithStreamSilence", o.StreamSilence, "the default")
 	refuseNegative(bad, "WithIdleTimeout", o.IdleTimeout, "never")
-	refuseNegative(bad, "WithStartJitter", o.StartJitter, "no wait")
+	refuseNegative(bad, "WithStartJitter", o.Spread, "no wait")
 	refuseNegative(bad, "WithDecoding: ReadAhead", o.Decoding.Ahead, "the default")
 	refuseNegative(bad, "WithDecoding: Verify", o.Decoding.Verify, "the default")
 	if mode := c.decoding.Share; mode != ShareTexts && mode != ShareEqual {
@@ -343,7 +343,7 @@ func WithExpectedNamespace(namespace string) Option {
 // WithStartJitter makes the informer wait for a random part of span before its first request, so
 // that the informers of a fleet do not all list at once when it starts. The default, 0, is no wait.
 func WithStartJitter(span time.Duration) Option {
-	return func(c *informerConfig) { c.reflector.StartJitter = span }
+	return func(c *informerConfig) { c.reflector.Spread = span }
 }
 
 // Decoding says how an informer decodes what the server sends. If that comes through a transport of

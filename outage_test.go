@@ -84,7 +84,7 @@ func TestOutage(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}), cache.WithObjectDescription("test pods"))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}), cache.WithObjectDescription("test pods"))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
@@ -134,7 +134,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
@@ -153,7 +153,7 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -187,7 +187,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
 			s, err := cache.StatusOf(informer)
@@ -218,7 +218,7 @@ func TestOutageEndsWithAList(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
@@ -234,7 +234,7 @@ func TestOutageEndsWithAnAnswer(t *testing.T) {
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		informer.RunWithContext(ctx)
@@ -249,10 +249,10 @@ func TestOutageOfManyInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithCancel(ctx)
-		turns, ended := &reflector.OutageLines{}, make(chan struct{}, informers)
+		turns, ended := &reflector.Servers{}, make(chan struct{}, informers)
 		for range informers {
 			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
+			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(turns))
 			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 		}
 		time.Sleep(15*time.Second + time.Millisecond)

@@ -70,7 +70,7 @@ func TestStateLines(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}),
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}),
 			cache.WithObjectDescription("test pods"))
 		informer.RunWithContext(ctx)
 		said := lines.Take()
@@ -167,10 +167,10 @@ func TestStateLinesOfManyOutages(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		turns, ended := &reflector.OutageLines{}, make(chan struct{})
+		turns, ended := &reflector.Servers{}, make(chan struct{})
 		for range informers {
 			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
+			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(turns))
 			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 		}
 		for range informers {

@@ -91,6 +91,13 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
+// isBroken reports whether a watch that was open has ended without a reason of the server's. An
+// internal error is one, unless the client has made it of a connection that broke.
+func isBroken(err error) bool {
+	var short *clientgo.VeryShortWatchError
+	return errors.As(err, &short) || utilnet.IsHTTP2ConnectionLost(err) || isOutOfReach(err) && !isInternalError(err)
+}
+
 func isInternalError(err error) bool {
 	return apierrors.IsInternalError(err)
 }
@@ -112,6 +119,13 @@ func errorOf(obj runtime.Object) error {
 	return event.DiscreetAnswer(err)
 }
 
+// isUnwilling reports whether a server that is out of reach has said so itself, and not a proxy in
+// its place.
+func isUnwilling(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (status.Status().Code == http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests)
+}
+
 // isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
 // serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
 // what cannot be understood.
@@ -122,8 +136,7 @@ func isOutOfReach(err error) bool {
 		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
 	}
 	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
-	var short *clientgo.VeryShortWatchError
-	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, ErrNoConnection) ||
+	return errors.As(err, &broken) || errors.Is(err, ErrNoConnection) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -30,6 +30,8 @@ type memory struct {
 	listUntil time.Time
 	// again says why the whole state is asked for again; "": it was not asked for yet.
 	again string
+	// unserved says that the whole state is asked for because watches were not served.
+	unserved bool
 	// synced says that a whole state was published; it stays so.
 	synced bool
 	// waitsOut says that an expected error was logged and is not over.

@@ -55,6 +55,7 @@ type Ledger struct {
 	parts                          tableUse[decode.Parts]
 
 	listBytes, watchBytes atomic.Int64
+	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
 
 	received  atomic.Int64 // UnixNano of the last byte of a list, or sign of one; 0: none yet
 	receiving atomic.Bool  // a list is being received, byte by byte, by a transport of package direct
@@ -95,6 +96,15 @@ func (l *Ledger) begin(o Options) {
 // Bytes returns how much was read of the bodies that were taken: of lists that came to their end,
 // and of watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
+
+// Host returns the host and port that a transport of package direct has last sent a request to, ""
+// if it has sent none.
+func (l *Ledger) Host() string {
+	if host := l.host.Load(); host != nil {
+		return *host
+	}
+	return ""
+}
 
 // Received returns when a transport of package direct has last sent the request for a list, or
 // received a byte of the answer, and whether more may come that it will see.
