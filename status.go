@@ -297,7 +297,7 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	add(r.Unfit != nil, "unfit", "it cannot run")
 	add(r.Stopped, "stopped", "stopped by its error policy")
 	if r.OutOfReach {
-		add(true, "outage", fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
+		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", shortly(r.Outage)))
 	}
 	if r.Hangs != "" {
 		add(true, "hangs", hanging(r))

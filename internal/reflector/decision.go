@@ -57,7 +57,7 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 	case m.outage.err == nil || asked || apierrors.IsTooManyRequests(err):
 		return max(m.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), false
 	default:
-		return m.outage.delay(), true
+		return m.outage.delay(m.synced), true
 	}
 }
 

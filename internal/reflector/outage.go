@@ -217,9 +217,9 @@ func (o *outage) returns() bool {
 	return at
 }
 
-// delay returns how long to wait for a server that is out of reach. One that says so itself is asked
-// by each reflector as it would ask it alone.
-func (o *outage) delay() time.Duration {
+// delay returns how long to wait for a server that is out of reach, with a whole state or without.
+// One that says so itself is asked by each reflector as it would ask it alone.
+func (o *outage) delay(synced bool) time.Duration {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(o.err, &status):
@@ -227,7 +227,7 @@ func (o *outage) delay() time.Duration {
 	case o.away != nil:
 		return o.away()
 	default:
-		return o.server.turn(o.lane, time.Now())
+		return o.server.turn(o.lane, time.Now(), synced)
 	}
 }
 

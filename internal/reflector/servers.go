@@ -26,10 +26,11 @@ const (
 	// must not bring all of them down on a server as often as each alone would; one of sixty notices
 	// within a second that the server is back.
 	laneSize = 4
-	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn: who asks
-	// at once when a server is back lists a whole delay earlier than with client-go, and a thousand
-	// processes would list in half the time. With 2000 processes, which have lost a server for 2, 5,
-	// 12, 30 or 60 s, the most lists of any second are 0.7 to 1.05 times client-go's.
+	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn, once the
+	// reflector has a state: who lists as soon as a server is back, and not a whole delay later, as
+	// client-go, would else list among thousands of processes that all do so at about the same time.
+	// With 2000 processes, which have lost a server for 2, 5, 12, 30 or 60 s, the most lists of any
+	// second are 0.7 to 1.05 times client-go's.
 	laneStretch = 4
 	longestTurn = 90 * time.Second
 )
@@ -125,7 +126,7 @@ func (s *server) leave(l *lane) {
 
 // turn returns how long to wait until it is a reflector's turn to ask: a delay after the last one
 // of its lane.
-func (s *server) turn(l *lane, now time.Time) time.Duration {
+func (s *server) turn(l *lane, now time.Time, stretch bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := now
@@ -134,7 +135,11 @@ func (s *server) turn(l *lane, now time.Time) time.Duration {
 			last = w.due
 		}
 	}
-	return last.Sub(now) + stretched(l.delay())
+	delay := l.delay()
+	if stretch {
+		delay = stretched(delay)
+	}
+	return last.Sub(now) + delay
 }
 
 // stretched returns a random delay of a lane for one of client-go's.

@@ -321,12 +321,10 @@ func TestWatchBeforeList(t *testing.T) {
 // TestWatchesThatAreNeverServed lead to lists, so that the cache does not stay as it is.
 func TestWatchesThatAreNeverServed(t *testing.T) {
 	for name, answer := range map[string]any{
-		"reset":            &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
-		"unavailable":      apierrors.NewServiceUnavailable("no watches"),
-		"no connection":    watch.NewEmptyWatch(),
-		"closed at once":   testkit.Sent(testkit.Closed),
-		"broken at once":   testkit.Sent(testkit.FailedWith(apierrors.NewServiceUnavailable("no watches"))),
-		"nothing of sense": testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed),
+		"reset":          &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
+		"unavailable":    apierrors.NewServiceUnavailable("no watches"),
+		"no connection":  watch.NewEmptyWatch(),
+		"broken at once": testkit.Sent(testkit.FailedWith(apierrors.NewServiceUnavailable("no watches"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
@@ -343,6 +341,34 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5",
 					"list rv=5 limit=0", "watch rv=5", "watch rv=5", "watch rv=5", "list rv=5 limit=0",
 				}, server.Asked())
+			})
+		})
+	}
+}
+
+// TestWatchesThatAreClosedAtOnce are opened again, once, and then lead to a list after a backoff: the
+// server is there, and no outage is noted.
+func TestWatchesThatAreClosedAtOnce(t *testing.T) {
+	for name, answer := range map[string]any{
+		"without an event": testkit.Sent(testkit.Closed),
+		"without sense":    testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed),
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			synctest.Test(t, func(t *testing.T) {
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					return testkit.Watches(answer)(1, ctx, o)
+				}
+				report := NewReport()
+				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Report: report})
+				defer testkit.InBackground(t, r.Run)()
+				time.Sleep(1500 * time.Millisecond)
+				synctest.Wait()
+				assert.Equal(t, []string{
+					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "watch rv=5",
+				}, server.Asked())
+				assert.Empty(t, report.History().Outages)
 			})
 		})
 	}
