@@ -53,8 +53,8 @@ func TestListMode(t *testing.T) {
 	}
 }
 
-// TestListPreference: three streams that stay open and end without their end mark lead to lists, for
-// ten minutes and no longer, and not at all for an informer that was told to stream.
+// TestListPreference: three streams that stay open and end without their end mark lead to lists,
+// for ten minutes and no longer, and not at all for an informer that was told to stream.
 func TestListPreference(t *testing.T) {
 	for mode, want := range map[cache.ListMode][]string{
 		cache.ListModeAuto: {

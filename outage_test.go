@@ -77,8 +77,8 @@ func statusOf(t *testing.T, informer cache.Controller) cache.Status {
 	return s
 }
 
-// TestOutage: one that lasts is said once, and its end, with how long the informer was blind; a short
-// one is only counted.
+// TestOutage: one that lasts is said once, and its end, with how long the informer was blind; a
+// short one is only counted.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -257,7 +257,8 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 }
 
 // TestLinesOfARestart: at -v=2 the restart of a server makes two lines for all informers, with how
-// many they are, some of their names, and for how long they were blind. Client-go writes one for each.
+// many they are, some of their names, and for how long they were blind. Client-go writes one for
+// each.
 func TestLinesOfARestart(t *testing.T) {
 	const informers = 61
 	for name, back := range map[string]error{"the versions are gone": testkit.ErrExpired, "the versions are there": nil} {

@@ -27,6 +27,7 @@ import (
 //	           └── error ──▶ round over ◀───┘
 //	                             │
 //	                  run: BackingOff, then opening     ListAndWatch: stopped
+//	                  (watching, if a watch was closed at once)
 //
 // From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is
 // done in a phase is the round's; where that leads, step knows.
@@ -38,8 +39,8 @@ type machine struct {
 	roundOver func(ctx context.Context, err error) Phase
 }
 
-// pause says how long BackingOff lasts, on which clock, whether it ends sooner if the server answers
-// another reflector, and what follows.
+// pause says how long BackingOff lasts, on which clock, whether it ends sooner if the server
+// answers another reflector, and what follows.
 type pause struct {
 	clock  clock.Clock
 	length time.Duration
@@ -48,7 +49,7 @@ type pause struct {
 }
 
 func newMachine(memory *memory) *machine {
-	memory.timers = newTimers(&memory.Options)
+	memory.timers, memory.short = newTimers(&memory.Options), false
 	return &machine{round: round{memory: memory}, phase: memory.begin()}
 }
 
@@ -138,6 +139,9 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 // fake clock for resyncs does not wait for rounds with it.
 func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
 	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.begin()}
+	if m.pause.resume == Watching {
+		m.resync.arm()
+	}
 	return BackingOff
 }
 

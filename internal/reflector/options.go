@@ -48,16 +48,17 @@ const (
 	// fault of the server.
 	veryShortWatch = time.Second
 
-	// watchMisses is how many watches in a row may not be served until the whole state is asked for.
+	// watchMisses is how many watches in a row may not be served until the whole state is asked
+	// for.
 	watchMisses = 3
 
 	// streamStrikes is how many watch-list streams in a row may end without their end mark until a
 	// round falls back to LIST: one is an accident, three are a proxy or a server that cannot
 	// stream.
 	streamStrikes = 3
-	// listPreference is how long LIST replaces watch-lists after that, if all had stayed open: long enough to spare a
-	// server that cannot stream the attempts of each round, short enough to notice that it was
-	// upgraded.
+	// listPreference is how long LIST replaces watch-lists after that, if all had stayed open: long
+	// enough to spare a server that cannot stream the attempts of each round, short enough to
+	// notice that it was upgraded.
 	listPreference = 10 * time.Minute
 	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step
 	// without an event is logged, and streamSilenceLimit without one ends the stream, unless an
@@ -114,8 +115,8 @@ type Options struct {
 	// one, and puts it back. nil: there is no cap.
 	Turns chan struct{}
 	// Spread bounds the random pauses before the first request, and before those that follow the
-	// first answer of a server that was out of reach; 0: there is none before the first request, and
-	// the others take up to returnSpread.
+	// first answer of a server that was out of reach; 0: there is none before the first request,
+	// and the others take up to returnSpread.
 	Spread time.Duration
 
 	// MinWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it

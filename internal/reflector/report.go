@@ -36,8 +36,8 @@ type Status struct {
 	Hangs    string        // the request that does, in words; "": none
 	HangsFor time.Duration // since the last sign of life
 
-	// The reflector is, or was last, blind from OutageAt on, for Outage, because its server was out of
-	// reach; zero: never.
+	// The reflector is, or was last, blind from OutageAt on, for Outage, because its server was out
+	// of reach; zero: never.
 	OutageAt   time.Time
 	Outage     time.Duration
 	OutOfReach bool // it is

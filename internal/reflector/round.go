@@ -27,7 +27,6 @@ type round struct {
 	strikes       int                        // consecutive streams that ended without their end mark
 	markless      int                        // those of them that had stayed open
 	misses        int                        // consecutive watches that the server did not serve
-	short         bool                       // the last watch was closed at once
 	still         string                     // the version of a list that was not newer than the reflector was before; "": it was
 }
 
@@ -146,7 +145,7 @@ func (r *round) close() {
 	r.resync.disarm()
 	r.collected.drop()
 	r.unserved = r.misses == watchMisses
-	r.strikes, r.markless, r.misses, r.short, r.still = 0, 0, 0, false, ""
+	r.strikes, r.markless, r.misses, r.still = 0, 0, 0, ""
 }
 
 func (r *round) dropStream() {

@@ -18,19 +18,19 @@ const (
 	// returnSpread is the time over which reflectors come back to a server, unless an option says
 	// otherwise.
 	returnSpread = time.Second
-	// wakePace is the time between two wakings of those who wait for a server. One that answers some
-	// and refuses others costs each of them a request in so long, at most.
+	// wakePace is the time between two wakings of those who wait for a server. One that answers
+	// some and refuses others costs each of them a request in so long, at most.
 	wakePace = 5 * time.Second
 
 	// laneSize is how many reflectors of a process ask for a lost server in turn. A process of few
-	// must not bring all of them down on a server as often as each alone would; one of sixty notices
-	// within a second that the server is back.
+	// must not bring all of them down on a server as often as each alone would; one of sixty
+	// notices within a second that the server is back.
 	laneSize = 4
-	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn, once the
-	// reflector has a state: who lists as soon as a server is back, and not a whole delay later, as
-	// client-go, would else list among thousands of processes that all do so at about the same time.
-	// With 2000 processes, which have lost a server for 2, 5, 12, 30 or 60 s, the most lists of any
-	// second are 0.7 to 1.05 times client-go's.
+	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn, once
+	// the reflector has a state. Where client-go waits once more, we list as soon as the server has
+	// answered: without longer delays, the lists of thousands of processes would come in half the
+	// time. With 2000 processes, which have lost a server for 2, 5, 12, 30 or 60 s, the most lists
+	// of any second are 0.7 to 1.05 times client-go's.
 	laneStretch = 4
 	longestTurn = 90 * time.Second
 )

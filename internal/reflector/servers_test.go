@@ -134,8 +134,8 @@ func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change
 	}
 }
 
-// TestAnAnswerAfterAnOutage leads to the next request within a second: the server is there. The same
-// answer once more, and one of a server that can serve nobody, leads to a backoff.
+// TestAnAnswerAfterAnOutage leads to the next request within a second: the server is there. The
+// same answer once more, and one of a server that can serve nobody, leads to a backoff.
 func TestAnAnswerAfterAnOutage(t *testing.T) {
 	noGateway := apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", v1.Resource("pods"), "", "", 0, true)
 	for name, tc := range map[string]struct {
@@ -346,8 +346,8 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 	}
 }
 
-// TestWatchesThatAreClosedAtOnce are opened again, once, and then lead to a list after a backoff: the
-// server is there, and no outage is noted.
+// TestWatchesThatAreClosedAtOnce are opened again after a backoff, once, and then lead to a list:
+// the server is there, and no outage is noted.
 func TestWatchesThatAreClosedAtOnce(t *testing.T) {
 	for name, answer := range map[string]any{
 		"without an event": testkit.Sent(testkit.Closed),
@@ -363,7 +363,7 @@ func TestWatchesThatAreClosedAtOnce(t *testing.T) {
 				report := NewReport()
 				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Report: report})
 				defer testkit.InBackground(t, r.Run)()
-				time.Sleep(1500 * time.Millisecond)
+				time.Sleep(3500 * time.Millisecond)
 				synctest.Wait()
 				assert.Equal(t, []string{
 					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "watch rv=5",
@@ -414,8 +414,8 @@ func worst(at []time.Time) (most int) {
 	return most
 }
 
-// herd runs so many processes, of ours or of client-go's, against a server that is away for so long,
-// and returns the lists of its worst second after that, and all requests since it went.
+// herd runs so many processes, of ours or of client-go's, against a server that is away for so
+// long, and returns the lists of its worst second after that, and all requests since it went.
 func herd(t *testing.T, processes, informers int, away time.Duration, ours bool) (lists, requests int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

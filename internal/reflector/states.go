@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// stateLines is the verbosity from which each change of a reflector's state is a line in the log.
+	// stateLines is the verbosity from which each change of a reflector's state is a line in the
+	// log.
 	stateLines = 2
-	// blindLines is the verbosity from which that holds also in an outage, of which one line for all
-	// reflectors tells, and for lists after the first.
+	// blindLines is the verbosity from which that holds also in an outage, of which one line for
+	// all reflectors tells, and for lists after the first.
 	blindLines = 3
 )
 

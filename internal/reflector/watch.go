@@ -92,7 +92,7 @@ func (r *round) missed(err error) outcome {
 // watchNotOpened decides what follows a watch that could not be started: the same again later if
 // the server is busy or out of reach, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
-	r.again = againAfter(err)
+	r.again, r.short = againAfter(err), false
 	var resync *resyncError
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return r.interrupted(ctx, err)
@@ -115,11 +115,10 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 }
 
-// watchEnded decides what follows an established watch. One that has lost the server is
-// opened again, and so is one that the server has closed at once, but once. None of the errors
-// leaves the round: the next one shows whether anything is wrong. An expired version in particular does not yet mark
-// the position as refused, because a list at that version asks for something at least as new and
-// may well succeed; see expired.
+// watchEnded decides what follows an established watch. One that has lost the server is opened
+// again. None of the errors leaves the round: the next one shows whether anything is wrong. An
+// expired version in particular does not yet mark the position as refused, because a list at that
+// version asks for something at least as new and may well succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
 	logger := klog.FromContext(ctx)
@@ -146,9 +145,6 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case isInternalError(err) && r.retryDeadline.ShouldRetry():
 		logger.V(2).Info("Watching again after an internal error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		return goOn(Watching)
-	case isShort(err) && !r.short:
-		r.short = true
-		return goOn(Watching)
 	case isBroken(err):
 		logger.V(4).Info("Watch lost, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		if again := r.missed(err); again.next != "" {
@@ -165,8 +161,9 @@ func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	r.Report.watchEnded(took, s.received, endReason(err), !isOrdinary(err))
 	r.again = againAfter(err)
 	if s.understood > 0 || r.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
-		r.misses, r.short = 0, false
+		r.misses = 0
 	}
+	r.short = isShort(err) && !r.short
 	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
 		"duration", took, "reason", err)
 }

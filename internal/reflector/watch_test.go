@@ -193,9 +193,9 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	})
 }
 
-// TestWatchDelays: a busy server is asked again after growing delays, of a series of its own where it
-// does not answer. The first answer after that leads to the next round within a second, the others
-// to one after a delay.
+// TestWatchDelays: a busy server is asked again after growing delays, of a series of its own where
+// it does not answer. The first answer after that leads to the next round within a second, the
+// others to one after a delay.
 func TestWatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
