@@ -200,6 +200,13 @@ func TestStreamStrikesPerRound(t *testing.T) {
 		"stream rv=50", "stream rv=50", "stream rv=50"}, asked)
 }
 
+// TestStreamsThatAreClosedAtOnce by a busy server do not lead to ten minutes of lists.
+func TestStreamsThatAreClosedAtOnce(t *testing.T) {
+	cut := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
+	asked, _ := streamed(t, nil, cut, cut, cut, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("60")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
+}
+
 // TestStreamBackoff: a busy server is left alone for the delay of the backoff, on the reflector's
 // clock.
 func TestStreamBackoff(t *testing.T) {
