@@ -114,6 +114,12 @@ func (s *apiServer) away(length time.Duration) {
 	s.open = nil
 }
 
+func (s *apiServer) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
 // process runs so many reflectors of a server, as a process of their own, until stop is called.
 func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change func(*Options)) (stop func()) {
 	var stops []func()
@@ -155,6 +161,7 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 				server := &apiServer{gone: tc.gone, back: tc.back, host: "a:6443"}
 				defer process(t, 1, server, nil)()
 				time.Sleep(5 * time.Minute)
+				synctest.Wait()
 				server.away(12 * time.Second)
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
@@ -188,6 +195,7 @@ func TestTheSecondAnswerAfterAnOutage(t *testing.T) {
 		}
 		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: &Servers{}}).Run)()
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		require.Greater(t, len(at), 5)
 		assert.LessOrEqual(t, at[4].Sub(at[3]), time.Second)
 		for n := 5; n < len(at); n++ {
@@ -207,6 +215,7 @@ func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 					server := &apiServer{host: "a:6443", back: back}
 					defer process(t, reflectors, server, nil)()
 					time.Sleep(5 * time.Minute)
+					synctest.Wait()
 					lists, watches := len(server.lists), len(server.watches)
 					server.away(away)
 					time.Sleep(5 * time.Minute)
@@ -278,9 +287,11 @@ func TestThrottledAreNotWoken(t *testing.T) {
 		}
 		defer testkit.InBackground(t, New(Options{ListerWatcher: throttled, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run)()
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		other := &apiServer{host: "a:6443"}
 		defer process(t, 1, other, func(o *Options) { o.Servers = servers })()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		other.away(12 * time.Second)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -305,10 +316,11 @@ func TestWatchBeforeList(t *testing.T) {
 				server := &apiServer{host: "a:6443", gone: gone}
 				defer process(t, 1, server, nil)()
 				time.Sleep(5 * time.Minute)
+				synctest.Wait()
 				server.away(3 * time.Minute)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				assert.Equal(t, []string{"list rv=0", "watch rv=5", "watch rv=5"}, server.asked[:3])
+				assert.Equal(t, []string{"list rv=0", "watch rv=5", "watch rv=5"}, server.requests()[:3])
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				assert.Len(t, server.lists, 1)
@@ -434,6 +446,7 @@ func herd(t *testing.T, processes, informers int, away time.Duration, ours bool)
 			}
 		}
 		time.Sleep(4 * time.Minute)
+		synctest.Wait()
 		before := len(server.asked)
 		server.away(away)
 		time.Sleep(away + 3*time.Minute)
