@@ -81,7 +81,7 @@ func TestStateLines(t *testing.T) {
 			"V0 reachable",
 			"stopped",
 		}, statesOf(said))
-		for _, line := range testkit.About(`"level"=2`, said) {
+		for _, line := range testkit.About(`"level"=2`, testkit.About(`"state"=`, said)) {
 			assert.Contains(t, line, `"type"="test pods"`)
 			assert.Contains(t, line, `"reflector"=`)
 		}

@@ -263,11 +263,8 @@ func TestWakesArePaced(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		at := asked()
-		assert.Greater(t, len(at), 60, "it is woken")
-		for n := 2; n < len(at); n++ { // one may be its own turn
-			assert.GreaterOrEqual(t, at[n].Sub(at[n-2]), 4*time.Second, "after %v", at[n].Sub(at[0]))
-		}
+		assert.Greater(t, len(asked()), 60, "it is woken")
+		assert.Less(t, len(asked()), 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
 	})
 }
 
