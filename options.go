@@ -314,7 +314,7 @@ func WithIdleTimeout(limit time.Duration) Option {
 
 // WithBackoff sets the delays between failed requests; those that no server answers have a series
 // of their own. A series starts again after 2 minutes without failure. The default, also for the
-// zero value, grows from 0.8 s to 30 s, plus a random part of up to the same length; where no server
+// zero value, grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server
 // answers, up to 90 s. A longer Retry-After of the server goes first, up to 5 minutes.
 func WithBackoff(backoff wait.Backoff) Option {
 	return func(c *informerConfig) {
