@@ -70,9 +70,9 @@ func WithDecoders(decoders tap.Maker) Option {
 	return func(c *informerConfig) { c.reflector.Decoding.Make, c.reflector.Decoding.Start = decoders, 40 }
 }
 
-// WithOutages gives an informer turns that no other test takes.
-func WithOutages(lines *reflector.OutageLines) Option {
-	return func(c *informerConfig) { c.reflector.Outages = lines }
+// WithServers gives an informer servers that no other test has lost.
+func WithServers(servers *reflector.Servers) Option {
+	return func(c *informerConfig) { c.reflector.Servers = servers }
 }
 
 // Slotless is the option of slots that are never free.

@@ -282,7 +282,7 @@ func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
-		informer := informerOf(server.Server, cache.WithOutages(&reflector.OutageLines{}), cache.WithObjectDescription("test pods"))
+		informer := informerOf(server.Server, cache.WithServers(&reflector.Servers{}), cache.WithObjectDescription("test pods"))
 		ctx, lines := verbose(t, 0)
 		defer runningIn(ctx, informer)()
 		time.Sleep(24*time.Hour - 30*time.Second)
@@ -321,11 +321,11 @@ func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
 func TestLinesOfHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := verbose(t, 2)
-		turns := &reflector.OutageLines{}
+		turns := &reflector.Servers{}
 		for range 10 {
 			server := newHangingServer()
 			server.opens.Store(true)
-			defer runningIn(ctx, informerOf(server.Server, cache.WithOutages(turns)))()
+			defer runningIn(ctx, informerOf(server.Server, cache.WithServers(turns)))()
 		}
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))

@@ -159,8 +159,8 @@ type Inspection struct {
 	// Errors are the last 32 different errors of requests and watches; the most recent is the last.
 	// They quote no objects.
 	Errors []InformerError
-	// Outages are the last 16 times that the server was out of reach (see Status.Reconnects); the
-	// most recent is the last.
+	// Outages are the last 16 times that the informer was blind because the server was out of reach
+	// (see Status.Reconnects); the most recent is the last.
 	Outages []Outage
 	// FailingSince is when a request or watch first failed since a watch was last established; if
 	// it hung before, when it gave its last sign of life. It is zero if none has failed, and while
@@ -240,7 +240,8 @@ type InformerError struct {
 	Count       int64
 }
 
-// Outage is a time in which the server was out of reach.
+// Outage is a time in which an informer was blind: from when its server was found out of reach
+// until the informer was fresh again.
 type Outage struct {
 	Began  time.Time
 	Length time.Duration // so far, if it is not over

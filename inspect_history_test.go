@@ -6,7 +6,6 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -52,8 +51,8 @@ var reasonsCases = map[string]reasonsCase{
 	"nothing happens":      {lists: [2]int64{1, 0}},
 	"closed by the server": {watches: []any{closedByServer, closedByServer}, ends: counts{"closed": 2}, lists: [2]int64{1, 0}, watched: 2},
 	"closed at once": {
-		watches: []any{testkit.Sent(testkit.Closed)}, relists: counts{"watch": 1}, ends: counts{"very-short": 1},
-		lists: [2]int64{2, 0}, watched: 1, badWatches: 1,
+		watches: []any{testkit.Sent(testkit.Closed)}, ends: counts{"very-short": 1},
+		lists: [2]int64{1, 0}, watched: 1, badWatches: 1,
 	},
 	"expired": {
 		watches: []any{testkit.Sent(testkit.FailedWith(testkit.ErrExpired))}, relists: counts{"expired": 1}, ends: counts{"expired": 1},
@@ -213,21 +212,23 @@ func TestInspectDrops(t *testing.T) {
 func TestInspectOutages(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server, down := quiet(), true
-		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-			if down = !down; down {
-				return nil, fmt.Errorf("round %d: %w", n, io.EOF)
+		server := quiet()
+		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			if n%2 == 1 {
+				return nil, testkit.ErrRefused
 			}
-			return nil, testkit.ErrForbidden // an answer
+			w := testkit.NewScriptedWatch(0)
+			time.AfterFunc(2*time.Second, func() { close(w.Events) })
+			return w, nil
 		}
 		informer := informerOf(server)
 		began := time.Now()
 		stop := running(t, informer)
-		time.Sleep(39*time.Second + time.Second/2)
+		time.Sleep(72*time.Second + time.Second/2)
 		got := inspected(t, informer).Outages
 		require.Len(t, got, 16)
 		for i, outage := range got {
-			want := cache.Outage{Began: began.Add(time.Duration(9+2*i) * time.Second), Length: time.Second, Over: true}
+			want := cache.Outage{Began: began.Add(time.Duration(27+3*i) * time.Second), Length: time.Second, Over: true}
 			if i == 15 {
 				want.Length, want.Over = time.Second/2, false
 			}

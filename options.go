@@ -235,7 +235,7 @@ func (c *informerConfig) checkReflector(bad *faults) {
 	refuseNegative(bad, "WithPageSize", o.PageSize, "the default")
 	refuseNegative(bad, "WithStreamSilence", o.StreamSilence, "the default")
 	refuseNegative(bad, "WithIdleTimeout", o.IdleTimeout, "never")
-	refuseNegative(bad, "WithStartJitter", o.StartJitter, "no wait")
+	refuseNegative(bad, "WithStartJitter", o.Spread, "no wait")
 	refuseNegative(bad, "WithDecoding: ReadAhead", o.Decoding.Ahead, "the default")
 	refuseNegative(bad, "WithDecoding: Verify", o.Decoding.Verify, "the default")
 	if mode := c.decoding.Share; mode != ShareTexts && mode != ShareEqual {
@@ -312,10 +312,10 @@ func WithIdleTimeout(limit time.Duration) Option {
 	return func(c *informerConfig) { c.reflector.IdleTimeout = limit }
 }
 
-// WithBackoff sets the delays between failed requests. The series starts again after 2 minutes
-// without a failure. The default, also for the zero value, grows from 0.8 s to 30 s, plus a random
-// part of up to the same length. A longer Retry-After of the server takes precedence, up to 5
-// minutes.
+// WithBackoff sets the delays between failed requests; those that no server answers have a series
+// of their own. A series starts again after 2 minutes without failure. The default, also for the
+// zero value, grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server
+// answers, up to 90 s. A longer Retry-After of the server goes first, up to 5 minutes.
 func WithBackoff(backoff wait.Backoff) Option {
 	return func(c *informerConfig) {
 		if c.reflector.Backoff = &backoff; backoff == (wait.Backoff{}) {
@@ -340,10 +340,10 @@ func WithExpectedNamespace(namespace string) Option {
 	return func(c *informerConfig) { c.reflector.Namespace = namespace }
 }
 
-// WithStartJitter makes the informer wait for a random part of span before its first request, so
-// that the informers of a fleet do not all list at once when it starts. The default, 0, is no wait.
+// WithStartJitter delays the first request, and the return after an outage, by a random part of
+// span, so that a fleet does not list at once. By default only the return is, by up to a second.
 func WithStartJitter(span time.Duration) Option {
-	return func(c *informerConfig) { c.reflector.StartJitter = span }
+	return func(c *informerConfig) { c.reflector.Spread = span }
 }
 
 // Decoding says how an informer decodes what the server sends. If that comes through a transport of

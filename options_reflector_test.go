@@ -53,8 +53,8 @@ func TestListMode(t *testing.T) {
 	}
 }
 
-// TestListPreference: three streams without their end mark lead to lists, for ten minutes and no
-// longer, and not at all for an informer that was told to stream.
+// TestListPreference: three streams that stay open and end without their end mark lead to lists,
+// for ten minutes and no longer, and not at all for an informer that was told to stream.
 func TestListPreference(t *testing.T) {
 	for mode, want := range map[cache.ListMode][]string{
 		cache.ListModeAuto: {
@@ -68,10 +68,15 @@ func TestListPreference(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			cut := testkit.Sent(testkit.Added("a", "1"), testkit.Closed)
-			server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(cut, cut, cut, testkit.ErrForbidden)}
-			next := server.OnWatch
+			server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5"))}
+			next := testkit.Watches(nil, nil, nil, testkit.ErrForbidden)
 			server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				if n <= 3 {
+					w := testkit.NewScriptedWatch(1)
+					w.Events <- testkit.Added("a", "1")
+					time.AfterFunc(time.Second, func() { close(w.Events) })
+					return w, nil
+				}
 				if o.SendInitialEvents == nil && n == 5 {
 					time.Sleep(11 * time.Minute)
 					return nil, testkit.ErrForbidden

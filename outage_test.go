@@ -9,12 +9,14 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -75,8 +77,8 @@ func statusOf(t *testing.T, informer cache.Controller) cache.Status {
 	return s
 }
 
-// TestOutage: one that lasts is said once, and its end, with how long it was; a short one is only
-// counted.
+// TestOutage: one that lasts is said once, and its end, with how long the informer was blind; a
+// short one is only counted.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -84,7 +86,7 @@ func TestOutage(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}), cache.WithObjectDescription("test pods"))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}), cache.WithObjectDescription("test pods"))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
@@ -96,19 +98,19 @@ func TestOutage(t *testing.T) {
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 4500*time.Millisecond, s.LastOutage)
 		assert.Zero(t, s.Reconnects)
-		assert.Contains(t, s.Degraded, "the server is out of reach for 4.5s")
+		assert.Contains(t, s.Degraded, "the server went out of reach 4.5s ago")
 
 		time.Sleep(4 * time.Second)
 		said := lines.Take()
 		require.Len(t, said, 1, "once")
-		for _, part := range []string{"Warning: the server is out of reach", `"outage"="5s"`, "connection refused", `"type"="test pods"`, `"linesOfOthers"=0`} {
+		for _, part := range []string{"Warning: the server is out of reach", `"outage"="5s"`, "connection refused", `"informers"=1`, `"names"=["test pods`} {
 			assert.Contains(t, said[0], part)
 		}
 		time.Sleep(20 * time.Second)
 		said = lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "The server is in reach again")
-		assert.Contains(t, said[0], `"outage"="12s"`)
+		assert.Contains(t, said[0], `"shortest"="12s" "median"="12s" "longest"="12s"`)
 		s = statusOf(t, informer)
 		assert.Equal(t, 12*time.Second, s.LastOutage)
 		assert.EqualValues(t, 1, s.Reconnects)
@@ -134,7 +136,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
@@ -153,7 +155,7 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -172,7 +174,13 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 func TestOutageOfTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := testkit.NewScriptedWatch(0), time.Now()
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		server := &testkit.Server{NoStream: true}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n > 1 {
+				return nil, context.DeadlineExceeded
+			}
+			return testkit.PodList("5"), nil
+		}
 		server.OnWatch = func(n int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			switch {
 			case n == 1:
@@ -187,7 +195,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
 			s, err := cache.StatusOf(informer)
@@ -200,7 +208,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		s := statusOf(t, informer)
 		assert.Equal(t, began.Add(40*time.Second), s.LastOutageAt)
-		assert.Equal(t, 90*time.Second, s.LastOutage)
+		assert.Equal(t, 94*time.Second, s.LastOutage, "with a backoff between two watches")
 		assert.EqualValues(t, 1, s.Reconnects)
 		assert.Zero(t, s.Attempts)
 	})
@@ -218,15 +226,15 @@ func TestOutageEndsWithAList(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
 	})
 }
 
-// TestOutageEndsWithAnAnswer, even one that the informer does not like.
-func TestOutageEndsWithAnAnswer(t *testing.T) {
+// TestOutageEndsWhenFresh: an answer that the informer does not like ends no outage.
+func TestOutageEndsWhenFresh(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -234,45 +242,66 @@ func TestOutageEndsWithAnAnswer(t *testing.T) {
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}))
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
+		time.AfterFunc(30*time.Second, func() {
+			s, err := cache.StatusOf(informer)
+			assert.NoError(t, err)
+			assert.Contains(t, s.Degraded, "the server went out of reach 20s ago")
+		})
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.Count(`in reach again" "reflector"`))
-		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
+		assert.Equal(t, 1, lines.Count("in reach again"))
+		assert.InDelta(t, 30*time.Second, statusOf(t, informer).LastOutage, float64(2*time.Second))
 	})
 }
 
-// TestOutageOfManyInformers: a line a second for all of them, and none that is not counted.
-func TestOutageOfManyInformers(t *testing.T) {
-	const informers = 50
-	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := testkit.Loud(t)
-		ctx, cancel := context.WithCancel(ctx)
-		turns, ended := &reflector.OutageLines{}, make(chan struct{}, informers)
-		for range informers {
-			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
-			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
-		}
-		time.Sleep(15*time.Second + time.Millisecond)
-		synctest.Wait()
-		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		said := lines.Take()
-		require.Len(t, said, 2)
-		assert.Contains(t, said[0], `"linesOfOthers"=0`)
-		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		said = lines.Take()
-		require.Len(t, said, 2)
-		assert.Contains(t, said[0], "in reach again")
-		assert.Contains(t, said[1], fmt.Sprintf(`"linesOfOthers"=%d`, informers-2))
-		cancel()
-		for range informers {
-			<-ended
-		}
-	})
+// TestLinesOfARestart: at -v=2 the restart of a server makes two lines for all informers, with how
+// many they are, some of their names, and for how long they were blind. Client-go writes one for
+// each.
+func TestLinesOfARestart(t *testing.T) {
+	const informers = 61
+	for name, back := range map[string]error{"the versions are gone": testkit.ErrExpired, "the versions are there": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				testkit.Reports(t)
+				gone := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
+				ctx, lines := verbose(t, 2)
+				ctx, cancel := context.WithCancel(ctx)
+				servers, ended := &reflector.Servers{}, make(chan struct{}, informers)
+				for range informers {
+					down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: gone, watch: gone}}
+					server := down.serve(&testkit.Server{NoStream: true})
+					serve, expired := server.OnWatch, false
+					server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+						w, err := serve(n, ctx, o)
+						if n > 1 && err == nil && !expired && back != nil {
+							expired = true
+							return nil, back
+						}
+						return w, err
+					}
+					informer := cache.InformerFunc(cache.WithServers(servers), cache.WithObjectDescription("test pods"))(server, &v1.Pod{}, 0, cache.Indexers{})
+					go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
+				}
+				time.Sleep(9 * time.Second)
+				synctest.Wait()
+				lines.Take()
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				said := lines.Take()
+				require.Len(t, said, 2)
+				for _, part := range []string{`"level"=0`, "Warning: the server is out of reach", `"server"="10.0.0.1:6443"`, `"informers"=61`, `"test pods (`} {
+					assert.Contains(t, said[0], part)
+				}
+				for _, part := range []string{`"level"=0`, "in reach again", `"server"="10.0.0.1:6443"`, `"informers"=61 "missing"=0 "shortest"="1`, `"longest"="1`} {
+					assert.Contains(t, said[1], part)
+				}
+				cancel()
+				for range informers {
+					<-ended
+				}
+			})
+		})
+	}
 }

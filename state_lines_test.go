@@ -57,8 +57,8 @@ func statesOf(lines []string) (states []string) {
 	return states
 }
 
-// TestStateLines: each change of state is one line at V(2), and what other lines say is not said
-// again.
+// TestStateLines: each change of state is one line at V(2), and those of an outage are one for all
+// informers.
 func TestStateLines(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -70,19 +70,18 @@ func TestStateLines(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(&reflector.OutageLines{}),
+		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}),
 			cache.WithObjectDescription("test pods"))
 		informer.RunWithContext(ctx)
 		said := lines.Take()
 		assert.Equal(t, []string{
 			"started", "listing how=list", "synced",
-			"outage reason=connection", "reachable outage=2s",
 			"degraded reason=forbidden", "listing how=list again=watch", "synced",
 			"recovered degraded=10s failures=10",
-			"outage reason=connection", "V0 reachable outage=12s",
+			"V0 reachable",
 			"stopped",
 		}, statesOf(said))
-		for _, line := range testkit.About(`"state"=`, said) {
+		for _, line := range testkit.About(`"level"=2`, testkit.About(`"state"=`, said)) {
 			assert.Contains(t, line, `"type"="test pods"`)
 			assert.Contains(t, line, `"reflector"=`)
 		}
@@ -155,30 +154,6 @@ func TestStateLinesOfAPanic(t *testing.T) {
 			"started", "listing how=list", "degraded reason=panic", "listing how=list again=panic", "synced",
 			"recovered degraded=2s failures=2", "stopped",
 		}, statesOf(lines.Take()))
-	})
-}
-
-// TestStateLinesOfManyOutages: where a line at V(0) counts those of other informers, these say at
-// V(2) that their outage is over.
-func TestStateLinesOfManyOutages(t *testing.T) {
-	const informers = 20
-	synctest.Test(t, func(t *testing.T) {
-		testkit.Reports(t)
-		ctx, lines := verbose(t, 2)
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		turns, ended := &reflector.OutageLines{}, make(chan struct{})
-		for range informers {
-			down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-			informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithOutages(turns))
-			go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
-		}
-		for range informers {
-			<-ended
-		}
-		assert.Equal(t, informers, lines.Count(`"state"="outage"`))
-		assert.Equal(t, informers, lines.Count(`"state"="reachable"`), "each once")
-		assert.Equal(t, 2, lines.Count(`"level"=0 "msg"="The server is in reach again"`))
 	})
 }
 

@@ -41,11 +41,13 @@ type Status struct {
 	// Attempts counts the errors since a watch, or a watch-list up to its end mark, last succeeded.
 	// A watch-list that fails and the list that replaces it count once.
 	Attempts int
-	// Reconnects counts how often the server was back in reach after it had been out of reach, that
-	// is, had not answered, or had answered that it serves nobody now (5xx, 429).
+	// Reconnects counts how often the informer was fresh again after its server had been out of
+	// reach, that is, had not answered, or had answered that it serves nobody now (5xx, 429). Fresh
+	// means that a list has arrived, or that a watch goes on from the cached version.
 	Reconnects int64
-	// LastOutageAt is when the server was last found out of reach, and LastOutage how long that
-	// lasted, or has lasted so far; then Degraded says so. Zero and 0 if it never was.
+	// LastOutageAt is when the server was last found out of reach, and LastOutage for how long the
+	// informer was blind, up to when it was fresh again, or has been so far; then Degraded says so.
+	// Zero and 0 if it never was.
 	LastOutageAt time.Time
 	LastOutage   time.Duration
 	// LastEvent is when a watch event or a bookmark last came, and LastEventAge how long that was
@@ -297,7 +299,7 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	add(r.Unfit != nil, "unfit", "it cannot run")
 	add(r.Stopped, "stopped", "stopped by its error policy")
 	if r.OutOfReach {
-		add(true, "outage", fmt.Sprintf("the server is out of reach for %v", shortly(r.Outage)))
+		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", shortly(r.Outage)))
 	}
 	if r.Hangs != "" {
 		add(true, "hangs", hanging(r))

@@ -58,7 +58,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
 		"waits for slots": {server: &testkit.Server{NoStream: true}, options: []cache.Option{cache.Slotless}, says: []string{"waiting for a list slot for 10.5s"}},
 		"refused": {server: &testkit.Server{NoStream: true, OnList: listsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
-			says: []string{"backing off for 500ms", "11 errors since the last success", "the server is out of reach for 10.5s", "connection refused"}, is: testkit.ErrRefused},
+			says: []string{"backing off for 500ms", "11 errors since the last success", "the server went out of reach 10.5s", "connection refused"}, is: testkit.ErrRefused},
 		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
 			says: []string{"panic while listing: cannot go on"}, is: errLister},
 		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},

@@ -63,7 +63,7 @@ func TestInformerTellsOfAnOutage(t *testing.T) {
 	require.NoError(t, srv.Kill())
 	require.NoError(t, until(ctx, func() bool { return len(book.about("out of reach")) > 0 }))
 	s := status()
-	assert.Contains(t, fmt.Sprint(s.Degraded), "the server is out of reach for")
+	assert.Contains(t, fmt.Sprint(s.Degraded), "the server went out of reach")
 	assert.GreaterOrEqual(t, s.LastOutage, 5*time.Second)
 	require.NoError(t, srv.Restart(ctx))
 	require.NoError(t, until(ctx, func() bool { return len(book.about("in reach again")) > 0 && len(status().Degraded) == 0 }))

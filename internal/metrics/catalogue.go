@@ -74,8 +74,9 @@ var (
 	degraded  = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
 	eventAge  = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
 	failing   = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed. 0 while they succeed.")
-	outage    = define(Gauge, "outage_seconds", "s", "How long the server has been out of reach. 0 while it is not.")
-	reconnect = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the server was back in reach after an outage."))
+	outage    = define(Gauge, "outage_seconds", "s", "How long the informer has been blind: from when its server went out of reach until it is fresh again. 0 while it is not.")
+	blind     = sparse(define(Gauge, "last_outage_seconds", "s", "How long it was blind the last time, or has been so far."))
+	reconnect = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the informer was fresh again after an outage."))
 )
 
 // Of an informer: its requests.

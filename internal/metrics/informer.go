@@ -125,6 +125,7 @@ func (v visit) health(i *cache.Inspection, known *informer) {
 	}
 	v.put(failing, known.labels, failed)
 	v.put(outage, known.labels, lasting(i.Outages).Seconds())
+	v.put(blind, known.labels, i.Status.LastOutage.Seconds())
 	v.put(reconnect, known.labels, float64(i.Status.Reconnects))
 }
 

@@ -40,14 +40,25 @@ func (m *memory) announce(ctx context.Context, err error, decision Decision) {
 	}
 }
 
-// delayAfter returns how long to wait after an error, or nothing, until the next attempt. A longer
-// delay that the server asks for goes before the backoff.
-func (m *memory) delayAfter(err error, decision Decision) time.Duration {
-	if decision.After > 0 {
-		return decision.After
+// delayAfter returns how long to wait after an error, or nothing, until the next attempt, and
+// whether that comes sooner if the server answers another reflector. A server that was out of reach
+// and has answered is there: the next request follows at once, spread over a while. A longer delay
+// that the server asks for goes before the backoff.
+func (m *memory) delayAfter(err error, decision Decision) (length time.Duration, wakes bool) {
+	suggested, asked := apierrors.SuggestsClientDelay(err)
+	switch {
+	case decision.After > 0:
+		return decision.After, false
+	case m.outage.err == nil && m.outage.returns():
+		if m.outage.woken.Load() { // which has spread it
+			return 0, false
+		}
+		return m.spread(), false
+	case m.outage.err == nil || asked || apierrors.IsTooManyRequests(err):
+		return max(m.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), false
+	default:
+		return m.outage.delay(m.synced), true
 	}
-	suggested, _ := apierrors.SuggestsClientDelay(err)
-	return max(m.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter))
 }
 
 // GiveUp makes it known that a decision has stopped the reflector.

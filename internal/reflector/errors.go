@@ -92,6 +92,18 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
+// isShort reports whether a watch was closed at once, as busy servers do.
+func isShort(err error) bool {
+	var short *clientgo.VeryShortWatchError
+	return errors.As(err, &short)
+}
+
+// isBroken reports whether a watch that was open has ended without a reason of the server's. An
+// internal error is one, unless the client has made it of a connection that broke.
+func isBroken(err error) bool {
+	return utilnet.IsHTTP2ConnectionLost(err) || isOutOfReach(err) && !isInternalError(err)
+}
+
 func isInternalError(err error) bool {
 	return apierrors.IsInternalError(err)
 }
@@ -113,18 +125,28 @@ func errorOf(obj runtime.Object) error {
 	return event.DiscreetAnswer(err)
 }
 
+// isUnwilling reports whether a server that is out of reach has said so itself, and not a proxy in
+// its place.
+func isUnwilling(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (status.Status().Code == http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests)
+}
+
 // isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
 // serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
-// what cannot be understood.
+// what cannot be understood, nor for errors of the sink.
 func isOutOfReach(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
 		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
 	}
+	var resync *resyncError
+	if errors.As(err, &resync) {
+		return false
+	}
 	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
-	var short *clientgo.VeryShortWatchError
-	return errors.As(err, &broken) || errors.As(err, &short) || errors.Is(err, ErrNoConnection) ||
+	return errors.As(err, &broken) || errors.Is(err, ErrNoConnection) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -74,12 +74,12 @@ func (h *hangTimer) look(ctx context.Context) {
 func (h *hangTimer) tellOf(ctx context.Context, hang awaited) (again time.Duration) {
 	if h.since.IsZero() {
 		h.tell(ctx, stateHangs, "A request hangs", "reason", hang.what)
-		h.since, h.ticket = hang.since, h.Outages.ask()
+		h.since, h.ticket = hang.since, h.Servers.hangs.ask()
 	}
 	if h.ticket == 0 {
 		return hangLook
 	}
-	wait, others, mine := h.Outages.turn(h.ticket, time.Now())
+	wait, others, mine := h.Servers.hangs.turn(h.ticket, time.Now())
 	if wait > 0 {
 		return wait
 	}

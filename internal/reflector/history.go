@@ -54,7 +54,7 @@ type Noted struct {
 	Count       int64
 }
 
-// Outage is a time in which the server was out of reach.
+// Outage is a time in which the reflector was blind because its server was out of reach.
 type Outage struct {
 	Began  time.Time
 	Length time.Duration // so far, if it is not over

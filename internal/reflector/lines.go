@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// outagePace is the time between two lines about outages, and requests that hang, for the whole
-// process: a server that is out of reach is so for all reflectors.
-const outagePace = time.Second
+// hangPace is the time between two lines about requests that hang, for the whole process: a server
+// that does not answer does so for all reflectors.
+const hangPace = time.Second
 
-// OutageLines gives the reflectors of a process their turns to write lines: one in a while. What is
+// hangLines gives the reflectors of a process their turns to write lines: one in a while. What is
 // not written is counted by a later line.
-type OutageLines struct {
+type hangLines struct {
 	mu struct {
 		sync.Mutex
 		last    time.Time // when a line was written
@@ -23,10 +23,8 @@ type OutageLines struct {
 	}
 }
 
-var processOutages OutageLines
-
 // ask returns the ticket of a line.
-func (l *OutageLines) ask() (ticket uint64) {
+func (l *hangLines) ask() (ticket uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.asked++
@@ -35,14 +33,14 @@ func (l *OutageLines) ask() (ticket uint64) {
 
 // turn returns after what time to come again, or 0; then, whether the line is to be written, or
 // another one has counted it; and how many others the line that is written counts.
-func (l *OutageLines) turn(ticket uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
+func (l *hangLines) turn(ticket uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ticket <= l.mu.settled {
 		return 0, 0, false
 	}
-	if since := now.Sub(l.mu.last); since >= 0 && since < outagePace {
-		return outagePace - since, 0, false
+	if since := now.Sub(l.mu.last); since >= 0 && since < hangPace {
+		return hangPace - since, 0, false
 	}
 	others = l.mu.asked - l.mu.settled - 1
 	l.mu.last, l.mu.settled = now, l.mu.asked

@@ -35,7 +35,7 @@ func (r *round) list(ctx context.Context) outcome {
 	r.asks(ctx, ByList, r.again)
 	got, err := r.fetch(ctx)
 	if err == nil {
-		r.outage.over(ctx)
+		r.outage.answered()
 		err = r.publish(got)
 	}
 	r.Report.tookOver(ByList, r.Clock.Since(started), got.taken, err)
@@ -45,13 +45,24 @@ func (r *round) list(ctx context.Context) outcome {
 	r.again = againFailed
 	r.logSlow(ctx, "LIST", started)
 	if err != nil {
-		r.failed(ctx, err)
+		if r.failed(ctx, err); r.watchesFirst() {
+			r.resync.arm()
+			return tryLater(Watching, err)
+		}
 		return endRound(err)
 	}
 	if got.version == before {
 		r.still = before
 	}
-	return r.beginWatching(ctx)
+	next := r.beginWatching(ctx)
+	r.outage.over(ctx, time.Now())
+	return next
+}
+
+// watchesFirst reports whether a failed request for the whole state is followed by a watch: it was
+// made because watches were not served, and now the server is not there at all.
+func (r *round) watchesFirst() bool {
+	return r.unserved && r.outage.err != nil && !r.position.refused && !r.distrusts
 }
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that

@@ -27,6 +27,7 @@ import (
 //	           └── error ──▶ round over ◀───┘
 //	                             │
 //	                  run: BackingOff, then opening     ListAndWatch: stopped
+//	                  (watching, if a watch was closed at once)
 //
 // From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is
 // done in a phase is the round's; where that leads, step knows.
@@ -38,15 +39,17 @@ type machine struct {
 	roundOver func(ctx context.Context, err error) Phase
 }
 
-// pause says how long BackingOff lasts, on which clock, and what follows.
+// pause says how long BackingOff lasts, on which clock, whether it ends sooner if the server
+// answers another reflector, and what follows.
 type pause struct {
 	clock  clock.Clock
 	length time.Duration
+	wakes  bool
 	resume Phase
 }
 
 func newMachine(memory *memory) *machine {
-	memory.timers = newTimers(&memory.Options)
+	memory.timers, memory.short = newTimers(&memory.Options), false
 	return &machine{round: round{memory: memory}, phase: memory.begin()}
 }
 
@@ -96,7 +99,7 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 	defer func() {
 		if !returned {
 			m.close()
-			m.phase = m.restAfterRound(m.Delay())
+			m.phase = m.restAfterRound(m.Delay(), false)
 		}
 	}()
 	defer utilruntime.HandleCrashWithContext(ctx, m.panicked)
@@ -126,13 +129,19 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 		m.giveUp(ctx, err)
 		return Stopped
 	}
+	if m.unserved && decision.After == 0 {
+		return m.restAfterRound(0, false) // it has waited before the watch
+	}
 	return m.restAfterRound(m.delayAfter(err, decision))
 }
 
 // restAfterRound leads to another round after length, on real time as in client-go: whoever steps a
 // fake clock for resyncs does not wait for rounds with it.
-func (m *machine) restAfterRound(length time.Duration) Phase {
-	m.pause = pause{clock: clock.RealClock{}, length: length, resume: m.begin()}
+func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
+	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.begin()}
+	if m.pause.resume == Watching {
+		m.resync.arm()
+	}
 	return BackingOff
 }
 
@@ -143,7 +152,8 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 		m.giveUp(ctx, err)
 		return Stopped
 	}
-	m.pause = pause{clock: m.Clock, length: m.delayAfter(err, decision), resume: resume}
+	length, wakes := m.delayAfter(err, decision)
+	m.pause = pause{clock: m.Clock, length: length, wakes: wakes, resume: resume}
 	return BackingOff
 }
 
@@ -151,6 +161,10 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 func (m *machine) backOff(ctx context.Context) outcome {
 	timer := m.pause.clock.NewTimer(m.pause.length)
 	defer timer.Stop()
+	m.outage.woken.Store(false)
+	if m.pause.wakes {
+		defer m.outage.waits(timer, m.pause.length)()
+	}
 	if _, err := await(ctx, &m.timers, timer.C()); err != nil {
 		return m.interrupted(ctx, err)
 	}

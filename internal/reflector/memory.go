@@ -30,6 +30,11 @@ type memory struct {
 	listUntil time.Time
 	// again says why the whole state is asked for again; "": it was not asked for yet.
 	again string
+	// short says that the last watch was closed at once, as busy servers do, but not the one
+	// before: the next round begins with another watch.
+	short bool
+	// unserved says that the whole state is asked for because watches were not served.
+	unserved bool
 	// synced says that a whole state was published; it stays so.
 	synced bool
 	// waitsOut says that an expected error was logged and is not over.
@@ -87,6 +92,9 @@ func openingPhase(o Options) Phase {
 
 // begin is the phase in which a round begins now.
 func (m *memory) begin() Phase {
+	if m.short {
+		return Watching
+	}
 	if m.opening == Streaming && m.Clock.Now().Before(m.listUntil) {
 		return Listing
 	}

@@ -48,13 +48,17 @@ const (
 	// fault of the server.
 	veryShortWatch = time.Second
 
+	// watchMisses is how many watches in a row may not be served until the whole state is asked
+	// for.
+	watchMisses = 3
+
 	// streamStrikes is how many watch-list streams in a row may end without their end mark until a
 	// round falls back to LIST: one is an accident, three are a proxy or a server that cannot
 	// stream.
 	streamStrikes = 3
-	// listPreference is how long LIST replaces watch-lists after that: long enough to spare a
-	// server that cannot stream the attempts of each round, short enough to notice that it was
-	// upgraded.
+	// listPreference is how long LIST replaces watch-lists after that, if all had stayed open: long
+	// enough to spare a server that cannot stream the attempts of each round, short enough to
+	// notice that it was upgraded.
 	listPreference = 10 * time.Minute
 	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step
 	// without an event is logged, and streamSilenceLimit without one ends the stream, unless an
@@ -110,8 +114,10 @@ type Options struct {
 	// Turns holds a token for each reflector that may take over the whole state now. Who does takes
 	// one, and puts it back. nil: there is no cap.
 	Turns chan struct{}
-	// StartJitter bounds the random pause before the first request; 0: there is none.
-	StartJitter time.Duration
+	// Spread bounds the random pauses before the first request, and before those that follow the
+	// first answer of a server that was out of reach; 0: there is none before the first request,
+	// and the others take up to returnSpread.
+	Spread time.Duration
 
 	// MinWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it
 	// has no effect.
@@ -153,8 +159,11 @@ type Options struct {
 	Clock clock.Clock
 	// spawn runs a function in a goroutine of its own; nil: by a go statement.
 	spawn func(func())
-	// Outages are the turns of lines about outages; nil: those of the process.
-	Outages *OutageLines
+	// Servers are those that reflectors have lost; nil: those of the process.
+	Servers *Servers
+	// away returns how long to wait before the next attempt to reach a server that does not answer;
+	// nil: those of a server agree on that.
+	away wait.DelayFunc
 }
 
 // Decision says what to do about an error. The zero value: try again after the backoff.
@@ -183,6 +192,9 @@ func (o Options) withDefaults() Options {
 	if o.TypeDescription == "" {
 		o.TypeDescription = describeType(o.ExpectedType)
 	}
+	if o.away = o.Delay; o.away == nil && o.Backoff != nil {
+		o.away = o.Backoff.DelayWithReset(cmp.Or(o.Clock, clock.Clock(clock.RealClock{})), backoffReset)
+	}
 	if o.Backoff == nil {
 		o.Backoff = defaultBackoff()
 	}
@@ -205,8 +217,8 @@ func (o Options) withDefaults() Options {
 	if o.spawn == nil {
 		o.spawn = func(f func()) { go f() }
 	}
-	if o.Outages == nil {
-		o.Outages = &processOutages
+	if o.Servers == nil {
+		o.Servers = &processServers
 	}
 	return o
 }

@@ -4,68 +4,144 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"net/url"
 	"reflect"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
-// outageWarning is the age from which an outage is worth a line in the log: a server that restarts,
-// or that fails over to another one, is mostly back by then.
-const outageWarning = 5 * time.Second
+const (
+	// outageWarning is the age from which an outage is worth a line in the log: a server that
+	// restarts, or that fails over to another one, is mostly back by then. It is also how long the
+	// line that it is over waits for the last reflector.
+	outageWarning = 5 * time.Second
+	// maxNamed is how many reflectors that line names.
+	maxNamed = 10
+)
 
-// outage is the time in which a reflector cannot reach its server. One that lasts makes two lines
-// in the log: that it lasts, and that it is over. It belongs to the machine's goroutine.
+// outage is the time in which a reflector is blind because it has lost its server: from the first
+// request without an answer up to a new state, or a watch that goes on. It belongs to the machine's
+// goroutine.
 type outage struct {
 	*Options
+	server *server // nil: none was lost yet
+	lane   *lane
 
-	since  time.Time     // when it was noticed; zero: there is none
-	err    error         // the last one
-	lasted time.Duration // the last one that is over
-	worth  bool          // it is not over and lasts for long enough
-	unsaid bool          // the log was not told that it is over
+	since  time.Time   // when it was noticed; zero: there is none
+	err    error       // the last one, if the last request got no answer
+	opened time.Time   // when a watch was opened that has not lasted yet; zero: none was
+	gone   bool        // a request was not answered by the server itself
+	heard  bool        // there was an answer since
+	atOnce bool        // the next request comes without a backoff, for that reason
+	asked  time.Time   // when the last pause of this outage ended; zero: there was none
+	woken  atomic.Bool // it was cut short; see server.waits
 
+	warned bool             // it was time for the warning
 	timer  *time.Timer      // nil: not armed
 	rings  <-chan time.Time // delivers when it is time to call ring; nil for most of the time
-	ticket uint64           // of a line that waits for its turn, else 0
 }
 
 // note takes notice of an error, and reports whether the server is out of reach: else it has
 // answered.
 func (o *outage) note(ctx context.Context, err error) (on bool) {
+	o.opened = time.Time{}
 	if !isOutOfReach(err) {
-		o.over(ctx)
+		o.answered()
+		o.armWarning()
 		return false
 	}
 	o.err = err
+	o.gone = o.gone || !isUnwilling(err)
+	o.meet(cmp.Or(hostOf(err), o.Report.decoding.Host()))
 	if o.since.IsZero() {
 		o.since = time.Now()
+		o.warned = false
 		o.Report.outOfReach(o.since)
-		o.tellUnsaid(ctx)
+		o.server.lose(o)
 		o.tell(ctx, stateOutage, "The server is out of reach", "reason", troubleReason(err))
-		o.disarm()
-		o.ticket, o.worth = 0, false // the line about the end of the last one, if it waits, is counted by a later line
-		o.arm(outageWarning)
 	}
+	o.armWarning()
 	return true
 }
 
-// over takes notice of an answer.
-func (o *outage) over(ctx context.Context) {
-	if o.since.IsZero() {
+// hostOf returns the host and port that a request was sent to, as its error says, else "".
+func hostOf(err error) string {
+	var failed *url.Error
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	at, err := url.Parse(failed.URL)
+	if err != nil {
+		return ""
+	}
+	return at.Host
+}
+
+// meet has the outage be one of the server of a host, "": of the one that it was of so far.
+func (o *outage) meet(host string) {
+	if o.server != nil && (host == "" || host == o.server.host) {
 		return
 	}
-	o.lasted = o.Report.inReach(time.Now(), true)
-	o.since, o.err = time.Time{}, nil
+	o.quit()
+	o.server, o.lane = o.Servers.join(host)
+	if !o.since.IsZero() {
+		o.server.lose(o)
+	}
+}
+
+func (o *outage) quit() {
+	if o.server != nil {
+		o.server.forget(o)
+		o.Servers.leave(o.server, o.lane)
+		o.server = nil
+	}
+}
+
+// answered takes notice of an answer, whatever it says: the server is there.
+func (o *outage) answered() {
+	if o.err = nil; o.since.IsZero() {
+		return
+	}
+	if o.gone && !o.heard {
+		o.heard, o.atOnce = true, true
+	}
+	o.server.answered(time.Now())
+}
+
+// opens takes notice of an open watch. Servers say only then that its version has expired, so the
+// outage is over once it has lasted.
+func (o *outage) opens() {
+	if o.answered(); !o.since.IsZero() {
+		o.opened = time.Now()
+		o.arm(veryShortWatch)
+	}
+}
+
+// over takes notice that the reflector is fresh, since that time.
+func (o *outage) over(ctx context.Context, fresh time.Time) {
+	if o.answered(); o.since.IsZero() {
+		return
+	}
+	blind := fresh.Sub(o.since)
+	o.tell(ctx, stateReachable, "The server is in reach again", "outage", blind.Round(time.Millisecond))
+	o.Report.inReach(fresh, true)
+	o.since, o.opened = time.Time{}, time.Time{}
+	o.gone, o.heard, o.atOnce, o.asked = false, false, false, time.Time{}
 	o.disarm()
-	o.ticket, o.unsaid = 0, true
-	if !o.worth {
-		o.tellUnsaid(ctx)
-		return
+	now, later := o.server.find(o, blind)
+	if now {
+		o.sayReturned(ctx)
+	} else if later {
+		o.arm(outageWarning)
 	}
-	o.ring(ctx)
 }
 
 // end forgets the outage, because the reflector ends.
@@ -75,9 +151,18 @@ func (o *outage) end() {
 		o.Report.inReach(time.Now(), false)
 		o.since = time.Time{}
 	}
+	o.quit()
+}
+
+// armWarning has the log hear of the outage, if there is one, when it is old enough.
+func (o *outage) armWarning() {
+	if !o.since.IsZero() && !o.warned {
+		o.arm(outageWarning - time.Since(o.since))
+	}
 }
 
 func (o *outage) arm(after time.Duration) {
+	o.disarm()
 	o.timer = time.NewTimer(after)
 	o.rings = o.timer.C
 }
@@ -89,44 +174,69 @@ func (o *outage) disarm() {
 	}
 }
 
-// ring says what there is to say, when it is its turn.
+// ring does what it is time for.
 func (o *outage) ring(ctx context.Context) {
-	o.disarm()
-	o.worth = !o.since.IsZero()
-	lines := o.Outages
-	if o.ticket == 0 {
-		o.ticket = lines.ask()
-	}
-	wait, others, mine := lines.turn(o.ticket, time.Now())
-	if wait > 0 {
-		o.arm(wait)
+	if o.disarm(); !o.opened.IsZero() {
+		o.over(ctx, o.opened)
 		return
 	}
-	o.ticket = 0
+	o.sayReturned(ctx)
+	if !o.since.IsZero() {
+		o.warned = true
+		o.sayLost(ctx)
+	}
+}
+
+// sayLost warns of the server, on behalf of all that have lost it and were not told of yet.
+func (o *outage) sayLost(ctx context.Context) {
+	names := o.server.warn()
+	if len(names) == 0 {
+		return
+	}
+	klog.FromContext(ctx).Info("Warning: the server is out of reach, and caches get old", "server", o.server.host, "informers", len(names),
+		"names", names[:min(len(names), maxNamed)], "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+}
+
+// sayReturned tells of all that are fresh again since the last such line.
+func (o *outage) sayReturned(ctx context.Context) {
+	blind, missing := o.server.returned()
+	if len(blind) == 0 {
+		return
+	}
+	for i := range blind {
+		blind[i] = blind[i].Round(time.Millisecond)
+	}
+	klog.FromContext(ctx).Info("The server is in reach again", "state", stateReachable, "server", o.server.host, "informers", len(blind),
+		"missing", missing, "shortest", blind[0], "median", blind[len(blind)/2], "longest", blind[len(blind)-1])
+}
+
+// returns reports whether the next request comes at once, as one does in each outage.
+func (o *outage) returns() bool {
+	at := o.atOnce
+	o.atOnce = false
+	return at
+}
+
+// delay returns how long to wait for a server that is out of reach, with a whole state or without.
+// One that says so itself is asked by each reflector as it would ask it alone.
+func (o *outage) delay(synced bool) time.Duration {
+	var status apierrors.APIStatus
 	switch {
-	case mine:
-		o.say(ctx, others)
-	case !o.worth:
-		o.tellUnsaid(ctx) // a line of another reflector has counted it
+	case errors.As(o.err, &status):
+		return o.Delay()
+	case o.away != nil:
+		return o.away()
+	default:
+		return o.server.turn(o.lane, time.Now(), synced)
 	}
 }
 
-// tellUnsaid tells those who want each change of state what other lines have not said: that the
-// last outage is over.
-func (o *outage) tellUnsaid(ctx context.Context) {
-	if o.unsaid {
-		o.unsaid = false
-		o.tell(ctx, stateReachable, "The server is in reach again", "outage", o.lasted.Round(time.Millisecond))
-	}
-}
-
-func (o *outage) say(ctx context.Context, others uint64) {
-	logger := klog.LoggerWithValues(klog.FromContext(ctx), "reflector", o.Name, "type", o.TypeDescription, "linesOfOthers", others)
-	if o.since.IsZero() {
-		o.unsaid = false
-		logger.Info("The server is in reach again", "state", stateReachable, "outage", o.lasted.Round(time.Millisecond))
-	} else {
-		logger.Info("Warning: the server is out of reach, and the cache gets old", "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+// waits has the answer of the server to another reflector end a pause, until done is called.
+func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
+	o.server.waits(o, timer, length)
+	return func() {
+		o.server.goesOn(o)
+		o.asked = time.Now()
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/tap"
 )
@@ -53,7 +52,6 @@ func isOrdinary(err error) bool {
 func endReason(err error) string {
 	var doubt *tap.Doubt
 	var resync *resyncError
-	var short *clientgo.VeryShortWatchError
 	switch {
 	case errors.Is(err, errStopped):
 		return "stopped"
@@ -67,7 +65,7 @@ func endReason(err error) string {
 		return "decoding"
 	case errors.As(err, &resync):
 		return "resync"
-	case errors.As(err, &short):
+	case isShort(err):
 		return "very-short"
 	case isExpired(err):
 		return "expired"

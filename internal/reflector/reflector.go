@@ -42,8 +42,8 @@ func (r *Reflector) Run(ctx context.Context) {
 	m.roundOver = m.scheduleRound
 	defer r.Report.enter(Stopped)
 	defer r.lists.Begin()()
-	if r.StartJitter > 0 {
-		m.phase = m.restAfterRound(rand.N(r.StartJitter))
+	if r.Spread > 0 {
+		m.phase = m.restAfterRound(rand.N(r.Spread), false)
 	}
 	defer m.outage.end()
 	defer m.hang.disarm()

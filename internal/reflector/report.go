@@ -36,7 +36,8 @@ type Status struct {
 	Hangs    string        // the request that does, in words; "": none
 	HangsFor time.Duration // since the last sign of life
 
-	// The server is, or was last, out of reach from OutageAt on, for outage; zero: never.
+	// The reflector is, or was last, blind from OutageAt on, for Outage, because its server was out
+	// of reach; zero: never.
 	OutageAt   time.Time
 	Outage     time.Duration
 	OutOfReach bool // it is
@@ -72,7 +73,7 @@ type Report struct {
 		known     Status    // but for ages, what the atomics count, and what depends on these
 		counted   bool      // whether there was a failure since the last wait
 		over      bool      // ended is closed
-		outageEnd time.Time // zero while the server is out of reach
+		outageEnd time.Time // zero while it is blind
 		silentAt  time.Time // when the idle watchdog last gave up a watch
 		history   History   // but for Events and bytes
 
@@ -160,6 +161,14 @@ func (p *Report) outageLocked() (length time.Duration, on bool) {
 	}
 }
 
+// isBlind reports whether the server was out of reach and the reflector is not fresh since.
+func (p *Report) isBlind() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, on := p.outageLocked()
+	return on
+}
+
 // attach is called by the reflector that the report is about.
 func (p *Report) attach(c clock.Clock) {
 	p.mu.Lock()
@@ -227,16 +236,14 @@ func (p *Report) outOfReach(now time.Time) {
 	p.mu.history.outageBegan(now)
 }
 
-// inReach notes the end of an outage, because the server has answered or nobody asks it any more,
-// and returns how long it was.
-func (p *Report) inReach(now time.Time, answered bool) (outage time.Duration) {
+// inReach notes the end of an outage, because the reflector is fresh again, or ends.
+func (p *Report) inReach(now time.Time, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.outageEnd = now; answered {
+	if p.mu.outageEnd = now; fresh {
 		p.mu.known.Reconnects++
 	}
 	p.mu.history.outageOver(now)
-	return now.Sub(p.mu.known.OutageAt)
 }
 
 // takesOver notes that the whole state is asked for, again if there is a reason.

@@ -25,6 +25,8 @@ type round struct {
 	stream        *stream                    // the open watch, in watching only; nil: one has to be opened
 	retryDeadline clientgo.RetryWithDeadline // decides about internal errors of watches
 	strikes       int                        // consecutive streams that ended without their end mark
+	markless      int                        // those of them that had stayed open
+	misses        int                        // consecutive watches that the server did not serve
 	still         string                     // the version of a list that was not newer than the reflector was before; "": it was
 }
 
@@ -52,14 +54,13 @@ func (r *round) asks(ctx context.Context, mode Mode, again string) {
 	}
 }
 
-// connected notes that a watch was opened, and reports whether a server did that.
-func (r *round) connected(ctx context.Context, s *stream) bool {
+// connected takes notice of a watch that was opened. The error says that no server did that.
+func (r *round) connected(s *stream) error {
 	if !isConnected(s.watch) {
-		r.failed(ctx, ErrNoConnection)
-		return false
+		return ErrNoConnection
 	}
-	r.outage.over(ctx)
-	return true
+	r.outage.opens()
+	return nil
 }
 
 // begins notes that a request for the whole state begins. If somebody wants that, what is cached is
@@ -120,7 +121,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 
 // beginWatching is the transition from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
-	r.synced = true
+	r.synced, r.unserved = true, false
 	r.told = asking{}
 	r.tell(ctx, stateSynced, "Caches populated")
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, isInternalError, r.Clock)
@@ -143,7 +144,8 @@ func (r *round) close() {
 	r.dropStream()
 	r.resync.disarm()
 	r.collected.drop()
-	r.strikes, r.still = 0, ""
+	r.unserved = r.misses == watchMisses
+	r.strikes, r.markless, r.misses, r.still = 0, 0, 0, ""
 }
 
 func (r *round) dropStream() {

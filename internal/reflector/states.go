@@ -12,8 +12,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stateLines is the verbosity from which each change of a reflector's state is a line in the log.
-const stateLines = 2
+const (
+	// stateLines is the verbosity from which each change of a reflector's state is a line in the
+	// log.
+	stateLines = 2
+	// blindLines is the verbosity from which that holds also in an outage, of which one line for
+	// all reflectors tells, and for lists after the first.
+	blindLines = 3
+)
 
 // The states that these lines tell of, under the key "state". docs/observability.md has them.
 const (
@@ -32,12 +38,21 @@ const (
 
 // tell writes the line of a change of state.
 func (o *Options) tell(ctx context.Context, state, message string, keysAndValues ...any) {
-	logger := klog.FromContext(ctx).V(stateLines)
+	level := stateLines
+	if o.Report.isBlind() {
+		level = blindLines
+	}
+	o.tellAt(ctx, level, state, message, keysAndValues...)
+}
+
+// tellAt is tell, from a verbosity on.
+func (o *Options) tellAt(ctx context.Context, level int, state, message string, keysAndValues ...any) {
+	logger := klog.FromContext(ctx).V(level)
 	if !logger.Enabled() {
 		return
 	}
 	about := []any{"state", state, "reflector", o.Name, "type", o.TypeDescription}
-	logger.WithCallDepth(1).Info(message, append(about, keysAndValues...)...)
+	logger.WithCallDepth(2).Info(message, append(about, keysAndValues...)...)
 }
 
 // asking is how and why the whole state is asked for.
@@ -52,12 +67,13 @@ type asking struct {
 type trouble struct {
 	*Options
 	since time.Time // zero: there is none
+	quiet bool      // it has begun in an outage
 }
 
 // note takes notice of a failure other than an outage.
 func (t *trouble) note(ctx context.Context, reason string) {
 	if t.since.IsZero() {
-		t.since = time.Now()
+		t.since, t.quiet = time.Now(), t.Report.isBlind()
 		t.tell(ctx, stateDegraded, "Requests fail", "reason", reason)
 	}
 }
@@ -65,7 +81,11 @@ func (t *trouble) note(ctx context.Context, reason string) {
 // over takes notice of a watch that is open, after so many failures.
 func (t *trouble) over(ctx context.Context, failures int) {
 	if !t.since.IsZero() {
-		t.tell(ctx, stateRecovered, "Requests succeed again", "degraded", time.Since(t.since).Round(time.Millisecond), "failures", failures)
+		level := stateLines
+		if t.quiet {
+			level = blindLines
+		}
+		t.tellAt(ctx, level, stateRecovered, "Requests succeed again", "degraded", time.Since(t.since).Round(time.Millisecond), "failures", failures)
 		t.since = time.Time{}
 	}
 }

@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -32,9 +33,11 @@ func (r *round) watch(ctx context.Context) outcome {
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		r.stream = s
-		if r.connected(ctx, s) {
-			r.succeeded(ctx)
+		if err := r.connected(s); err != nil {
+			r.dropStream()
+			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
 		}
+		r.succeeded(ctx)
 	}
 	r.hang.look(ctx)
 	quiet := r.idleWatchdog()
@@ -75,10 +78,21 @@ func (r *round) expired() {
 	}
 }
 
+// missed is the outcome of a watch that the server has not served: the same again, because a server
+// that is back may well go on where it was, and a list costs it much. After some in a row the whole
+// state is asked for at once, since there may be a server, or a proxy before it, that serves only
+// that.
+func (r *round) missed(err error) outcome {
+	if r.misses++; r.misses < watchMisses {
+		return tryLater(Watching, err)
+	}
+	return endRound(err)
+}
+
 // watchNotOpened decides what follows a watch that could not be started: the same again later if
-// the server is busy, else another round, and its caller hears of the error.
+// the server is busy or out of reach, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
-	r.again = againAfter(err)
+	r.again, r.short = againAfter(err), false
 	var resync *resyncError
 	if errors.Is(err, errStopped) || errors.As(err, &resync) {
 		return r.interrupted(ctx, err)
@@ -94,15 +108,17 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	case isBusy(err):
 		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		return tryLater(Watching, err)
+	case isOutOfReach(err):
+		return r.missed(err)
 	default:
 		return endRound(err)
 	}
 }
 
-// watchEnded decides what follows an established watch. None of its errors leaves the round: the
-// next one shows whether anything is wrong. An expired version in particular does not yet mark
-// the position as refused, because a list at that version asks for something at least as new and
-// may well succeed; see expired.
+// watchEnded decides what follows an established watch. One that has lost the server is opened
+// again. None of the errors leaves the round: the next one shows whether anything is wrong. An
+// expired version in particular does not yet mark the position as refused, because a list at that
+// version asks for something at least as new and may well succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
 	logger := klog.FromContext(ctx)
@@ -129,6 +145,11 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case isInternalError(err) && r.retryDeadline.ShouldRetry():
 		logger.V(2).Info("Watching again after an internal error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		return goOn(Watching)
+	case isBroken(err):
+		logger.V(4).Info("Watch lost, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		if again := r.missed(err); again.next != "" {
+			return again
+		}
 	default:
 		logger.Info("Warning: watch ended with an error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 	}
@@ -139,6 +160,10 @@ func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	took := r.Clock.Since(s.since)
 	r.Report.watchEnded(took, s.received, endReason(err), !isOrdinary(err))
 	r.again = againAfter(err)
+	if s.understood > 0 || r.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
+		r.misses = 0
+	}
+	r.short = isShort(err) && !r.short
 	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
 		"duration", took, "reason", err)
 }

@@ -153,7 +153,8 @@ func TestWatchEnds(t *testing.T) {
 		handled error
 	}{
 		"closed":                 {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.Closed)}, []string{list, "watch rv=5", "watch rv=7"}, nil},
-		"very short":             {[]any{testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
+		"very short":             {[]any{testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", "watch rv=5"}, nil},
+		"very short, twice":      {[]any{testkit.Sent(testkit.Closed), testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", "watch rv=5", relist("5"), "watch rv=5"}, nil},
 		"expired":                {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.FailedWith(testkit.ErrExpired))}, []string{list, "watch rv=5", relist("7"), "watch rv=5"}, nil},
 		"expired when opened":    {[]any{testkit.ErrExpired}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrExpired},
 		"forbidden when opened":  {[]any{testkit.ErrForbidden}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrForbidden},
@@ -192,13 +193,14 @@ func TestWatchQuietIsNotShort(t *testing.T) {
 	})
 }
 
-// TestWatchDelays: a busy server is asked again after growing delays, the next round comes after
-// one more.
+// TestWatchDelays: a busy server is asked again after growing delays, of a series of its own where
+// it does not answer. The first answer after that leads to the next round within a second, the
+// others to one after a delay.
 func TestWatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		answer := testkit.Watches(testkit.ErrRefused, testkit.ErrTooManyRequests, testkit.Sent(testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.ErrForbidden)
+		answer := testkit.Watches(testkit.ErrRefused, testkit.ErrTooManyRequests, testkit.Sent(testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.ErrForbidden, testkit.ErrForbidden)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			at = append(at, time.Since(start))
 			return answer(n, ctx, o)
@@ -208,7 +210,10 @@ func TestWatchDelays(t *testing.T) {
 		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: backoff}).Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at)
+		require.Len(t, at, 6)
+		assert.Equal(t, []time.Duration{0, 1 * time.Second, 2 * time.Second, 4 * time.Second}, at[:4])
+		assert.Less(t, at[4]-at[3], time.Second, "at once")
+		assert.Equal(t, 4*time.Second, at[5]-at[4])
 	})
 }
 

@@ -41,8 +41,10 @@ func (r *round) streamList(ctx context.Context) outcome {
 	}
 	r.logSlow(ctx, "watch-list", started)
 	r.stream.handOver(r.Clock.Now())
+	next := r.beginWatching(ctx)
+	r.outage.over(ctx, time.Now())
 	r.succeeded(ctx)
-	return r.beginWatching(ctx)
+	return next
 }
 
 // takeStream opens a stream, which stays open, and publishes what it brings up to its end mark. It
@@ -53,7 +55,9 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		return 0, err
 	}
 	r.stream = s
-	r.connected(ctx, s)
+	if err := r.connected(s); err != nil {
+		return 0, err
+	}
 	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	staged := r.newStage(0, true)
 	if check {
@@ -121,6 +125,8 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 	switch {
 	case refused != nil:
 		err = refused
+	case errors.Is(err, errClosed) && r.Clock.Since(r.stream.opened) >= veryShortWatch: // else the server was busy
+		r.markless++
 	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // nothing but the end mark
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
 	}
@@ -158,8 +164,11 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	}
 	r.failed(ctx, err)
 	switch {
+	case isBusy(err) && r.watchesFirst():
+		r.resync.arm()
+		return tryLater(Watching, err)
 	case isBusy(err):
-		logger.V(2).Info("Watch-list failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		logger.V(4).Info("Watch-list failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 		return tryLater(Streaming, err)
 	case isRefused(err) && asked != "":
 		r.again = againRefused
@@ -174,7 +183,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	}
 	r.again = againFallback
 	r.refuse(r.position.refused || isRefused(err))
-	if errors.Is(err, errClosed) || errors.Is(err, errSilent) {
+	if r.markless == streamStrikes || errors.Is(err, errSilent) {
 		r.preferLists()
 		logger.Info("Warning: watch-list never comes to its end, falling back to LIST", "reflector", r.Name, "type", r.TypeDescription, "err", err)
 	} else {

@@ -55,6 +55,7 @@ type Ledger struct {
 	parts                          tableUse[decode.Parts]
 
 	listBytes, watchBytes atomic.Int64
+	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
 
 	received  atomic.Int64             // when the last byte of a list came, or a sign of one, in nanoseconds after processBegan; 0: none yet
 	receiving atomic.Pointer[received] // a list that a transport of package direct receives; nil: none
@@ -95,6 +96,15 @@ func (l *Ledger) begin(o Options) {
 // Bytes returns how much was read of the bodies that were taken: of lists that came to their end,
 // and of watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
+
+// Host returns the host and port that a transport of package direct has last sent a request to, ""
+// if it has sent none.
+func (l *Ledger) Host() string {
+	if host := l.host.Load(); host != nil {
+		return *host
+	}
+	return ""
+}
 
 // processBegan has a monotonic reading, which times that are compared need: the wall clock may be
 // set.

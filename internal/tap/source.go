@@ -126,7 +126,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if options.Continue == "" {
 		s.sampler.begins()
 	}
-	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises()}
+	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises(), hosts: s.options.Ledger}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
 		return s.checked(d), known
@@ -199,7 +199,7 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(ctx, options)
 	}
-	t := &Tap{options: options, watches: true, raises: s.raises()}
+	t := &Tap{options: options, watches: true, raises: s.raises(), hosts: s.options.Ledger}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
 	got := t.end()

@@ -24,6 +24,7 @@ type Tap struct {
 	samples func() bool                 // whether an item of a list goes both ways
 	raises  bool                        // it asks for protobuf where the client has not chosen
 	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
+	hosts   *Ledger                     // hears where requests go; nil: nobody does
 
 	mu struct {
 		sync.Mutex

@@ -1,0 +1,493 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// apiServer is a server that is away from down to up. Whoever asks it is told so by gone; then it
+// answers watches of the version of before by back, once if so, and lists with another version.
+type apiServer struct {
+	host     string
+	down, up time.Time
+	gone     error // nil: the connection is refused
+	back     error // nil: it still has the version
+	once     bool
+
+	mu      sync.Mutex
+	open    []*testkit.ScriptedWatch
+	lists   []time.Time // those that it has answered
+	watches []time.Time // those that it has opened
+	refused []time.Time // requests while it was away
+	firsts  time.Time   // when it has answered the first of all, after it was away
+	asked   []string
+	told    bool // back was
+}
+
+func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *apiServer) List(metav1.ListOptions) (runtime.Object, error)   { panic("with a context") }
+func (s *apiServer) Watch(metav1.ListOptions) (watch.Interface, error) { panic("with a context") }
+
+// awayLocked notes a request, and returns the error of a server that is away.
+func (s *apiServer) awayLocked(what string) error {
+	now := time.Now()
+	s.asked = append(s.asked, what)
+	switch {
+	case now.Before(s.down) || s.down.IsZero():
+		return nil
+	case now.Before(s.up):
+		s.refused = append(s.refused, now)
+		if s.gone != nil {
+			return s.gone
+		}
+		return &url.Error{Op: "Get", URL: "https://" + s.host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
+	case s.firsts.IsZero():
+		s.firsts = now
+	}
+	return nil
+}
+
+func (s *apiServer) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.awayLocked("list rv=" + o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	s.lists = append(s.lists, time.Now())
+	if s.firsts.IsZero() {
+		return testkit.PodList("5"), nil
+	}
+	return testkit.PodList("10"), nil
+}
+
+func (s *apiServer) WatchWithContext(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.awayLocked("watch rv=" + o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	if s.back != nil && !s.firsts.IsZero() && o.ResourceVersion == "5" && !(s.once && s.told) {
+		s.told = true
+		return nil, s.back
+	}
+	s.watches = append(s.watches, time.Now())
+	w := testkit.NewScriptedWatch(1)
+	s.open = append(s.open, w)
+	return w, nil
+}
+
+// away takes the server away for a while.
+func (s *apiServer) away(length time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = time.Now()
+	s.up = s.down.Add(length)
+	for _, w := range s.open {
+		close(w.Events)
+	}
+	s.open = nil
+}
+
+func (s *apiServer) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// process runs so many reflectors of a server, as a process of their own, until stop is called.
+func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change func(*Options)) (stop func()) {
+	var stops []func()
+	servers := &Servers{}
+	for i := range reflectors {
+		o := Options{
+			Name: fmt.Sprint("reflector-", i), ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(&testkit.StoreLog{}), Servers: servers,
+		}
+		if change != nil {
+			change(&o)
+		}
+		stops = append(stops, testkit.InBackground(t, New(o).Run))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// TestAnAnswerAfterAnOutage leads to the next request within a second: the server is there. The
+// same answer once more, and one of a server that can serve nobody, leads to a backoff.
+func TestAnAnswerAfterAnOutage(t *testing.T) {
+	noGateway := apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", v1.Resource("pods"), "", "", 0, true)
+	for name, tc := range map[string]struct {
+		gone, back error
+		soon       bool
+	}{
+		"expired":                 {nil, testkit.ErrExpired, true},
+		"expired, by a proxy":     {noGateway, testkit.ErrExpired, true},
+		"forbidden":               {nil, testkit.ErrForbidden, true},
+		"too many requests":       {nil, testkit.ErrTooManyRequests, false},
+		"unavailable":             {nil, apierrors.NewServiceUnavailable("starting"), false},
+		"internal":                {nil, testkit.ErrInternal, false},
+		"expired, after internal": {testkit.ErrInternal, testkit.ErrExpired, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &apiServer{gone: tc.gone, back: tc.back, host: "a:6443"}
+				defer process(t, 1, server, nil)()
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				server.away(12 * time.Second)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				var next time.Time
+				if len(server.lists) > 1 {
+					next = server.lists[1]
+				} else {
+					next = server.firsts.Add(time.Hour) // it watches first, for ever
+				}
+				if took := next.Sub(server.firsts); tc.soon {
+					assert.LessOrEqual(t, took, time.Second)
+				} else {
+					assert.Greater(t, took, backoffFirst)
+				}
+			})
+		})
+	}
+}
+
+// TestTheSecondAnswerAfterAnOutage is followed by a backoff, like any other one.
+func TestTheSecondAnswerAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		var at []time.Time
+		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			at = append(at, time.Now())
+			if n <= 3 {
+				return nil, testkit.ErrRefused
+			}
+			return nil, testkit.ErrExpired
+		}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: &Servers{}}).Run)()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.Greater(t, len(at), 5)
+		assert.LessOrEqual(t, at[4].Sub(at[3]), time.Second)
+		for n := 5; n < len(at); n++ {
+			assert.GreaterOrEqual(t, at[n].Sub(at[n-1]), backoffFirst, n)
+		}
+	})
+}
+
+// TestOneThatIsBackWakesTheOthers, whose backoff would last for up to a minute and a half, and all
+// are fresh within two seconds of the first answer. None asks more often than with client-go.
+func TestOneThatIsBackWakesTheOthers(t *testing.T) {
+	for _, away := range []time.Duration{12 * time.Second, time.Minute} {
+		for name, back := range map[string]error{"the version is gone": testkit.ErrExpired, "the version is there": nil} {
+			t.Run(fmt.Sprint(name, " after ", away), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const reflectors = 60
+					server := &apiServer{host: "a:6443", back: back}
+					defer process(t, reflectors, server, nil)()
+					time.Sleep(5 * time.Minute)
+					synctest.Wait()
+					lists, watches := len(server.lists), len(server.watches)
+					server.away(away)
+					time.Sleep(5 * time.Minute)
+					synctest.Wait()
+					require.Len(t, server.watches, watches+reflectors)
+					assert.LessOrEqual(t, server.watches[watches+reflectors-1].Sub(server.firsts), 2*time.Second)
+					assert.LessOrEqual(t, len(server.refused), 5*reflectors)
+					if back == nil {
+						assert.Len(t, server.lists, lists, "nothing is listed where a watch goes on")
+					} else {
+						assert.Len(t, server.lists, lists+reflectors)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWakesArePaced: a server that answers some and refuses others wakes each of them every five
+// seconds, at most.
+func TestWakesArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		refused := &url.Error{Op: "Get", URL: "https://a:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
+		run := func(name string, backoff *wait.Backoff, answer func(n int) error) (stop func(), asked func() []time.Time) {
+			var at []time.Time
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+			server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+				at = append(at, time.Now())
+				return nil, answer(n)
+			}
+			r := New(Options{Name: name, ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: backoff})
+			return testkit.InBackground(t, r.Run), func() []time.Time { return at }
+		}
+		stopped, asked := run("refused", nil, func(int) error { return refused })
+		defer stopped()
+		for range 5 {
+			stop, _ := run("answered", testkit.Second(), func(n int) error {
+				if n%2 == 1 {
+					return refused
+				}
+				return testkit.ErrForbidden
+			})
+			defer stop()
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.Greater(t, len(asked()), 60, "it is woken")
+		assert.Less(t, len(asked()), 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
+	})
+}
+
+// TestThrottledAreNotWoken: a pause that the server has asked for is kept.
+func TestThrottledAreNotWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		var asked []time.Duration
+		began := time.Now()
+		throttled := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		throttled.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			asked = append(asked, time.Since(began))
+			if n == 1 {
+				return nil, &url.Error{Op: "Get", URL: "https://a:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
+			}
+			return nil, apierrors.NewTooManyRequests("later", 100)
+		}
+		defer testkit.InBackground(t, New(Options{ListerWatcher: throttled, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run)()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		other := &apiServer{host: "a:6443"}
+		defer process(t, 1, other, func(o *Options) { o.Servers = servers })()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		other.away(12 * time.Second)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.False(t, other.firsts.IsZero())
+		assert.Len(t, asked, 2)
+	})
+}
+
+// TestWatchBeforeList: however a server was lost, a watch is what it is asked for first when it is
+// back, as often as that takes, and if the watch goes on nothing is listed.
+func TestWatchBeforeList(t *testing.T) {
+	for name, gone := range map[string]error{
+		"refused":     nil,
+		"reset":       &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
+		"end":         &url.Error{Op: "Get", URL: "https://a:6443/", Err: io.EOF},
+		"timeout":     &url.Error{Op: "Get", URL: "https://a:6443/", Err: context.DeadlineExceeded},
+		"unavailable": apierrors.NewServiceUnavailable("starting"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			synctest.Test(t, func(t *testing.T) {
+				server := &apiServer{host: "a:6443", gone: gone}
+				defer process(t, 1, server, nil)()
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				server.away(3 * time.Minute)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				assert.Equal(t, []string{"list rv=0", "watch rv=5", "watch rv=5"}, server.requests()[:3])
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				assert.Len(t, server.lists, 1)
+				assert.Len(t, server.watches, 2)
+			})
+		})
+	}
+}
+
+// TestWatchesThatAreNeverServed lead to lists, so that the cache does not stay as it is.
+func TestWatchesThatAreNeverServed(t *testing.T) {
+	for name, answer := range map[string]any{
+		"reset":          &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
+		"unavailable":    apierrors.NewServiceUnavailable("no watches"),
+		"no connection":  watch.NewEmptyWatch(),
+		"broken at once": testkit.Sent(testkit.FailedWith(apierrors.NewServiceUnavailable("no watches"))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			synctest.Test(t, func(t *testing.T) {
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					return testkit.Watches(answer)(1, ctx, o)
+				}
+				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Servers: &Servers{}})
+				defer testkit.InBackground(t, r.Run)()
+				time.Sleep(8500 * time.Millisecond)
+				synctest.Wait()
+				testkit.FirstCalls(t, []string{
+					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5",
+					"list rv=5 limit=0", "watch rv=5", "watch rv=5", "watch rv=5", "list rv=5 limit=0",
+				}, server.Asked())
+			})
+		})
+	}
+}
+
+// TestWatchesThatAreClosedAtOnce are opened again after a backoff, once, and then lead to a list:
+// the server is there, and no outage is noted.
+func TestWatchesThatAreClosedAtOnce(t *testing.T) {
+	for name, answer := range map[string]any{
+		"without an event": testkit.Sent(testkit.Closed),
+		"without sense":    testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed),
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			synctest.Test(t, func(t *testing.T) {
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					return testkit.Watches(answer)(1, ctx, o)
+				}
+				report := NewReport()
+				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Report: report})
+				defer testkit.InBackground(t, r.Run)()
+				time.Sleep(3500 * time.Millisecond)
+				synctest.Wait()
+				assert.Equal(t, []string{
+					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "watch rv=5",
+				}, server.Asked())
+				assert.Empty(t, report.History().Outages)
+			})
+		})
+	}
+}
+
+// TestBlindUntilFresh: servers say only on an open watch that its version is gone. The outage lasts
+// until the list.
+func TestBlindUntilFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true}
+		var listed time.Duration
+		began := time.Now()
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 2 {
+				time.Sleep(3 * time.Second)
+				listed = time.Since(began)
+			}
+			return testkit.PodList("5"), nil
+		}
+		server.OnWatch = testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))
+		report := NewReport()
+		r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Report: report, Servers: &Servers{}})
+		defer testkit.InBackground(t, r.Run)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, listed, report.Status().Outage)
+		assert.False(t, report.Status().OutOfReach)
+		assert.EqualValues(t, 1, report.Status().Reconnects)
+		assert.Len(t, report.History().Outages, 1)
+	})
+}
+
+// worst returns the most of these times that are within a second.
+func worst(at []time.Time) (most int) {
+	slices.SortFunc(at, time.Time.Compare)
+	first := 0
+	for last := range at {
+		for at[last].Sub(at[first]) >= time.Second {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
+}
+
+// herd runs so many processes, of ours or of client-go's, against a server that is away for so
+// long, and returns the lists of its worst second after that, and all requests since it went.
+func herd(t *testing.T, processes, informers int, away time.Duration, ours bool) (lists, requests int) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		server := &apiServer{host: "a:6443", back: testkit.ErrExpired}
+		var running sync.WaitGroup
+		for range processes {
+			servers := &Servers{}
+			for range informers {
+				run := func(ctx context.Context) {
+					clientgo.NewReflectorWithOptions(server, &v1.Pod{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), clientgo.ReflectorOptions{Name: "theirs"}).RunWithContext(ctx)
+				}
+				if ours {
+					run = New(Options{Name: "ours", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run
+				}
+				running.Go(func() { run(ctx) })
+			}
+		}
+		time.Sleep(4 * time.Minute)
+		synctest.Wait()
+		before := len(server.asked)
+		server.away(away)
+		time.Sleep(away + 3*time.Minute)
+		synctest.Wait()
+		assert.Len(t, server.lists, 2*processes*informers, "all are fresh")
+		lists, requests = worst(server.lists[processes*informers:]), len(server.asked)-before
+		cancel()
+		running.Wait()
+	})
+	return lists, requests
+}
+
+// TestHerd: thousands of processes come back to a server without more lists in any second than with
+// client-go, and with fewer requests.
+func TestHerd(t *testing.T) {
+	const processes = 2000
+	for informers, aways := range map[int][]time.Duration{1: {2 * time.Second, 12 * time.Second, time.Minute}, 4: {12 * time.Second}} {
+		for _, away := range aways {
+			theirs, theirRequests := herd(t, processes, informers, away, false)
+			ours, requests := herd(t, processes, informers, away, true)
+			t.Logf("%d processes, %d informers, away for %v: lists of the worst second %d, of client-go's %d; requests %d, of client-go's %d",
+				processes, informers, away, ours, theirs, requests, theirRequests)
+			assert.LessOrEqual(t, ours, theirs*5/4, "about the same: a quarter is chance, and twice as many would be a herd")
+			assert.LessOrEqual(t, requests, theirRequests)
+		}
+	}
+}
+
+// TestServersAreForgotten with the last reflector that knows them.
+func TestServersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		var stops []func()
+		for _, host := range []string{"a:6443", "a:6443", "b:6443", ""} {
+			server := &apiServer{host: host}
+			server.away(time.Hour)
+			stops = append(stops, process(t, 1, server, func(o *Options) { o.Servers = servers }))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.ElementsMatch(t, []string{"a:6443", "b:6443"}, slices.Collect(maps.Keys(servers.mu.known)))
+		for _, stop := range stops {
+			stop()
+		}
+		assert.Empty(t, servers.mu.known)
+	})
+}
