@@ -50,7 +50,7 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 	case decision.After > 0:
 		return decision.After, false
 	case m.outage.err == nil && m.outage.returns():
-		if m.outage.woken.Load() { // which has spread it
+		if m.outage.member.woken.Load() { // which has spread it
 			return 0, false
 		}
 		return m.spread(), false

@@ -161,7 +161,7 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 func (m *machine) backOff(ctx context.Context) outcome {
 	timer := m.pause.clock.NewTimer(m.pause.length)
 	defer timer.Stop()
-	m.outage.woken.Store(false)
+	m.outage.member.woken.Store(false)
 	if m.pause.wakes {
 		defer m.outage.waits(timer, m.pause.length)()
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -30,15 +29,6 @@ const (
 	// server a new one, and shorter timeouts were seen to hurt control planes; it is client-go's
 	// value, and servers are sized for it.
 	leastWatchTimeout = 5 * time.Minute
-
-	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick
-	// server sees one request in 30-60 s from each reflector, a fiftieth of what it gets without
-	// backoff. 2 minutes without a delay count as healthy and begin a new series.
-	backoffFirst  = 800 * time.Millisecond
-	backoffCap    = 30 * time.Second
-	backoffFactor = 2.0
-	backoffJitter = 1.0
-	backoffReset  = 2 * time.Minute
 
 	// internalErrorReset is how long after an internal error the next one counts as the first of a
 	// new series.
@@ -223,6 +213,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// spread returns a random part of the time over which reflectors come back to a server.
+func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, returnSpread)) }
+
 func (o *Options) decoding() tap.Options {
 	d := o.Decoding
 	d.Ledger = &o.Report.decoding
@@ -230,16 +223,6 @@ func (o *Options) decoding() tap.Options {
 		d.PreferProtobuf = false // what it compares with is what the client asks for
 	}
 	return d
-}
-
-func defaultBackoff() *wait.Backoff {
-	return &wait.Backoff{
-		Duration: backoffFirst,
-		Cap:      backoffCap,
-		Steps:    int(math.Ceil(float64(backoffCap) / float64(backoffFirst))), // more than it takes to reach the cap
-		Factor:   backoffFactor,
-		Jitter:   backoffJitter,
-	}
 }
 
 // watchTimeouts is the range of the timeouts that watches are given, so that many reflectors do not

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,16 +32,14 @@ const (
 type outage struct {
 	*Options
 	server *server // nil: none was lost yet
-	lane   *lane
+	member member  // of the server
 
-	since  time.Time   // when it was noticed; zero: there is none
-	err    error       // the last one, if the last request got no answer
-	opened time.Time   // when a watch was opened that has not lasted yet; zero: none was
-	gone   bool        // a request was not answered by the server itself
-	heard  bool        // there was an answer since
-	atOnce bool        // the next request comes without a backoff, for that reason
-	asked  time.Time   // when the last pause of this outage ended; zero: there was none
-	woken  atomic.Bool // it was cut short; see server.waits
+	since  time.Time // when it was noticed; zero: there is none
+	err    error     // the last one, if the last request got no answer
+	opened time.Time // when a watch was opened that has not lasted yet; zero: none was
+	gone   bool      // a request was not answered by the server itself
+	heard  bool      // there was an answer since
+	atOnce bool      // the next request comes without a backoff, for that reason
 
 	warned bool             // it was time for the warning
 	timer  *time.Timer      // nil: not armed
@@ -65,7 +62,7 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 		o.since = time.Now()
 		o.warned = false
 		o.Report.outOfReach(o.since)
-		o.server.lose(o)
+		o.server.lose(&o.member)
 		o.tell(ctx, stateOutage, "The server is out of reach", "reason", troubleReason(err))
 	}
 	o.armWarning()
@@ -91,16 +88,16 @@ func (o *outage) meet(host string) {
 		return
 	}
 	o.quit()
-	o.server, o.lane = o.Servers.join(host)
+	o.server, o.member.lane = o.Servers.join(host)
 	if !o.since.IsZero() {
-		o.server.lose(o)
+		o.server.lose(&o.member)
 	}
 }
 
 func (o *outage) quit() {
 	if o.server != nil {
-		o.server.forget(o)
-		o.Servers.leave(o.server, o.lane)
+		o.server.forget(&o.member)
+		o.Servers.leave(o.server, o.member.lane)
 		o.server = nil
 	}
 }
@@ -134,9 +131,9 @@ func (o *outage) over(ctx context.Context, fresh time.Time) {
 	o.tell(ctx, stateReachable, "The server is in reach again", "outage", blind.Round(time.Millisecond))
 	o.Report.inReach(fresh, true)
 	o.since, o.opened = time.Time{}, time.Time{}
-	o.gone, o.heard, o.atOnce, o.asked = false, false, false, time.Time{}
+	o.gone, o.heard, o.atOnce, o.member.asked = false, false, false, time.Time{}
 	o.disarm()
-	now, later := o.server.find(o, blind)
+	now, later := o.server.find(&o.member, blind)
 	if now {
 		o.sayReturned(ctx)
 	} else if later {
@@ -227,16 +224,16 @@ func (o *outage) delay(synced bool) time.Duration {
 	case o.away != nil:
 		return o.away()
 	default:
-		return o.server.turn(o.lane, time.Now(), synced)
+		return o.server.turn(o.member.lane, time.Now(), synced)
 	}
 }
 
 // waits has the answer of the server to another reflector end a pause, until done is called.
 func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
-	o.server.waits(o, timer, length)
+	o.server.waits(&o.member, timer, length)
 	return func() {
-		o.server.goesOn(o)
-		o.asked = time.Now()
+		o.server.goesOn(&o.member)
+		o.member.asked = time.Now()
 	}
 }
 

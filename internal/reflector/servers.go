@@ -4,10 +4,10 @@
 package reflector
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -57,8 +57,8 @@ type server struct {
 	mu struct {
 		sync.Mutex
 		lanes   []*lane
-		lost    map[*outage]bool   // those that are not fresh, and whether a line has told so
-		waiting map[*outage]waiter // those that an answer wakes
+		lost    map[*member]bool   // those that are not fresh, and whether a line has told so
+		waiting map[*member]waiter // those that an answer wakes
 		woken   time.Time          // when it last did
 		blind   []time.Duration    // how long those were that a line has to tell to be fresh again
 	}
@@ -69,6 +69,15 @@ type server struct {
 type lane struct {
 	members int
 	delay   wait.DelayFunc
+}
+
+// member is a reflector as its server knows it.
+type member struct {
+	name   string
+	spread func() time.Duration // before it comes back
+	lane   *lane
+	asked  time.Time   // when the last pause of this outage ended; zero: there was none
+	woken  atomic.Bool // it was cut short
 }
 
 // waiter is a pause of a reflector.
@@ -84,7 +93,7 @@ func (l *Servers) join(host string) (*server, *lane) {
 	s := l.mu.known[host]
 	if s == nil {
 		s = &server{host: host}
-		s.mu.lost, s.mu.waiting = map[*outage]bool{}, map[*outage]waiter{}
+		s.mu.lost, s.mu.waiting = map[*member]bool{}, map[*member]waiter{}
 	}
 	if host != "" {
 		if l.mu.known == nil {
@@ -150,7 +159,7 @@ func stretched(delay time.Duration) time.Duration {
 
 // waits notes that a reflector waits, by a timer that rings after length. An answer makes it ring
 // sooner, also one that has come since the request that has failed.
-func (s *server) waits(o *outage, timer clock.Timer, length time.Duration) {
+func (s *server) waits(o *member, timer clock.Timer, length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -161,7 +170,7 @@ func (s *server) waits(o *outage, timer clock.Timer, length time.Duration) {
 }
 
 // goesOn notes that a reflector does not wait any more.
-func (s *server) goesOn(o *outage) {
+func (s *server) goesOn(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.waiting, o)
@@ -181,7 +190,7 @@ func (s *server) answered(now time.Time) {
 }
 
 // wakeLocked makes a pause end at a time, if that is sooner.
-func (s *server) wakeLocked(o *outage, at time.Time) {
+func (s *server) wakeLocked(o *member, at time.Time) {
 	if w := s.mu.waiting[o]; at.Before(w.due) {
 		w.timer.Reset(time.Until(at))
 		s.mu.waiting[o] = waiter{w.timer, at}
@@ -190,14 +199,14 @@ func (s *server) wakeLocked(o *outage, at time.Time) {
 }
 
 // lose notes that a reflector has lost the server.
-func (s *server) lose(o *outage) {
+func (s *server) lose(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lost[o] = false
 }
 
 // forget notes that a reflector that has lost the server ends.
-func (s *server) forget(o *outage) {
+func (s *server) forget(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.lost, o)
@@ -205,7 +214,7 @@ func (s *server) forget(o *outage) {
 
 // find notes that a reflector is fresh again, after it was blind for so long. It reports whether
 // that is to be told: at once, if it was the last one, or later.
-func (s *server) find(o *outage, blind time.Duration) (now, later bool) {
+func (s *server) find(o *member, blind time.Duration) (now, later bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	told := s.mu.lost[o]
@@ -234,7 +243,7 @@ func (s *server) warn() (names []string) {
 	for o, told := range s.mu.lost {
 		if !told {
 			s.mu.lost[o] = true
-			names = append(names, o.Name)
+			names = append(names, o.name)
 		}
 	}
 	slices.Sort(names)
@@ -250,6 +259,3 @@ func (s *server) returned() (blind []time.Duration, missing int) {
 	slices.Sort(blind)
 	return blind, s.missingLocked()
 }
-
-// spread returns a random part of the time over which reflectors come back to a server.
-func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, returnSpread)) }

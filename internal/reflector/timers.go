@@ -22,7 +22,7 @@ type timers struct {
 }
 
 func newTimers(o *Options) timers {
-	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o}, hang: hangTimer{Options: o}}
+	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{Options: o}}
 }
 
 // resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
