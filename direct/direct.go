@@ -59,7 +59,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if taken == nil {
 		return t.next.RoundTrip(req)
 	}
-	taken.Begin()
+	taken.Begin(req)
 	hidden := taken.Sent(req)
 	resp, err := t.next.RoundTrip(hidden)
 	if err != nil || resp == nil {

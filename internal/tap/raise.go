@@ -55,9 +55,6 @@ func (t *trust) lower() {
 // Sent returns the request for the transports below: without its tap, and raised if it is to be.
 func (t *Tap) Sent(req *http.Request) *http.Request {
 	t.sends()
-	if t.hosts != nil && req.URL != nil {
-		t.hosts.host.Store(&req.URL.Host)
-	}
 	sent := Hidden(req)
 	if t.raised(req) && !t.isOver() {
 		sent.Header = req.Header.Clone()

@@ -42,7 +42,11 @@ type Tap struct {
 }
 
 // Begin notes that a transport sends a request of the call now.
-func (t *Tap) Begin() {
+func (t *Tap) Begin(req *http.Request) {
+	if t.hosts != nil && req.URL != nil {
+		host := req.URL.Host
+		t.hosts.host.Store(&host)
+	}
 	if t.ledger != nil {
 		t.ledger.receives(&received{}) // whose body is not there yet
 	}
