@@ -215,6 +215,7 @@ func (f *follower) stop() {
 		f.forget(h)
 	}
 	f.readers.Wait()
+	f.source.Drain()
 	f.close()
 	f.countRequests()
 	f.countDecoded()
