@@ -59,8 +59,8 @@ type Source struct {
 	Failed                  atomic.Int64 // requests that ended with an error, these included
 }
 
-// Drain waits until no list, and no opening of a watch, is on its way: one that its caller has given
-// up ends when the client notices that.
+// Drain waits until no list, and no opening of a watch, is on its way: one that its caller has
+// given up ends when the client notices that.
 func (s *Source) Drain() {
 	s.Hold.Lock()
 	defer s.Hold.Unlock()
