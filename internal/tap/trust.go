@@ -128,7 +128,7 @@ func (t *trust) isSuspended() bool {
 // does.
 func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
 	failed := err != nil || event.IsNil(list)
-	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || !failed && hasMorePages(list) {
+	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || !failed && hasMorePages(list) {
 		return
 	}
 	if why, last := t.resume(failed); last {
