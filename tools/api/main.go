@@ -31,9 +31,8 @@ import (
 	"syscall"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
-
-	"github.com/kinformer/cache/tools/internal/surface"
 )
 
 //go:embed baseline.txt
@@ -104,7 +103,7 @@ func (l library) guard(ctx context.Context, old string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	before, err := surface.LoadVersion(ctx, l.modules(old), l.root+"/...")
+	before, err := loadVersion(ctx, l.modules(old), l.root+"/...")
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", old, err)
 	}
@@ -112,7 +111,7 @@ func (l library) guard(ctx context.Context, old string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("loading this tree: %w", err)
 	}
-	incompatible := surface.Report(out, surface.Compare(before, now))
+	incompatible := report(out, compare(before, now))
 	fmt.Fprintf(out, "%d packages compared with %s: %d incompatible changes\n", len(before), old, incompatible)
 	if incompatible > 0 && semver.MajorMinor(old) == minor {
 		return errIncompatible
@@ -121,18 +120,18 @@ func (l library) guard(ctx context.Context, old string, out io.Writer) error {
 }
 
 // modules are those of a version.
-func (l library) modules(version string) (modules []surface.Module) {
+func (l library) modules(version string) (modules []module.Version) {
 	for _, folder := range l.folders {
-		modules = append(modules, surface.Module{Path: strings.TrimSuffix(l.root+"/"+folder, "/"), Version: version})
+		modules = append(modules, module.Version{Path: strings.TrimSuffix(l.root+"/"+folder, "/"), Version: version})
 	}
 	return modules
 }
 
 // load loads the packages of the working tree.
-func (l library) load(ctx context.Context) (surface.Surface, error) {
-	all := surface.Surface{}
+func (l library) load(ctx context.Context) (surface, error) {
+	all := surface{}
 	for _, folder := range l.folders {
-		some, err := surface.Load(ctx, filepath.Join(l.dir, folder), nil, "./...")
+		some, err := load(ctx, filepath.Join(l.dir, folder), nil, "./...")
 		if err != nil {
 			return nil, err
 		}

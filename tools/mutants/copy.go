@@ -10,89 +10,43 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kinformer/cache/tools/interleave/overlay"
 )
 
-// copied are the folders of the packages under test, and of those that they need.
-var copied = append([]string{
-	"internal/interleave", "internal/interleave/atomic", "internal/interleave/maphash", "internal/interleave/schedules",
-	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "internal/cputime", "internal/tap/taptest", "cachetest", "direct",
-}, packages...)
+// copied is what a copy has of the root module: the packages under test, and those that they need.
+var copied = []string{"internal", "cachetest", "go.mod", "go.sum"}
 
-// packageCopy is a module that has nothing but the packages under test.
+// packageCopy is a module that has nothing else.
 type packageCopy struct{ dir string }
 
 func newCopy(root string) (c packageCopy, err error) {
 	if c.dir, err = os.MkdirTemp("", "mutant-"); err != nil {
 		return c, err
 	}
-	if err = c.fill(root); err != nil {
-		c.remove()
-	}
-	return c, err
-}
-
-func (c packageCopy) fill(root string) error {
-	files := []string{"go.mod", "go.sum"}
-	for _, pkg := range copied {
-		if err := os.MkdirAll(filepath.Join(c.dir, pkg, "testdata"), 0o777); err != nil {
-			return err
-		}
-		sources, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
-		if err != nil {
-			return err
-		}
-		data, err := filepath.Glob(filepath.Join(root, pkg, "testdata", "*.json"))
-		if err != nil {
-			return err
-		}
-		for _, file := range append(sources, data...) {
-			if strings.HasPrefix(filepath.Base(file), "example_") {
-				continue // of the whole library
-			}
-			name, err := filepath.Rel(root, file)
-			if err != nil {
-				return err
-			}
-			files = append(files, name)
+	for _, name := range copied {
+		if err := exec.Command("cp", "-R", filepath.Join(root, name), c.dir).Run(); err != nil {
+			c.remove()
+			return c, fmt.Errorf("copy %s: %w", name, err)
 		}
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(c.dir, file), text, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c, nil
 }
 
 func (c packageCopy) remove() { _ = os.RemoveAll(c.dir) }
 
-func (c packageCopy) apply(ctx context.Context, patch string) error {
-	return c.do(ctx, "git", "apply", patch)
-}
-
 // binary is a built test binary of a package.
 type binary struct{ file, dir string }
 
-// tests builds those of a package, with the race detector if its mutants are a matter of chance.
+// tests builds those of a package, with the race detector: what they find is a matter of chance.
 func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error) {
-	if !slices.Contains(scheduled, pkg) {
-		return c.build(ctx, pkg, "tests")
-	}
 	return c.build(ctx, pkg, "tests", "-race")
 }
 
 // schedules builds the schedules of a package.
 func (c packageCopy) schedules(ctx context.Context, pkg string) (b binary, err error) {
-	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, scheduled...)
+	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, packages...)
 	if err != nil {
 		return b, err
 	}

@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
-// internal/fanout notice when a line of their protocols is wrong, and the tests of internal/decode,
-// internal/tap and trim when one of their rules is broken.
+// internal/fanout notice when a line of their protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //
 // Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
-// package. First that is run by all schedules (see internal/interleave), if it has them, with as
-// many preemptions as in make test. If none of them fails, then the tests have to, with the race
-// detector: those that the patch names, again and again, as it is a matter of chance. What has no
-// schedules needs no race detector either. The copy without a patch has to pass them all.
+// package. First that is run by all schedules (see internal/interleave), with as many preemptions
+// as by make schedules. If none of them fails, then the tests that the patch names have to, with the
+// race detector, again and again. The copy without a patch has to pass them all.
 //
-// It prints a table, and exits with 1 if a mutant has survived.
+// It prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs no tests
+// but the schedules.
 package main
 
 import (
@@ -33,13 +32,12 @@ func main() {
 	root := flag.String("C", "..", "folder of the root module")
 	names := flag.String("run", "", "only the mutants whose names, as internal/table/pin-late, match this `regexp`")
 	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run that the schedules have not killed")
-	only := flag.Bool("schedules", false, "run no tests but the schedules")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survived, err := run(ctx, *root, *names, *patience, *only)
+	survived, err := run(ctx, *root, *names, *patience)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +46,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, root, names string, patience time.Duration, only bool) (survived int, err error) {
+func run(ctx context.Context, root, names string, patience time.Duration) (survived int, err error) {
 	wanted, err := regexp.Compile(names)
 	if err != nil {
 		return 0, err
@@ -58,13 +56,10 @@ func run(ctx context.Context, root, names string, patience time.Duration, only b
 		return 0, err
 	}
 	mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
-		return !wanted.MatchString(m.pkg+"/"+m.name) && !wanted.MatchString(m.name) || only && !slices.Contains(scheduled, m.pkg)
+		return !wanted.MatchString(m.pkg+"/"+m.name) && !wanted.MatchString(m.name)
 	})
-	if only {
-		patience = 0
-	}
 	for _, pkg := range packages {
-		if err := passes(ctx, root, pkg, mutants, only); err != nil {
+		if err := passes(ctx, root, pkg, mutants, patience > 0); err != nil {
 			return 0, err
 		}
 	}
@@ -83,9 +78,8 @@ func run(ctx context.Context, root, names string, patience time.Duration, only b
 	return survived, nil
 }
 
-// passes runs on a package as it is the schedules, if it has them, and the tests that its mutants
-// name.
-func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) error {
+// passes runs on a package as it is the schedules, and the tests that its mutants name.
+func passes(ctx context.Context, root, pkg string, mutants []mutant, alsoTests bool) error {
 	var tests []string
 	for _, m := range mutants {
 		if m.pkg == pkg {
@@ -101,25 +95,22 @@ func passes(ctx context.Context, root, pkg string, mutants []mutant, only bool) 
 		return err
 	}
 	defer c.remove()
-	if slices.Contains(scheduled, pkg) {
-		b, err := c.schedules(ctx, pkg)
-		if err != nil {
-			return err
-		}
-		if killer, output := b.run(ctx, schedules, scheduleTime); killer != "" {
-			return fmt.Errorf("the schedules fail without a mutant: %s\n%s", killer, output)
-		}
+	b, err := c.schedules(ctx, pkg)
+	if err != nil {
+		return err
 	}
-	if only {
+	if killer, output := b.run(ctx, schedules, scheduleTime); killer != "" {
+		return fmt.Errorf("the schedules fail without a mutant: %s\n%s", killer, output)
+	}
+	if !alsoTests {
 		return ctx.Err()
 	}
-	b, err := c.tests(ctx, pkg)
-	if err != nil {
+	if b, err = c.tests(ctx, pkg); err != nil {
 		return err
 	}
 	slices.Sort(tests)
 	all := strings.Join(slices.Compact(tests), "|")
-	if killer, output := b.run(ctx, all, 10*time.Minute, mutant{pkg: pkg}.flags()...); killer != "" {
+	if killer, output := b.run(ctx, all, 10*time.Minute, "-rapid.nofailfile"); killer != "" {
 		return fmt.Errorf("the tests fail without a mutant: %s\n%s", killer, output)
 	}
 	return ctx.Err()

@@ -9,17 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
 
-// scheduled are those of the packages under test that have schedules, below the root module;
-// packages are all of them.
-var (
-	scheduled = []string{"internal/table", "internal/eventlog", "internal/fanout"}
-	packages  = append(slices.Clone(scheduled), "internal/decode", "internal/tap", "trim")
-)
+// packages are those under test, below the root module.
+var packages = []string{"internal/table", "internal/eventlog", "internal/fanout"}
 
 // mutant is a patch. Its first line says what it breaks, its second one which tests are to notice
 // if no schedules do.
@@ -73,16 +68,11 @@ func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (
 		return "", 0, err
 	}
 	defer c.remove()
-	if err := c.apply(ctx, m.patch); err != nil {
+	if err := c.do(ctx, "git", "apply", m.patch); err != nil {
 		return "", 0, err
 	}
-	if slices.Contains(scheduled, m.pkg) {
-		if killer, after, err = m.bySchedules(ctx, c); killer != "" || err != nil {
-			return killer, after, err
-		}
-	}
-	if patience == 0 {
-		return "", after, nil
+	if killer, after, err = m.bySchedules(ctx, c); killer != "" || err != nil || patience == 0 {
+		return killer, after, err
 	}
 	b, err := c.tests(ctx, m.pkg)
 	if err != nil {
@@ -90,7 +80,7 @@ func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (
 	}
 	began := time.Now()
 	for killer == "" && time.Since(began) < patience && ctx.Err() == nil {
-		if killer, _ = b.run(ctx, m.tests, patience, m.flags()...); killer != "" {
+		if killer, _ = b.run(ctx, m.tests, patience, "-rapid.nofailfile"); killer != "" {
 			killer = "tests: " + killer
 		}
 	}
@@ -128,12 +118,4 @@ func configuration(killer string) string {
 		return killer
 	}
 	return strings.ReplaceAll(name, "_", " ")
-}
-
-// flags are those of the ordinary tests, most of which use rapid.
-func (m mutant) flags() []string {
-	if slices.Contains(scheduled, m.pkg) {
-		return []string{"-rapid.nofailfile"}
-	}
-	return nil
 }

@@ -9,22 +9,15 @@ import (
 	"testing"
 )
 
-const root = "../.."
-
 // TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is
 // not part of it.
 func TestPatchesApply(t *testing.T) {
-	mutants, err := readMutants(root)
+	mutants, err := readMutants("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCopy(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.remove()
 	for _, m := range mutants {
-		if err := c.do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
+		if err := (packageCopy{"../.."}).do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
 			t.Errorf("%s: %v: make the change again by hand, and the patch by git diff", m.name, err)
 		}
 	}

@@ -3,12 +3,11 @@
 
 // Command release checks that a version can be tagged, and tags it.
 //
-//	cd tools && go run ./release -version v0.37.0 -dry-run   # checks, prints tags and notes
-//	cd tools && go run ./release -version v0.37.1 -write     # before that, for the next version
-//	cd tools && go run ./release -version v0.37.0            # checks, runs make test, sets the tags
-//	cd tools && go run ./release -version v0.37.0 -sbom      # a bill of materials
+//	cd tools && go run ./release -version v0.37.1 -write     # the go.mod files require it
+//	cd tools && go run ./release -version v0.37.1 -dry-run   # checks
+//	cd tools && go run ./release -version v0.37.1            # checks, and sets the tags
 //
-// It pushes nothing, and prints the command that does. What it checks is a table in checks.go.
+// It pushes nothing, and prints the commands that do.
 //
 // # What is published
 //
@@ -17,101 +16,169 @@
 //
 // In this repository a nested module is built with the root beside it, by a replace directive. The
 // go command ignores that directive in a module that somebody requires. There the require line
-// counts, so it has to name a version that exists: the one that is tagged with it. This is what
-// -write does, in all go.mod files, because the go command wants them to agree. Here the replace
-// directive lets the line name a version that does not exist yet. The root's tag goes first: a
-// module proxy that sees a nested module's tag asks for the root's, and may remember for a while
-// that there is none.
-//
-// Between two releases the nested modules require the last one, so who wants their state of main
-// names both:
-//
-//	go get github.com/kinformer/cache@main github.com/kinformer/cache/kinformerprom@main
+// counts, so it has to name a version that exists: the one that is tagged with it. The root's tag
+// goes first: a module proxy that sees a nested module's tag asks for the root's, and may remember
+// for a while that there is none.
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
+	"os/exec"
 	"os/signal"
-	"syscall"
-	"time"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errNotReady):
-		os.Exit(1)
-	default:
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(2)
+// release is a version of a repository.
+type release struct {
+	root    string   // path of the root module
+	nested  []string // folders of the nested modules that are published, in the order of their tags
+	users   []user
+	command string // folder of the command that users install
+	dir     string // of the root module
+	version string
+}
+
+// ours is what this project releases.
+func ours() *release {
+	return &release{
+		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel"}, command: "cmd/kinformer-measure",
+		users: []user{
+			{"", "testdata/users/root/main.go", "2 pods\n"},
+			{"kinformerprom", "testdata/users/prom/main.go", "kinformer_objects 2\n"},
+			{"kinformerotel", "testdata/users/otel/main.go", "kinformer.objects 2\n"},
+		},
 	}
 }
 
-// errNotReady is returned when a check has failed, which has been printed.
-var errNotReady = errors.New("not ready")
-
-func run(ctx context.Context, args []string, out, complaints io.Writer) error {
-	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.SetOutput(complaints)
+func main() {
 	r := ours()
-	flags.StringVar(&r.version, "version", "", "the `version` to tag, as v0.37.0")
-	flags.StringVar(&r.dir, "C", "..", "`folder` of the root module")
-	dry := flags.Bool("dry-run", false, "set no tag")
-	write := flags.Bool("write", false, "write the version into all go.mod files that require one of our modules, and end")
-	bill := flags.Bool("sbom", false, "print a bill of materials in SPDX 2.3, and end")
-	flags.BoolVar(&r.test, "test", false, "run make test in a dry run, too")
-	if err := flags.Parse(args); err != nil {
+	flag.StringVar(&r.version, "version", "", "the `version` to tag, as v0.37.0")
+	flag.StringVar(&r.dir, "C", "..", "`folder` of the root module")
+	dry := flag.Bool("dry-run", false, "set no tag")
+	write := flag.Bool("write", false, "write the version into all go.mod files that require one of our modules, and end")
+	flag.Parse()
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := r.check(ctx, *write)
+	if err == nil && !*write {
+		err = r.finish(ctx, os.Stdout, *dry)
+	}
+	if err != nil {
+		log.Fatal("release: ", err)
+	}
+}
+
+// check returns an error if the version cannot be tagged. With write, it changes the go.mod files
+// instead.
+func (r *release) check(ctx context.Context, write bool) (err error) {
+	if semver.Canonical(r.version) != r.version || r.version == "" || semver.Build(r.version) != "" {
+		return fmt.Errorf("-version %q: a version is like v0.37.0", r.version)
+	}
+	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err := r.complete(); err != nil {
-		return err
-	}
-	switch {
-	case *write:
+	if write {
 		return r.write()
-	case *bill:
-		return r.writeBill(ctx, out, time.Now())
 	}
-	r.test = r.test || !*dry
-	if err := r.check(ctx, out); err != nil {
+	for _, check := range []func(context.Context) error{r.checkTree, r.checkTags, r.checkModules, r.checkChangelog, r.checkUsers} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTree requires that what is checked is what is tagged.
+func (r *release) checkTree(ctx context.Context) error {
+	changed, err := output(ctx, r.dir, nil, "git", "status", "--porcelain")
+	if err == nil && changed != "" {
+		err = fmt.Errorf("the tree is not clean:\n%s", changed)
+	}
+	return err
+}
+
+// checkTags requires that none of the tags exists, and that none of a later patch does.
+func (r *release) checkTags(ctx context.Context) error {
+	listed, err := output(ctx, r.dir, nil, "git", "tag", "--list")
+	if err != nil {
 		return err
 	}
-	return r.finish(ctx, out, *dry)
+	for _, tag := range strings.Fields(listed) {
+		later := semver.MajorMinor(tag) == semver.MajorMinor(r.version) && semver.Compare(tag, r.version) > 0
+		if later || slices.Contains(r.tags(), tag) {
+			return fmt.Errorf("there is a tag %s", tag)
+		}
+	}
+	return nil
+}
+
+// checkChangelog requires that the first section of the changelog is about this version.
+func (r *release) checkChangelog(context.Context) error {
+	text, err := os.ReadFile(filepath.Join(r.dir, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	_, first, _ := strings.Cut(string(text), "\n## ")
+	if heading, _, _ := strings.Cut(first, "\n"); heading != r.version {
+		return fmt.Errorf("the first section of CHANGELOG.md is %q, and not %q", heading, r.version)
+	}
+	return nil
 }
 
 // finish sets the tags, unless this is a dry run, and prints what is to be done next.
 func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
-	tags, notes := r.tags(), r.notes()
-	if dry {
-		fmt.Fprintln(out, "\nTags, in this order, all on the same commit (the command without -dry-run sets them):")
-	} else {
-		fmt.Fprintln(out, "\nTags that were set, in this order:")
-	}
-	for _, tag := range tags {
-		fmt.Fprintln(out, "   ", tag)
+	fmt.Fprintf(out, "%s %s can be tagged, if make nightly and make vulncheck are green.\n", r.root, r.version)
+	for _, tag := range r.tags() {
 		if dry {
 			continue
 		}
-		if _, err := git(ctx, r.dir, "tag", "-a", "-m", tag, tag); err != nil {
+		if _, err := output(ctx, r.dir, nil, "git", "tag", "-a", "-m", tag, tag); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "\nThen push them, one after the other:")
-	for _, tag := range tags {
+	fmt.Fprintln(out, "\nPush the tags one after the other, and name the version in tools/api/baseline.txt:")
+	for _, tag := range r.tags() {
 		fmt.Fprintln(out, "    git push origin", tag)
 	}
-	fmt.Fprintf(out, "and name %s in tools/api/baseline.txt, so that make api guards its names from then on.\n", r.version)
-	fmt.Fprintf(out, "\nNotes:\n\n%s", notes)
 	return nil
+}
+
+// folders are those of the modules that are published, the root first.
+func (r *release) folders() []string { return append([]string{""}, r.nested...) }
+
+// module is the published module in a folder.
+func (r *release) module(folder string) module.Version {
+	return module.Version{Path: strings.TrimSuffix(r.root+"/"+folder, "/"), Version: r.version}
+}
+
+// tags are those of all published modules, in the order in which they are set.
+func (r *release) tags() (tags []string) {
+	for _, folder := range r.folders() {
+		tags = append(tags, strings.TrimPrefix(folder+"/"+r.version, "/"))
+	}
+	return tags
+}
+
+// output runs a command and returns its standard output. The error has all that it has printed.
+func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String(), nil
 }
