@@ -9,35 +9,44 @@ DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m
 MODULES := . debug/browser kinformerprom kinformerotel conformance conformance/controllerruntime e2e examples bench tools
-# The suites: ours, and tests of others with our package in the place of client-go's. Each is a target.
-OURS := unit conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
+# The suites of make test, those first that fail soonest, and of make nightly: see tools/suites.
+GATE := format api vet unit staticcheck apiserver conformance-suite e2e-smoke examples
+# Ours, and tests of others with our package in the place of client-go's.
+OURS := race conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
-# What is given to every go test.
+NIGHT := format api vet race staticcheck schedules apiserver conformance-suite foreign-cache e2e e2e-tapped examples browser embedded \
+	controllerruntime foreign-packages foreign-controllerruntime + fuzz + bench-check + flaky
+# What is given to every go test, and to those that need no -race at the gate. The timeout ends what hangs: it must not
+# be missed by a machine that is ten times slower.
 TESTFLAGS ?=
-N ?= 10
+RACE ?=
+TEST := $(GO) test -timeout 2h $(TESTFLAGS)
+N ?= 1
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+# Packages that one goroutine tests, but for the tests that are named so.
+PLAIN := ./internal/decode ./internal/identical ./factory/internal/tablegen ./cmd/...
+SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredResourceVersion)$$
+TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 
-.PHONY: cluster help demo soak soak-virtual e2e-matrix fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
+.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-million bench-cluster bench-cluster-all charts screenshots clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: apiserver ## follow a few thousand pods on an embedded API server for about 30 s
 	@cd examples && $(GO) build -o $(BIN)/demo ./demo
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
-test: suites ## all tests; a red suite does not keep the others from running, and a table of them comes at the end
-	@$(BIN)/suites -logs $(BIN)/test format vet staticcheck api unit schedules conformance-suite foreign-cache foreign-packages apiserver e2e e2e-tapped embedded \
-		controllerruntime foreign-controllerruntime examples browser
+test: ## what every change has to pass; a red suite does not keep the others from running, and a summary comes at the end
+	@tools/suites $(GATE) $(if $(THEN),+ $(THEN))
 
-flaky: suites apiserver ## every suite N times (those of others once) beside BUSY busy loops; goes on where it was interrupted
-	@TESTFLAGS=-count=1 $(BIN)/suites -n $(N) -busy $(BUSY) -state $(BIN)/flaky -once '$(FOREIGN)' $(OURS) $(FOREIGN)
+nightly: ## everything: all tests with -race, load and bounds, the tests of others, random input, bench's floors, all beside load
+	@KINFORMER_NIGHT=1 RACE=-race tools/suites $(NIGHT)
 
-suites:
-	@cd tools && $(GO) build -o $(BIN)/suites ./suites
-
-check: format vet staticcheck unit ## the quick part: format, vet, staticcheck, unit and model tests with -race
+flaky: apiserver ## all suites of ours N times beside BUSY busy loops
+	@trap 'kill $$(jobs -p)' EXIT; for i in $$(seq $(BUSY)); do while :; do :; done & done; rc=0; \
+	for i in $$(seq $(N)); do TESTFLAGS=-count=1 BEGAN= LOGS=bin/flaky/$$i tools/suites $(OURS) || rc=1; done; exit $$rc
 
 format: ## fail on files that gofmt would change
 	@files=$$(find . -path ./bin -prune -o -name "*.go" -print | xargs gofmt -l); if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
@@ -49,14 +58,19 @@ staticcheck: ## staticcheck in every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
 	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
 
-unit: ## unit and model tests of the root module, with -race, of the metrics, of the benchmark and of the tools
-	@rc=0; for m in . kinformerprom kinformerotel bench tools; do echo "test $$m"; \
-		(cd $$m && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...) || rc=1; done; exit $$rc
+unit: ## unit and model tests: with -race where there are goroutines, without load and bounds
+	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || rc=1; \
+	$(TEST) -race -run '$(TOGETHER)' ./internal/decode ./internal/identical || rc=1; \
+	$(TEST) $(PLAIN) || rc=1; \
+	for m in kinformerprom kinformerotel tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
+
+race: ## all tests of these modules, with -race
+	@rc=0; for m in . kinformerprom kinformerotel bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race ./...) || rc=1; done; exit $$rc
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
 
 conformance-suite: ## our conformance suite on both libraries
-	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestPackagesOfOthers$$' ./...
+	cd conformance && $(TEST) -race -skip '^TestPackagesOfOthers$$' ./...
 
 foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
 
@@ -64,10 +78,10 @@ foreign-cache: ## client-go's own tests of tools/cache
 	cd conformance && $(GO) run ./cmd/upstream
 
 foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
-	cd conformance && $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestPackagesOfOthers$$' ./mixing
+	cd conformance && $(TEST) -race -run '^TestPackagesOfOthers$$' ./mixing
 
 foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources (KINFORMER_TAPPED=1: as they decode directly)
-	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 40m -run '^TestControllerRuntimesOwnTests$$' ./...
+	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '^TestControllerRuntimesOwnTests$$' ./...
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
@@ -76,29 +90,33 @@ $(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/g
 	@mkdir -p $(BIN) && cd e2e && $(GO) build -o $@ ./cmd/apiserver
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 30m ./...
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race ./...
+
+e2e-smoke: apiserver ## an informer by list, by watch-list and tapped, after kill -9 and a 410
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$' .
+	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$/^list$$' .
 
 e2e-tapped: apiserver ## these informers, and controller-runtime's, as they decode what the server sends themselves; fails if none does
-	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 30m .
-	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m \
+	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race .
+	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race \
 		-skip '^(TestControllerRuntimesOwnTests|TestMatrix)$$' ./...
 
 e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
-	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./matrix
-	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./...
+	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
+	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 
 embedded: ## the API server within the test's process, and what informers take, without -race
-	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources
+	cd e2e && $(TEST) ./apiserver/embedded ./resources
 
 controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
-	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestControllerRuntimesOwnTests$$' ./...
+	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -skip '^TestControllerRuntimesOwnTests$$' ./...
 
 examples: apiserver ## the demo and the examples
-	cd examples && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
-	cd examples && $(GO) test -count=1 ./internal/snippets # the go command does not see that documents have changed
+	cd examples && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) ./...
+	cd examples && $(TEST) -count=1 ./internal/snippets # the go command does not see that documents have changed
 
 browser: ## the pages of package debug in Chromium; skipped without it, but not in CI
-	cd debug/browser && $(GO) test $(TESTFLAGS) -race -timeout 20m ./...
+	cd debug/browser && $(TEST) -race ./...
 
 screenshots: ## take the pictures in docs/pictures, with Chromium
 	cd debug/browser && $(GO) test -count=1 -run '^TestPictures$$' . -pictures $(CURDIR)/docs/pictures
@@ -164,7 +182,7 @@ SCHEDULED := internal/table internal/eventlog internal/decode internal/fanout
 BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(SCHEDULED)) && rc=0 && for p in $(SCHEDULED); do echo "$$p"; \
 	$(GO) vet -overlay $(POINTS)/overlay.json -tags interleave ./$$p && \
 	$(GO) test -c -overlay $(POINTS)/overlay.json -tags interleave -o $(POINTS)/schedules.test ./$$p && \
-	(cd $$p && $(POINTS)/schedules.test -test.run '^TestSchedules$$' -test.timeout 3h -schedules.table $(1)) || rc=1; done; exit $$rc
+	(cd $$p && $(POINTS)/schedules.test -test.run '^TestSchedules$$' -test.timeout 0 -schedules.table $(1)) || rc=1; done; exit $$rc
 
 schedules: ## the lock-free parts and the delivery by all schedules with one preemption, or two: about a minute of processor time
 	@$(call BY_SCHEDULES)

@@ -79,6 +79,7 @@ func thousandPods() (pods []apiruntime.Object) {
 // TestHugeInformer: answers stay below their bounds, say what they leave out, and show what is
 // wrong.
 func TestHugeInformer(t *testing.T) {
+	testkit.AtNight(t)
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -107,6 +108,7 @@ func TestHugeInformer(t *testing.T) {
 
 // TestHugeTable: the same for the table, when all that it shows is as long as can be.
 func TestHugeTable(t *testing.T) {
+	testkit.AtNight(t)
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		for i := range mostRows + 1 {
@@ -136,6 +138,7 @@ func TestHugeTable(t *testing.T) {
 
 // TestHugeKeys: nor do keys make a page longer that no object of a server has.
 func TestHugeKeys(t *testing.T) {
+	testkit.AtNight(t)
 	synctest.Test(t, func(t *testing.T) {
 		var objects []apiruntime.Object
 		for i := range mostKeys + 1 {

@@ -172,6 +172,7 @@ func TestOddObjects(t *testing.T) {
 
 // TestManyHandlers: few of them are shown, those first that matter.
 func TestManyHandlers(t *testing.T) {
+	testkit.AtNight(t)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
@@ -198,6 +199,7 @@ func TestManyHandlers(t *testing.T) {
 
 // TestManyIndexValues: nor does what is shown grow with objects, values and indices.
 func TestManyIndexValues(t *testing.T) {
+	testkit.AtNight(t)
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20_000
 		var objects []runtime.Object

@@ -42,6 +42,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestMain fails the run for a goroutine that is left. Reported errors are only logged:
@@ -146,6 +147,7 @@ func TestEveryAccessorIsOurs(t *testing.T) {
 }
 
 func TestTheTableIsUpToDate(t *testing.T) {
+	testkit.AtNight(t)
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(boundedContext(t), "go", "run", "./internal/tablegen")
 	cmd.Stderr = &complaints

@@ -34,7 +34,7 @@ const (
 	// upstreamPatience bounds building and running their tests, which take about a minute, and
 	// fetchPatience the download of what these need beyond our own requirements, if it is not in
 	// the module cache.
-	upstreamPatience = 30 * time.Minute
+	upstreamPatience = 2 * time.Hour
 	fetchPatience    = 5 * time.Minute
 )
 
@@ -62,7 +62,7 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	defer cancel()
 	goCommand(t, fetching, dir, nil, append([]string{"list", "-mod=mod", "-deps", "-test"}, upstreamPackages...)...)
 	env := []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + s.Kubeconfig(), "GINKGO_NO_COLOR=TRUE", "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s"}
-	out := goCommand(t, ctx, dir, env, append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=15m"}, upstreamPackages...)...)
+	out := goCommand(t, ctx, dir, env, append([]string{"test", "-v", "-mod=mod", "-vet=off", "-timeout=2h"}, upstreamPackages...)...)
 	for _, folder := range []string{"cache", "source", "internal/source"} {
 		assert.Contains(t, out, "ok  \t"+controllerRuntime+"/pkg/"+folder+"\t")
 	}

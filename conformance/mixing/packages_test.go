@@ -29,7 +29,7 @@ const (
 
 	// patience bounds a module's tests, and fetchPatience the download of the module if it is not
 	// in the module cache.
-	patience      = 15 * time.Minute
+	patience      = 2 * time.Hour
 	fetchPatience = 5 * time.Minute
 )
 
@@ -55,7 +55,7 @@ func TestPackagesOfOthers(t *testing.T) {
 			dir := t.TempDir()
 			from := newModule(t, ctx, dir, m.path+"@"+m.version)
 			rules := rewrite.Rules{Imports: map[string]string{clientGoCache: "github.com/kinformer/cache"}}
-			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=10m"}
+			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=2h"}
 			for _, folder := range m.folders {
 				rules.Imports[m.path+"/"+folder] = copyModule + "/" + folder
 				args = append(args, "./"+folder)

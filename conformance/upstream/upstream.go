@@ -31,8 +31,8 @@ type Options struct {
 	// Dir is where the rewritten tests are written and left. Empty means a temporary directory that
 	// is removed.
 	Dir string
-	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 30
-	// minutes and 5 minutes, so that a machine that is busy with something else gets there.
+	// Timeout bounds the run of one suite, TimeoutListed that of one listed test. Zero means 2
+	// hours and 5 minutes, so that a machine that is busy with something else gets there.
 	Timeout, TimeoutListed time.Duration
 	// Verbose prints the tests' output as it comes, and the helpers dropped.
 	Verbose bool
@@ -47,7 +47,7 @@ func (o Options) withDefaults() Options {
 		o.Target = Targets()[0]
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Minute
+		o.Timeout = 2 * time.Hour
 	}
 	if o.TimeoutListed == 0 {
 		o.TimeoutListed = 5 * time.Minute

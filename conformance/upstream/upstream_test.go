@@ -14,14 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kinformer/cache/conformance/upstream"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // run runs with the options and returns the report.
 func run(t *testing.T, o upstream.Options) (string, error) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles and runs client-go's tests")
-	}
+	testkit.AtNight(t) // it compiles and runs client-go's tests
 	var out bytes.Buffer
 	o.Out = &out
 	err := upstream.Run(t.Context(), o)

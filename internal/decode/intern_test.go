@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // all returns the texts in a table.
@@ -104,6 +106,7 @@ func TestInternInTurns(t *testing.T) {
 // TestInternBounded: however many texts there are, the table stays below its limit, and goes on
 // sharing what is asked for often.
 func TestInternBounded(t *testing.T) {
+	testkit.AtNight(t)
 	for _, limit := range []int64{64 << 10, 1 << 20, 3 << 20} {
 		table := NewIntern(limit)
 		d := newReader(nil, Options{Intern: table})

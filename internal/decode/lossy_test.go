@@ -11,10 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestTableStaysSmall: a table does not grow by what is asked for some times and then never again.
 func TestTableStaysSmall(t *testing.T) {
+	testkit.AtNight(t)
 	table := NewIntern(16 << 20)
 	d := newReader(nil, Options{Intern: table})
 	for i := range 100_000 {
@@ -32,6 +35,7 @@ func TestTableStaysSmall(t *testing.T) {
 // TestTableStaysSmallBesideOthers: nor if others are asked for in between, or all the time; and
 // what is asked for all the time stays.
 func TestTableStaysSmallBesideOthers(t *testing.T) {
+	testkit.AtNight(t)
 	const gone = 200_000
 	between, often, hits := NewIntern(64<<20), NewIntern(64<<20), int64(0)
 	b, o := newReader(nil, Options{Intern: between}), newReader(nil, Options{Intern: often})
@@ -58,6 +62,7 @@ func TestTableStaysSmallBesideOthers(t *testing.T) {
 // TestTableGrows: a table grows until all is in it that is asked for again and again, but for what
 // has no slot beside two others, if that is within its limit; and then it grows no more.
 func TestTableGrows(t *testing.T) {
+	testkit.AtNight(t)
 	const limit = 16 << 20
 	for _, c := range []struct {
 		format string
@@ -78,6 +83,7 @@ func TestTableGrows(t *testing.T) {
 
 // TestTableIsFull: a table with less room than that takes what it may, and no more.
 func TestTableIsFull(t *testing.T) {
+	testkit.AtNight(t)
 	const limit = 3 << 19
 	table := NewIntern(limit)
 	askAgain(t, table, "again-%034d", 60*someTexts)
@@ -196,6 +202,7 @@ func (p *oneHash) has(i int) bool { return p.table.ask(1, p.of[i]) != nil }
 // TestLargeEntries: what is larger than an entry may be at first enters all the same if it is asked
 // for often enough and the limit allows it.
 func TestLargeEntries(t *testing.T) {
+	testkit.AtNight(t)
 	table, of := NewParts(64<<20), new(int)
 	large, tooLarge := strings.Repeat("l", 1<<18), strings.Repeat("t", 1<<20)
 	for range 300 {

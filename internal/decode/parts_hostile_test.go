@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
@@ -42,6 +44,7 @@ func TestManyParts(t *testing.T) {
 // TestAllOfOneHash: if all hashes are the same, or few, objects are what they are, and the table is
 // what it says.
 func TestAllOfOneHash(t *testing.T) {
+	testkit.AtNight(t)
 	for _, mask := range []uint64{0, 1, 1 << 40, 6} {
 		table := NewParts(0)
 		table.mask = mask

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // population is objects of which no two are the same.
@@ -120,6 +122,7 @@ func heapOf[T any](make func() T) (bytes int64, made T) {
 // TestPartsTakeWhatTheySay: the heap that a table keeps alive is no more than it says, whatever is
 // in it, and that is below its limit. There is little between them but what nested parts share.
 func TestPartsTakeWhatTheySay(t *testing.T) {
+	testkit.AtNight(t)
 	const limit = 4 << 20
 	for _, p := range populations(t) {
 		t.Run(p.name, func(t *testing.T) {

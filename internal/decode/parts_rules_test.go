@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // each calls f for each value in a table.
@@ -110,6 +112,7 @@ func tableOfEverything(t *testing.T) *Parts {
 // TestListsOfPartsAreFull: no list in a part has room for more, so that append copies it, and no
 // part has what writes to itself.
 func TestListsOfPartsAreFull(t *testing.T) {
+	testkit.AtNight(t)
 	table, parts, lists := tableOfEverything(t), 0, 0
 	table.each(func(of any, v reflect.Value) {
 		parts++

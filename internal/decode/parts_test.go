@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // check compares what a table says of itself with what is in it.
@@ -69,6 +71,7 @@ func (t *Parts) ask(of any, raw string) any {
 // TestPartsBounded: however many parts there are, and however large, a table stays below its limit,
 // has for each node what was entered for that, and goes on sharing what is asked for often.
 func TestPartsBounded(t *testing.T) {
+	testkit.AtNight(t)
 	for _, limit := range []int64{0, 1 << 20, 3 << 20} {
 		table, hits := NewParts(limit), 0
 		r := rand.New(rand.NewPCG(1, 2))

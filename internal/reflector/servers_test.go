@@ -459,6 +459,7 @@ func herd(t *testing.T, processes, informers int, away time.Duration, ours bool)
 // TestHerd: thousands of processes come back to a server without more lists in any second than with
 // client-go, and with fewer requests.
 func TestHerd(t *testing.T) {
+	testkit.AtNight(t)
 	const processes = 2000
 	for informers, aways := range map[int][]time.Duration{1: {2 * time.Second, 12 * time.Second, time.Minute}, 4: {12 * time.Second}} {
 		for _, away := range aways {
