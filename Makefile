@@ -24,10 +24,11 @@ TEST := $(GO) test -timeout 2h $(TESTFLAGS)
 N ?= 1
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-# Packages that one goroutine tests, but for the tests that are named so.
+# Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
 PLAIN := ./internal/decode ./internal/identical ./factory/internal/tablegen ./cmd/...
 SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredResourceVersion)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
+MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 
 .PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-million bench-cluster bench-cluster-all charts screenshots clean
 
@@ -59,7 +60,9 @@ staticcheck: ## staticcheck in every module
 	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
 
 unit: ## unit and model tests: with -race where there are goroutines, without load and bounds
-	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || rc=1; \
+	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/table)") || rc=1; \
+	$(TEST) -race -skip '$(MODELS)' ./internal/table || rc=1; \
+	$(TEST) -tags invariants -run '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -race -run '$(TOGETHER)' ./internal/decode ./internal/identical || rc=1; \
 	$(TEST) $(PLAIN) || rc=1; \
 	for m in kinformerprom kinformerotel tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc

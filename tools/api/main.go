@@ -30,7 +30,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 )
@@ -99,7 +98,7 @@ func (l library) guard(ctx context.Context, old string, out io.Writer) error {
 	if !semver.IsValid(old) {
 		return fmt.Errorf("%q is no version", old)
 	}
-	minor, err := l.minor()
+	minor, err := l.minor(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,22 +140,14 @@ func (l library) load(ctx context.Context) (surface, error) {
 }
 
 // minor is that of the next version, which is client-go's.
-func (l library) minor() (string, error) {
-	path := filepath.Join(l.dir, "go.mod")
-	text, err := os.ReadFile(path)
+func (l library) minor(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/client-go")
+	cmd.Dir = l.dir
+	version, err := cmd.Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("version of client-go: %w", err)
 	}
-	file, err := modfile.ParseLax(path, text, nil)
-	if err != nil {
-		return "", err
-	}
-	for _, require := range file.Require {
-		if require.Mod.Path == "k8s.io/client-go" {
-			return semver.MajorMinor(require.Mod.Version), nil
-		}
-	}
-	return "", fmt.Errorf("%s does not require client-go, which has the minor of our versions", path)
+	return semver.MajorMinor(strings.TrimSpace(string(version))), nil
 }
 
 // newestTag returns the newest version that is tagged here, or nothing. A clone may have no tags.

@@ -3,7 +3,6 @@
 
 // Command release checks that a version can be tagged, and tags it.
 //
-//	cd tools && go run ./release -version v0.37.1 -write     # the go.mod files require it
 //	cd tools && go run ./release -version v0.37.1 -dry-run   # checks
 //	cd tools && go run ./release -version v0.37.1            # checks, and sets the tags
 //
@@ -66,13 +65,12 @@ func main() {
 	flag.StringVar(&r.version, "version", "", "the `version` to tag, as v0.37.0")
 	flag.StringVar(&r.dir, "C", "..", "`folder` of the root module")
 	dry := flag.Bool("dry-run", false, "set no tag")
-	write := flag.Bool("write", false, "write the version into all go.mod files that require one of our modules, and end")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := r.check(ctx, *write)
-	if err == nil && !*write {
+	err := r.check(ctx)
+	if err == nil {
 		err = r.finish(ctx, os.Stdout, *dry)
 	}
 	if err != nil {
@@ -80,17 +78,13 @@ func main() {
 	}
 }
 
-// check returns an error if the version cannot be tagged. With write, it changes the go.mod files
-// instead.
-func (r *release) check(ctx context.Context, write bool) (err error) {
+// check returns an error if the version cannot be tagged.
+func (r *release) check(ctx context.Context) (err error) {
 	if semver.Canonical(r.version) != r.version || r.version == "" || semver.Build(r.version) != "" {
 		return fmt.Errorf("-version %q: a version is like v0.37.0", r.version)
 	}
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
-	}
-	if write {
-		return r.write()
 	}
 	for _, check := range []func(context.Context) error{r.checkTree, r.checkTags, r.checkModules, r.checkChangelog, r.checkUsers} {
 		if err := check(ctx); err != nil {

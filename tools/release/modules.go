@@ -71,7 +71,7 @@ func (r *release) checkRequire(m *modfile.File, required module.Version, clientG
 	isStaging := strings.HasPrefix(required.Path, "k8s.io/") && semver.Major(required.Version) == "v0" && !module.IsPseudoVersion(required.Version)
 	switch {
 	case r.isOurs(required.Path) && required.Version != r.version:
-		return fmt.Errorf("%s requires %s: go run ./release -version %s -write", m.Module.Mod.Path, required, r.version)
+		return fmt.Errorf("%s requires %s, and not %s", m.Module.Mod.Path, required, r.version)
 	case isStaging && required.Version != clientGo:
 		return fmt.Errorf("%s requires %s, and client-go is %s", m.Module.Mod.Path, required, clientGo)
 	}
@@ -89,24 +89,4 @@ func (r *release) checkReplaces(m *modfile.File) error {
 		}
 	}
 	return nil
-}
-
-// write has all go.mod files require our modules at this version.
-func (r *release) write() error {
-	modules, err := r.modules()
-	if err != nil {
-		return err
-	}
-	for _, m := range modules {
-		for _, require := range slices.Clone(m.Require) {
-			if r.isOurs(require.Mod.Path) {
-				err = errors.Join(err, m.AddRequire(require.Mod.Path, r.version))
-			}
-		}
-		text, formatErr := m.Format()
-		if err = errors.Join(err, formatErr); err == nil {
-			err = os.WriteFile(m.Syntax.Name, text, 0o644)
-		}
-	}
-	return err
 }

@@ -38,7 +38,7 @@ func run(dir string, names bool) error {
 	}
 	house.printRooms(os.Stdout, names)
 	house.printArrows(os.Stdout)
-	way, err := measureWay(dir)
+	way, err := measureWay()
 	if err != nil {
 		return fmt.Errorf("way of an event: %w", err)
 	}
