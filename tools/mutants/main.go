@@ -8,8 +8,8 @@
 //
 // Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
 // package. First that is run by all schedules (see internal/interleave), with as many preemptions
-// as by make schedules. If none of them fails, then the tests that the patch names have to, with the
-// race detector, again and again. The copy without a patch has to pass them all.
+// as by make schedules. If none of them fails, then the tests that the patch names have to, with
+// the race detector, again and again. The copy without a patch has to pass them all.
 //
 // It prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs no tests
 // but the schedules.
