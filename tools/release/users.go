@@ -33,8 +33,12 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
+	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
+		return err
+	}
 	for _, folder := range r.folders() {
-		if err := r.publish(filepath.Join(dir, "proxy"), folder); err != nil {
+		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
 			return err
 		}
 	}
@@ -58,14 +62,14 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 	return err
 }
 
-// publish writes to a folder what a module proxy has of the module in another one.
-func (r *release) publish(proxy, folder string) error {
+// publish writes to proxy what a module proxy has of the module in a folder of the repository.
+func (r *release) publish(repository, proxy, folder string) error {
 	m := r.module(folder)
 	dir := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	requirements, err := os.ReadFile(filepath.Join(r.dir, folder, "go.mod"))
+	requirements, err := os.ReadFile(filepath.Join(repository, folder, "go.mod"))
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (r *release) publish(proxy, folder string) error {
 		}
 	}
 	return writeFile(filepath.Join(dir, m.Version+".zip"), func(w io.Writer) error {
-		return zip.CreateFromVCS(w, m, r.dir, "HEAD", folder)
+		return zip.CreateFromVCS(w, m, repository, "HEAD", folder)
 	})
 }
 
