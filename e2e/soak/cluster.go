@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/proxy"
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 const (
@@ -122,13 +123,22 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration, ch
 	return c.start(ctx)
 }
 
-// throughProxy is how informers reach the server: as a user with request limits, by way of the
-// proxy.
-func (c *cluster) throughProxy() *rest.Config {
+// resource makes one that is read as a user with request limits, by way of the proxy, over a
+// connection of its own.
+func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
 	config := c.server.UserConfig()
 	config.Dial = c.proxy.Dial
 	config.Wrap(c.throttle.Wrap)
-	return config
+	if tapped {
+		transport.Direct(config)
+	}
+	return follow.Kinds()[kind](follow.Clients{Read: config, Write: c.writer})
+}
+
+// compact has the server forget old versions.
+func (c *cluster) compact(ctx context.Context) error {
+	_, err := c.server.Compact(ctx)
+	return err
 }
 
 func (c *cluster) stop(ctx context.Context) error {
