@@ -87,8 +87,8 @@ e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all 
 	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./matrix
 	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./...
 
-embedded: ## the API server within the test's process, and what informers take, without -race
-	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources
+embedded: ## what informers take, without -race
+	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./resources
 
 controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
 	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -race -timeout 20m -skip '^TestControllerRuntimesOwnTests$$' ./...

@@ -5,9 +5,7 @@ package soak
 
 import (
 	"flag"
-	"fmt"
 	"io"
-	"regexp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +36,7 @@ const (
 	patience = 5 * time.Minute
 )
 
-// Config says what a run does. Zero values mean the defaults, which Register shows.
+// Config says what a run does.
 type Config struct {
 	// Seed decides the plan of the run.
 	Seed uint64
@@ -59,49 +57,26 @@ type Config struct {
 	Tapped int
 	// Binary is the API server's; see apiserver.Options.
 	Binary string
-	// Out gets progress and the summary; nil discards them.
+	// Out gets progress and the summary.
 	Out io.Writer
 }
 
-var defaults = Config{Duration: time.Minute, Library: Kinformer, Names: 300, Pause: 4 * time.Millisecond, Faults: ".", Tapped: 50, Out: io.Discard}
+// Default returns the configuration of a run of a minute.
+func Default() Config {
+	return Config{
+		Seed: uint64(time.Now().UnixNano()), Duration: time.Minute, Library: Kinformer, Names: 300, Pause: 4 * time.Millisecond,
+		Faults: ".", Tapped: 50, Out: io.Discard,
+	}
+}
 
 // Register makes flags of the fields.
 func (c *Config) Register(flags *flag.FlagSet) {
-	flags.Uint64Var(&c.Seed, "seed", uint64(time.Now().UnixNano()), "decides the plan of the run")
-	flags.DurationVar(&c.Duration, "duration", defaults.Duration, "how long there are faults")
-	flags.StringVar(&c.Library, "library", defaults.Library, Kinformer+" or "+ClientGo)
-	flags.IntVar(&c.Names, "names", defaults.Names, "objects of each writer")
-	flags.DurationVar(&c.Pause, "pause", defaults.Pause, "between two writes of a writer, and two reads of a reader")
-	flags.StringVar(&c.Faults, "faults", defaults.Faults, "which faults, a regular expression on their names")
-	flags.IntVar(&c.Tapped, "tapped", defaults.Tapped, "percent of kinformer's informers that decode directly; -1: none")
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "decides the plan of the run")
+	flags.DurationVar(&c.Duration, "duration", c.Duration, "how long there are faults")
+	flags.StringVar(&c.Library, "library", c.Library, Kinformer+" or "+ClientGo)
+	flags.IntVar(&c.Names, "names", c.Names, "objects of each writer")
+	flags.DurationVar(&c.Pause, "pause", c.Pause, "between two writes of a writer, and two reads of a reader")
+	flags.StringVar(&c.Faults, "faults", c.Faults, "which faults, a regular expression on their names")
+	flags.IntVar(&c.Tapped, "tapped", c.Tapped, "percent of kinformer's informers that decode directly; -1: none")
 	flags.StringVar(&c.Binary, "apiserver", "", "the API server's binary")
-}
-
-func (c Config) withDefaults() Config {
-	fallback(&c.Duration, defaults.Duration)
-	fallback(&c.Library, defaults.Library)
-	fallback(&c.Names, defaults.Names)
-	fallback(&c.Pause, defaults.Pause)
-	fallback(&c.Faults, defaults.Faults)
-	fallback(&c.Tapped, defaults.Tapped)
-	fallback(&c.Out, defaults.Out)
-	return c
-}
-
-func fallback[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-func (c Config) validate() error {
-	if libraries[c.Library] == nil {
-		return fmt.Errorf("soak: no library %q", c.Library)
-	}
-	if c.Names < 0 || c.Pause < 0 || c.Duration < 0 {
-		return fmt.Errorf("soak: a number is negative: %+v", c)
-	}
-	_, err := regexp.Compile(c.Faults)
-	return err
 }

@@ -4,7 +4,8 @@
 // Package soak runs informers against a real API server while everything around them breaks, and
 // checks all the time that nothing is lost and nothing is invented.
 //
-//	summary, err := soak.Run(ctx, soak.Config{Seed: 1, Duration: time.Hour, Library: soak.Kinformer, Out: os.Stdout})
+//	config := soak.Default()
+//	summary, err := soak.Run(ctx, config)
 //
 // Writers change objects of several kinds, and a ledger keeps what the server acknowledged.
 // Informers in both modes follow them through a proxy; half of ours decode directly. Two lanes of

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/proxy"
 )
@@ -41,10 +40,10 @@ var lanes = [2][]fault{{
 	}, never)},
 	{"network: half-closed", halfClose},
 	{"server: killed and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
-		return r.cluster.restart(ctx, true, between(random, 0, maxDown), nil)
+		return r.cluster.restart(ctx, true, between(random, 0, maxDown))
 	}},
 	{"server: stopped and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
-		return r.cluster.restart(ctx, false, between(random, 0, maxDown), nil)
+		return r.cluster.restart(ctx, false, between(random, 0, maxDown))
 	}},
 	{"server: frozen", freeze},
 	{"server: compacted", func(ctx context.Context, r *run, random *rand.Rand) error { return r.cluster.compact(ctx) }},
@@ -136,8 +135,8 @@ func freeze(ctx context.Context, r *run, random *rand.Rand) error {
 // withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also
 // while an informer lists page by page.
 func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
-	err := r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = true })
-	if err != nil {
+	r.cluster.opts.DisableWatchCache = true
+	if err := r.cluster.restart(ctx, true, 0); err != nil {
 		return err
 	}
 	if err := compactWithinList(ctx, r, random); err != nil {
@@ -147,7 +146,8 @@ func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 		return err
 	}
 	r.cluster.proxy.Cut()
-	return r.cluster.restart(ctx, true, 0, func(o *apiserver.Options) { o.DisableWatchCache = false })
+	r.cluster.opts.DisableWatchCache = false
+	return r.cluster.restart(ctx, true, 0)
 }
 
 // compactWithinList starts an informer that gets its pages slowly, and compacts between two of
@@ -179,13 +179,13 @@ func expire(ctx context.Context, r *run, _ *rand.Rand) error {
 	if err := r.cluster.compact(ctx); err != nil {
 		return err
 	}
-	return r.cluster.restart(ctx, true, 0, nil)
+	return r.cluster.restart(ctx, true, 0)
 }
 
 // refuse has some or all lists and watches of informers refused with 429 and a time to wait.
 func refuse(ctx context.Context, r *run, random *rand.Rand) error {
-	r.cluster.refusing.Store(&refusing{percent: 30 + random.IntN(71), seconds: 3})
-	defer r.cluster.refusing.Store(nil)
+	r.cluster.refusing.Store(30 + random.Int64N(71))
+	defer r.cluster.refusing.Store(0)
 	for range 2 {
 		r.cluster.proxy.Cut()
 		wait(ctx, between(random, time.Second, 3*time.Second))

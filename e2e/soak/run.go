@@ -42,16 +42,16 @@ type run struct {
 // changes global settings of the process, which it puts back: klog's logger and
 // runtime.ReallyCrash. One run at a time.
 func Run(ctx context.Context, config Config) (*Summary, error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
-		return nil, err
+	selected, err := regexp.Compile(config.Faults)
+	if err != nil || libraries[config.Library] == nil {
+		return nil, fmt.Errorf("soak: faults %q, library %q: %w", config.Faults, config.Library, err)
 	}
-	r := &run{config: config, report: newReport(config), selected: regexp.MustCompile(config.Faults)}
+	r := &run{config: config, report: newReport(config), selected: selected}
 	r.report.progress("soak of %s, seed %d, %v", config.Library, config.Seed, config.Duration)
-	before := takeBaseline()
+	compareLeaks := watchLeaks(r.report)
 	defer captureProcess(r.report)()
-	err := r.inCluster(ctx)
-	before.compare(r.report)
+	err = r.inCluster(ctx)
+	compareLeaks()
 	summary := r.report.end()
 	_, writeErr := summary.WriteTo(config.Out)
 	return summary, errors.Join(err, writeErr)
@@ -65,7 +65,7 @@ func (r *run) inCluster(ctx context.Context) (err error) {
 		_, accepted := r.cluster.proxy.Open()
 		r.report.count("connections", accepted)
 		r.report.count("connections cut", r.cluster.proxy.Cuts())
-		r.report.count("answers of 429 below the clients", r.cluster.throttle.Server.Load()+r.cluster.throttle.Own.Load())
+		r.report.count("answers of 429 below the clients", r.cluster.gate.Server.Load()+r.cluster.gate.Own.Load())
 		err = errors.Join(err, r.cluster.stop(context.WithoutCancel(ctx)))
 	}()
 	stopWriters, err := r.startWriters(ctx)
