@@ -26,12 +26,13 @@ import (
 )
 
 // Gate is below the REST clients of a test. In place of the server it refuses some requests with
-// 429, and, while the permission is withdrawn, those for pods with 403, as while somebody writes the
-// rules anew.
+// 429, and, while the permission is withdrawn, those for pods with 403, as while somebody writes
+// the rules anew.
 //
-// A REST client itself repeats what was answered with 429 and a Retry-After header, up to ten times,
-// so that one such answer of the server in eleven gets to the informer. The gate's are without the
-// header, and have the delay in the status, which is how the last of the eleven looks from above.
+// A REST client itself repeats what was answered with 429 and a Retry-After header, up to ten
+// times, so that one such answer of the server in eleven gets to the informer. The gate's are
+// without the header, and have the delay in the status, which is how the last of the eleven looks
+// from above.
 //
 // Refuse, if not nil, is asked before each request, concurrently, and set before the first: 0 sends
 // it to the server, and more than that is the delay in seconds. The methods may be called

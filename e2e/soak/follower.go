@@ -68,7 +68,8 @@ type follower struct {
 	handlers []*handler
 }
 
-// startFollower makes an informer with a handler of each kind, a reader and an auditor, and runs it.
+// startFollower makes an informer with a handler of each kind, a reader and an auditor, and runs
+// it.
 func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*follower, error) {
 	number := uint64(r.informers.Add(1))
 	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+number))

@@ -23,7 +23,8 @@ import (
 const auditPatience = 20 * time.Second
 
 // tamper starts an informer of its own, and while nobody writes loses, alters and makes up objects
-// in its store, as no fault of ours may. An audit must find these and nothing else, and repair them.
+// in its store, as no fault of ours may. An audit must find these and nothing else, and repair
+// them.
 func tamper(ctx context.Context, r *run, random *rand.Rand) error {
 	if r.config.Library != Kinformer {
 		return nil // has no audits

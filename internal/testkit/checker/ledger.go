@@ -12,8 +12,8 @@ import (
 
 // Ledger keeps what a server has acknowledged of the objects of one kind, so that a state can be
 // held against the resourceVersion that it claims to be of: what was acknowledged up to there is in
-// it, or something newer, or a deletion was asked for. Its methods may be called concurrently; a nil
-// Ledger knows of nothing, and finds nothing wrong.
+// it, or something newer, or a deletion was asked for. Its methods may be called concurrently; a
+// nil Ledger knows of nothing, and finds nothing wrong.
 //
 // A write is told of by Begin, and by Acknowledged, Deleted or Found when its end is known.
 type Ledger struct {
