@@ -32,7 +32,7 @@ func isOfLibrary(folder string) bool {
 	switch folder {
 	case "", "factory":
 		return true
-	case "internal/testkit", "internal/interleave", "internal/tap/taptest":
+	case "internal/testkit", "internal/testkit/checker", "internal/interleave", "internal/tap/taptest":
 		return false
 	default:
 		return strings.HasPrefix(folder, "internal/")

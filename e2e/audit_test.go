@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 // audits audits without end, by all that is in options in turn, until stop is called, which waits
@@ -101,7 +102,7 @@ func TestAudit(t *testing.T) {
 		require.Greater(t, len(objects), 2)
 		require.NoError(t, f.GetStore().Delete(objects[0]))
 		altered := objects[1].(runtime.Object).DeepCopyObject()
-		altered.(metav1.Object).SetLabels(map[string]string{follow.ValueLabel: "altered"})
+		altered.(metav1.Object).SetLabels(map[string]string{checker.ValueLabel: "altered"})
 		require.NoError(t, f.GetStore().Update(altered))
 		report, err = audit.Once(ctx, f, audit.Options{Depth: audit.Content, Repair: audit.Relist})
 		require.NoError(t, err)
@@ -111,6 +112,6 @@ func TestAudit(t *testing.T) {
 			report, err := audit.Once(ctx, f, audit.Options{Depth: audit.Content})
 			return err == nil && len(report.Found) == 0
 		}))
-		assert.Equal(t, listed(t, ctx, r), follow.ContentsOf(f.GetStore().List()))
+		assert.Equal(t, listed(t, ctx, r), checker.ContentsOf(f.GetStore().List()))
 	})
 }

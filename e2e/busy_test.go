@@ -22,7 +22,7 @@ import (
 
 // userResource makes the resource of that kind, read as the user who is subject to request limits,
 // through throttle.
-func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *follow.Throttle) *follow.Resource {
+func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *follow.Gate) *follow.Resource {
 	t.Helper()
 	writer, err := dynamic.NewForConfig(srv.Config())
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestInformerSurvivesABusyServer(t *testing.T) {
 	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr, MaxRequestsInFlight: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	throttle := &follow.Throttle{}
+	throttle := &follow.Gate{}
 	r := userResource(t, srv, "pods-protobuf", throttle)
 	w := startWriters(ctx, r, 4)
 	require.NoError(t, w.awaitWrites(ctx, someWrites/4))
@@ -128,7 +128,7 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 		created(t, ctx, resourceOf(t, srv, kind), "retry-after")
 		for mode, first := range map[follow.Mode]string{follow.ListMode: "list", follow.WatchListMode: "stream"} {
 			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
-			f.resource = userResource(t, srv, kind, &follow.Throttle{Refuse: f.refuse})
+			f.resource = userResource(t, srv, kind, &follow.Gate{Refuse: f.refuse})
 			f.followed = newFollowed(f.resource, mode)
 			f.source.WatchSeconds = func() int64 { return 2 } // so that a stream is followed by a watch soon
 			f.start(t, ctx)

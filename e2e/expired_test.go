@@ -48,7 +48,7 @@ func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	writer, err := dynamic.NewForConfig(srv.Config())
 	require.NoError(t, err)
 
-	var permission follow.Permission // which ends watches
+	var permission follow.Gate // which ends watches
 	var compacted atomic.Bool
 	writes, err := follow.Pods(follow.Clients{Read: srv.Config(), Write: writer})
 	require.NoError(t, err)

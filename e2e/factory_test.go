@@ -27,8 +27,8 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
-	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 // paths records what is asked of a server.
@@ -67,9 +67,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // replicated adds a handler that keeps a replica to an informer.
-func replicated(t *testing.T, informer cache.SharedIndexInformer) *follow.Replica {
+func replicated(t *testing.T, informer cache.SharedIndexInformer) *checker.Replica {
 	t.Helper()
-	r := follow.NewReplica(func(fault string) { t.Error(fault) })
+	r := checker.NewReplica(func(rule, fault string) { t.Error(rule, fault) })
 	_, err := informer.AddEventHandler(r)
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
@@ -155,8 +155,8 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, kind stri
 }
 
 // awaitVersions waits until a late handler has been told of the wanted names and versions.
-func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want follow.Contents) error {
-	r := follow.NewReplica(func(string) {})
+func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want checker.Contents) error {
+	r := checker.NewReplica(func(string, string) {})
 	defer r.Close()
 	if _, err := informer.AddEventHandler(r); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 const (
@@ -48,14 +49,14 @@ func patientContext(t *testing.T) context.Context {
 type followed struct {
 	cache.SharedIndexInformer
 	source  *follow.Source
-	replica *follow.Replica
+	replica *checker.Replica
 	stop    func()
 
 	mu     sync.Mutex
 	faults []string // what the replica reported
 }
 
-func (f *followed) report(fault string) {
+func (f *followed) report(_, fault string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults = append(f.faults, fault)
@@ -71,7 +72,7 @@ func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m fol
 
 func newFollowed(r *follow.Resource, m follow.Mode, options ...cache.Option) *followed {
 	f := &followed{source: &follow.Source{ListWatch: r.ListWatch, Mode: m}}
-	f.replica = follow.NewReplica(f.report)
+	f.replica = checker.NewReplica(f.report)
 	f.SharedIndexInformer = cache.InformerFunc(options...)(f.source, r.Example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
@@ -98,10 +99,10 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 	want := listed(t, ctx, r)
 	require.NotEmpty(t, want)
 	require.NoError(t, f.replica.AwaitEqual(ctx, want), "the handler's replica")
-	assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()), "the store")
+	assert.Equal(t, want, checker.ContentsOf(f.GetStore().List()), "the store")
 	indexed, err := f.GetIndexer().ByIndex(cache.NamespaceIndex, follow.Namespace)
 	require.NoError(t, err)
-	assert.Equal(t, want, follow.ContentsOf(indexed), "the index")
+	assert.Equal(t, want, checker.ContentsOf(indexed), "the index")
 	told, _ := f.replica.Told()
 	assert.True(t, f.HasSynced())
 	checkDecoding(t, f)
@@ -114,7 +115,7 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 
 // listed is a fresh LIST. The first attempt after a restart may go out on a connection of which the
 // client does not know yet that it is dead.
-func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents follow.Contents) {
+func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents checker.Contents) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {
 		var err error

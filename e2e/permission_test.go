@@ -72,7 +72,7 @@ func TestPermissionsLapse(t *testing.T) {
 		"stop-on-forbidden": cache.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": cache.WaitForResource(time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var permission follow.Permission
+			var permission follow.Gate
 			config := srv.ProtobufConfig()
 			config.Wrap(permission.Wrap)
 			all := podInformers(t, ctx, config, cache.WithErrorPolicy(policy),
@@ -110,7 +110,7 @@ func TestPermissionsMissing(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)
-	var permission follow.Permission
+	var permission follow.Gate
 	permission.Withdraw()
 	config := srv.ProtobufConfig()
 	config.Wrap(permission.Wrap)

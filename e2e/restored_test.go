@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 // restart kills the server, has the folder of its data changed, and starts it again at the same
@@ -89,13 +90,13 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	require.Len(t, want, 1)
 	for m, f := range followers {
 		repairedFromBackup(t, ctx, m, f)
-		assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()))
+		assert.Equal(t, want, checker.ContentsOf(f.GetStore().List()))
 	}
 	created(t, ctx, r, "after")
 	want = listed(t, ctx, r)
 	for _, f := range followers {
 		assert.NoError(t, until(ctx, func() bool { return len(f.GetStore().List()) == len(want) }))
-		assert.Equal(t, want, follow.ContentsOf(f.GetStore().List()))
+		assert.Equal(t, want, checker.ContentsOf(f.GetStore().List()))
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 
 // permittedManager makes a manager whose reads need the permission, and whose informers stop when
 // they may not read.
-func permittedManager(t *testing.T, s stage, permission *follow.Permission, onStop func(error), setUp func(ctrl.Manager)) ctrl.Manager {
+func permittedManager(t *testing.T, s stage, permission *follow.Gate, onStop func(error), setUp func(ctrl.Manager)) ctrl.Manager {
 	t.Helper()
 	config := rest.CopyConfig(s.Config())
 	config.Wrap(permission.Wrap)
@@ -46,7 +46,7 @@ func TestStopHandlerEndsAManager(t *testing.T) {
 	ctx, stop := context.WithCancelCause(patientContext(t))
 	defer stop(nil)
 	s := newStage(t, ctx)
-	var permission follow.Permission
+	var permission follow.Gate
 	mgr := permittedManager(t, s, &permission, stop, withReconciler(t, make(chan string, 10)))
 	permission.Withdraw()
 	assert.NoError(t, mgr.Start(ctx))
@@ -60,7 +60,7 @@ func TestManagerOutlivesALapse(t *testing.T) {
 	s := newStage(t, ctx)
 	s.createPods(t, ctx, "default", 1)
 	seen := make(chan string, 10)
-	var permission follow.Permission
+	var permission follow.Gate
 	mgr := permittedManager(t, s, &permission, func(err error) { t.Error(err) }, withReconciler(t, seen))
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -68,9 +68,9 @@ func TestManagerOutlivesALapse(t *testing.T) {
 	assert.Equal(t, "pod-0", receive(t, ctx, seen))
 
 	permission.Withdraw()
-	denied := permission.Denied.Load()
+	denied := permission.Own.Load()
 	require.NoError(t, wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
-		return permission.Denied.Load() > denied, nil
+		return permission.Own.Load() > denied, nil
 	}))
 	require.NoError(t, s.Create(ctx, podIn("default", "meanwhile", "node-0")))
 	permission.Restore()

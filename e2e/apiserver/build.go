@@ -22,32 +22,25 @@ const binaryPackage = "github.com/kinformer/cache/e2e/cmd/apiserver"
 // building keeps the servers of one process from building at the same time.
 var building sync.Mutex
 
-// Build builds the server binary in dir by "go build", without the race
+// build builds the server binary in dir by "go build", without the race
 // detector, and returns its path. The working directory must be in a module
 // that knows the module github.com/kinformer/cache/e2e. The first build
 // compiles k8s.io/apiserver and etcd and takes minutes; when nothing has
-// changed, a second one takes a second or two. log (nil to discard) receives a
+// changed, a second one takes a second or two. log receives a
 // line that says so.
-func Build(ctx context.Context, dir string, log io.Writer) (string, error) {
-	if log == nil {
-		log = io.Discard
-	}
+func build(ctx context.Context, dir string, log io.Writer) (string, error) {
 	building.Lock()
 	defer building.Unlock()
-	path := filepath.Join(dir, binaryName())
+	path := filepath.Join(dir, "kinformer-apiserver")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
 	fmt.Fprintf(log, "apiserver: building %s (the first build takes minutes)\n", path)
 	cmd := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", path, binaryPackage)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build of the API server: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-func binaryName() string {
-	if runtime.GOOS == "windows" {
-		return "kinformer-apiserver.exe"
-	}
-	return "kinformer-apiserver"
 }
 
 // findBinary returns the first of Options.Binary, BinaryEnv and a build.
@@ -61,20 +54,9 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 		}
 		return path, nil
 	}
-	dir, err := buildDir(o)
-	if err != nil {
-		return "", err
-	}
-	return Build(ctx, dir, o.Log)
-}
-
-func buildDir(o Options) (string, error) {
-	if o.BuildDir != "" {
-		return filepath.Abs(o.BuildDir)
-	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("folder to build in: %w", err)
 	}
-	return filepath.Join(cache, "kinformer"), nil
+	return build(ctx, filepath.Join(cache, "kinformer"), o.Log)
 }

@@ -17,31 +17,21 @@ import (
 	"sync/atomic"
 )
 
-// StartChild starts a server in a child process and returns once it serves,
-// about a second after the call. If there is no binary yet, it builds one
-// first, which takes minutes the first time; see Options.Binary and Build. ctx
-// bounds the build and the start, not the life of the server.
-func StartChild(ctx context.Context, opts Options) (*Server, error) {
-	return Start(ctx, opts, launchChild)
-}
-
-// child is an Instance in a process of its own.
+// child is one run of a server, in a process of its own.
 type child struct {
 	cmd *exec.Cmd
 	// stdin is held open for the life of the child, which ends when it closes.
 	stdin io.Closer
 	ep    Endpoint
 
-	// asked is set before we end the child ourselves, so that its exit is no
-	// surprise.
-	asked atomic.Bool
-	// paused is set from Pause to Resume.
+	// paused is set from pause to resume.
 	paused atomic.Bool
 	done   chan struct{}
 	err    error // set before done is closed
 }
 
-func launchChild(ctx context.Context, opts Options) (Instance, error) {
+// launch starts a child and returns once it serves. ctx bounds the start only.
+func launch(ctx context.Context, opts Options) (*child, error) {
 	binary, err := findBinary(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -53,14 +43,14 @@ func launchChild(ctx context.Context, opts Options) (Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(opts.Log, "apiserver: child process %d runs %s\n", c.PID(), binary)
+	fmt.Fprintf(opts.Log, "apiserver: child process %d runs %s\n", c.cmd.Process.Pid, binary)
 	select {
 	case c.ep = <-ready:
 		return c, nil
 	case <-c.done:
-		return nil, fmt.Errorf("child ended before it served: %w%s", c.exit(), tail(logPath))
+		return nil, fmt.Errorf("child ended before it served: %v%s", c.err, tail(logPath))
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("child did not serve in time: %w%s", ctx.Err(), tail(logPath)), c.Kill())
+		return nil, errors.Join(fmt.Errorf("child did not serve in time: %w%s", ctx.Err(), tail(logPath)), c.kill())
 	}
 }
 
@@ -70,8 +60,6 @@ func childArgs(o Options) []string {
 		"-port=" + strconv.Itoa(o.Port),
 		"-disable-watch-cache=" + strconv.FormatBool(o.DisableWatchCache),
 		"-max-requests-in-flight=" + strconv.Itoa(o.MaxRequestsInFlight),
-		"-max-mutating-requests-in-flight=" + strconv.Itoa(o.MaxMutatingRequestsInFlight),
-		"-storage-media-type=" + o.StorageMediaType,
 	}
 }
 
@@ -127,33 +115,27 @@ func relay(r io.Reader, log io.Writer, ready chan<- Endpoint) error {
 	return nil
 }
 
-func (c *child) Endpoint() Endpoint    { return c.ep }
-func (c *child) PID() int              { return c.cmd.Process.Pid }
-func (c *child) Done() <-chan struct{} { return c.done }
-
-// Stop closes the child's standard input, which asks it to end on every
+// stop closes the child's standard input, which asks it to end on every
 // platform.
-func (c *child) Stop(ctx context.Context) error {
-	c.asked.Store(true)
+func (c *child) stop(ctx context.Context) error {
 	closeErr := c.closeStdin()
 	select {
-	case <-c.done: // it ended before, perhaps by Kill: nothing to stop
+	case <-c.done: // it ended before, perhaps by kill: nothing to stop
 		return nil
 	default:
 	}
-	if err := c.Resume(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return errors.Join(err, c.Kill())
+	if err := c.resume(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return errors.Join(err, c.kill())
 	}
 	select {
 	case <-c.done:
-		return errors.Join(closeErr, c.Err())
+		return errors.Join(closeErr, c.err)
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("child killed because it did not stop in time: %w", ctx.Err()), c.Kill())
+		return errors.Join(fmt.Errorf("child killed because it did not stop in time: %w", ctx.Err()), c.kill())
 	}
 }
 
-func (c *child) Kill() error {
-	c.asked.Store(true)
+func (c *child) kill() error {
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill of the child: %w", err)
 	}
@@ -166,25 +148,6 @@ func (c *child) closeStdin() error {
 		return fmt.Errorf("standard input of the child: %w", err)
 	}
 	return nil
-}
-
-func (c *child) Err() error {
-	select {
-	case <-c.done:
-	default:
-		return nil
-	}
-	if c.err == nil && !c.asked.Load() {
-		return errors.New("the child ended by itself")
-	}
-	return c.err
-}
-
-func (c *child) exit() error {
-	if err := c.Err(); err != nil {
-		return err
-	}
-	return errors.New("no error reported")
 }
 
 // tail returns the end of the file as indented lines for an error message, or

@@ -13,5 +13,5 @@ import (
 
 func detachFromTerminal(*exec.Cmd) {}
 
-func (c *child) Pause() error  { return fmt.Errorf("pause of the child: %w", errors.ErrUnsupported) }
-func (c *child) Resume() error { return fmt.Errorf("resume of the child: %w", errors.ErrUnsupported) }
+func (c *child) pause() error  { return fmt.Errorf("pause of the child: %w", errors.ErrUnsupported) }
+func (c *child) resume() error { return fmt.Errorf("resume of the child: %w", errors.ErrUnsupported) }

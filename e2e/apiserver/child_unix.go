@@ -22,9 +22,9 @@ func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// Pause returns when no thread of the child runs any more, where the system shows that: on a busy
+// pause returns when no thread of the child runs any more, where the system shows that: on a busy
 // machine a signal takes a while to get to all of them.
-func (c *child) Pause() error {
+func (c *child) pause() error {
 	c.paused.Store(true)
 	err := c.signal(syscall.SIGSTOP)
 	for err == nil && c.paused.Load() && c.running() {
@@ -33,7 +33,7 @@ func (c *child) Pause() error {
 	return err
 }
 
-func (c *child) Resume() error {
+func (c *child) resume() error {
 	c.paused.Store(false)
 	return c.signal(syscall.SIGCONT)
 }
@@ -41,7 +41,7 @@ func (c *child) Resume() error {
 // running reports whether a thread of the child is neither stopped nor at its end, as far as the
 // system tells.
 func (c *child) running() bool {
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.PID()))
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid))
 	if err != nil {
 		return false
 	}

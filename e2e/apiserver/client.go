@@ -57,10 +57,6 @@ func (s *Server) UserConfig() *rest.Config {
 // data folder.
 func (s *Server) Kubeconfig() string { return kubeconfigPath(s.DataDir(), "admin") }
 
-// UserKubeconfig returns the path of the kubeconfig file of the user without
-// privileges, in the data folder.
-func (s *Server) UserKubeconfig() string { return kubeconfigPath(s.DataDir(), "user") }
-
 // Compact makes etcd forget all history up to now and returns the resource
 // version at which it did. The package documentation says what then answers
 // 410 and what does not.
@@ -101,7 +97,9 @@ func kubeconfigPath(dir, user string) string {
 	return filepath.Join(dir, user+".kubeconfig")
 }
 
-func writeKubeconfigs(dir string, ep Endpoint) error {
+// WriteKubeconfigs writes files for the administrator and the plain user into
+// the data folder. Only the child calls it.
+func WriteKubeconfigs(dir string, ep Endpoint) error {
 	for user, token := range map[string]string{"admin": ep.AdminToken, "user": ep.UserToken} {
 		cfg := clientcmdapi.NewConfig()
 		cfg.Clusters["kinformer"] = &clientcmdapi.Cluster{Server: ep.URL, CertificateAuthorityData: ep.CA}

@@ -30,8 +30,6 @@ type CustomResource struct {
 	// Kind, such as "Widget". The plural resource name is the kind in lower
 	// case with an s.
 	Kind string
-	// ClusterScoped says that objects have no namespace.
-	ClusterScoped bool
 	// Status gives the kind a status subresource.
 	Status bool
 }
@@ -68,10 +66,6 @@ func (s *Server) InstallCRD(ctx context.Context, c CustomResource) error {
 func (c CustomResource) definition() *unstructured.Unstructured {
 	type object = map[string]any
 	gvr := c.Resource()
-	scope := "Namespaced"
-	if c.ClusterScoped {
-		scope = "Cluster"
-	}
 	version := object{
 		"name": c.Version, "served": true, "storage": true,
 		"schema": object{"openAPIV3Schema": object{
@@ -87,7 +81,7 @@ func (c CustomResource) definition() *unstructured.Unstructured {
 		"metadata":   object{"name": gvr.Resource + "." + gvr.Group},
 		"spec": object{
 			"group":    c.Group,
-			"scope":    scope,
+			"scope":    "Namespaced",
 			"names":    object{"kind": c.Kind, "plural": gvr.Resource, "singular": strings.ToLower(c.Kind)},
 			"versions": []any{version},
 		},

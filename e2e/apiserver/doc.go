@@ -38,12 +38,9 @@
 // which client-go and kubectl ask for. Every authenticated user may do
 // everything except [Server.Compact].
 //
-// # In a child process or in this one
-//
 // [StartChild] runs the server in a child process, which can be killed, frozen
 // and measured by itself, and keeps k8s.io/apiserver and etcd out of the binary
-// that calls it: this package imports neither. The sub-package embedded starts
-// the same server in the calling process and returns the same [Server].
+// that calls it: this package imports neither.
 //
 // # Guarantees
 //

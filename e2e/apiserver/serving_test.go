@@ -60,7 +60,7 @@ func TestPodsByTypedClient(t *testing.T) {
 }
 
 func TestEveryBuiltinResourceIsServed(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{StorageMediaType: apiserver.StorageJSON})
+	ctx, srv := start(t, apiserver.Options{})
 	dyn, err := dynamic.NewForConfig(srv.Config())
 	require.NoError(t, err)
 	_, lists, err := clientFor(t, srv.Config()).Discovery().ServerGroupsAndResources()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 // Namespace is where all objects of resources live.
@@ -71,129 +73,108 @@ func Kinds() map[string]Kind {
 // Pods are read by the typed client over protobuf.
 func Pods(c Clients) (*Resource, error) {
 	config := rest.CopyConfig(c.Read)
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("pods: %w", err)
-	}
-	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("pods: %w", err)
-	}
-	return &Resource{
-		Name:    "pods-protobuf",
-		Example: &corev1.Pod{},
-		ListWatch: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return client.CoreV1().Pods(Namespace).List(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return client.CoreV1().Pods(Namespace).Watch(ctx, o)
-			},
-		},
-		Close: CloseIdle(httpClient),
-		api:   c.Write.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace),
-		kind:  corev1.SchemeGroupVersion.WithKind("Pod"),
-		spec: map[string]any{"spec": map[string]any{
-			"containers": []any{map[string]any{"name": "main", "image": Marker}},
-		}},
-	}, nil
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	return c.resource("pods-protobuf", config, corev1.SchemeGroupVersion.WithResource("pods"), &corev1.Pod{}, "Pod",
+		map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": Marker}}}},
+		func(h *http.Client) (*cache.ListWatch, error) {
+			client, err := kubernetes.NewForConfigAndClient(config, h)
+			if err != nil {
+				return nil, err
+			}
+			return ListWatchOf(client.CoreV1().Pods(Namespace)), nil
+		})
 }
 
 // Widgets are custom resources, read by the dynamic client over JSON. Their definition must be
 // installed.
 func Widgets(c Clients) (*Resource, error) {
-	httpClient, err := rest.HTTPClientFor(c.Read)
-	if err != nil {
-		return nil, fmt.Errorf("widgets: %w", err)
-	}
-	client, err := dynamic.NewForConfigAndClient(c.Read, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("widgets: %w", err)
-	}
-	kind := Widget.Resource().GroupVersion().WithKind(Widget.Kind)
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(kind)
-	api := client.Resource(Widget.Resource()).Namespace(Namespace)
-	return &Resource{
-		Name:    "crd-dynamic",
-		Example: example,
-		ListWatch: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) },
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return api.Watch(ctx, o)
-			},
-		},
-		Close: CloseIdle(httpClient),
-		api:   c.Write.Resource(Widget.Resource()).Namespace(Namespace),
-		kind:  kind,
-		spec:  map[string]any{"spec": map[string]any{"content": Marker}},
-	}, nil
+	return c.resource("crd-dynamic", c.Read, Widget.Resource(), &unstructured.Unstructured{}, Widget.Kind,
+		map[string]any{"spec": map[string]any{"content": Marker}},
+		func(h *http.Client) (*cache.ListWatch, error) {
+			client, err := dynamic.NewForConfigAndClient(c.Read, h)
+			if err != nil {
+				return nil, err
+			}
+			return ListWatchOf(client.Resource(Widget.Resource()).Namespace(Namespace)), nil
+		})
 }
 
 // ConfigMapMetadata are config maps of which only the metadata is read.
 func ConfigMapMetadata(c Clients) (*Resource, error) {
-	config := metadata.ConfigFor(c.Read)
+	config, of := metadata.ConfigFor(c.Read), corev1.SchemeGroupVersion.WithResource("configmaps")
+	return c.resource("configmaps-metadata", config, of, &metav1.PartialObjectMetadata{}, "ConfigMap",
+		map[string]any{"data": map[string]any{"content": Marker}},
+		func(h *http.Client) (*cache.ListWatch, error) {
+			client, err := metadata.NewForConfigAndClient(config, h)
+			if err != nil {
+				return nil, err
+			}
+			return ListWatchOf(client.Resource(of).Namespace(Namespace)), nil
+		})
+}
+
+// resource makes a Resource whose ListWatch is made with a client of config.
+func (c Clients) resource(name string, config *rest.Config, of schema.GroupVersionResource, example runtime.Object, kind string,
+	spec map[string]any, listWatch func(*http.Client) (*cache.ListWatch, error)) (*Resource, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("config maps: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	client, err := metadata.NewForConfigAndClient(config, httpClient)
+	lw, err := listWatch(httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("config maps: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
-	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	example := &metav1.PartialObjectMetadata{}
-	example.SetGroupVersionKind(kind)
-	api := client.Resource(resource).Namespace(Namespace)
-	return &Resource{
-		Name:    "configmaps-metadata",
-		Example: example,
-		ListWatch: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) },
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return api.Watch(ctx, o)
-			},
-		},
-		Close: CloseIdle(httpClient),
-		api:   c.Write.Resource(resource).Namespace(Namespace),
-		kind:  kind,
-		spec:  map[string]any{"data": map[string]any{"content": Marker}},
-	}, nil
+	r := &Resource{
+		Name: name, Example: example, ListWatch: lw, Close: CloseIdle(httpClient),
+		api: c.Write.Resource(of).Namespace(Namespace), kind: of.GroupVersion().WithKind(kind), spec: spec,
+	}
+	if _, typed := example.(*corev1.Pod); !typed {
+		example.GetObjectKind().SetGroupVersionKind(r.kind)
+	}
+	return r, nil
+}
+
+// ListWatchOf makes a ListWatch of the methods of a client, as informers of factories do.
+func ListWatchOf[L runtime.Object](c interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) },
+		WatchFuncWithContext: c.Watch,
+	}
 }
 
 // Listed is a fresh quorum LIST.
-func (r *Resource) Listed(ctx context.Context) (Contents, error) {
+func (r *Resource) Listed(ctx context.Context) (checker.Contents, error) {
 	list, err := r.api.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", r.Name, err)
 	}
-	return contentsOfList(list)
+	return checker.ContentsOfList(list)
 }
 
 // ListedAt is a LIST as of a resourceVersion.
-func (r *Resource) ListedAt(ctx context.Context, rv string) (Contents, error) {
+func (r *Resource) ListedAt(ctx context.Context, rv string) (checker.Contents, error) {
 	list, err := r.api.List(ctx, metav1.ListOptions{ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list at %s: %w", r.Name, rv, err)
 	}
-	return contentsOfList(list)
+	return checker.ContentsOfList(list)
 }
 
 // Get is a quorum read.
-func (r *Resource) Get(ctx context.Context, name string) (State, error) {
+func (r *Resource) Get(ctx context.Context, name string) (checker.State, error) {
 	return stateOrError(r.api.Get(ctx, name, metav1.GetOptions{}))
 }
 
 // Create makes an object.
-func (r *Resource) Create(ctx context.Context, name, value string) (State, error) {
+func (r *Resource) Create(ctx context.Context, name, value string) (checker.State, error) {
 	return stateOrError(r.api.Create(ctx, r.object(name, value), metav1.CreateOptions{}))
 }
 
 // Update replaces the object that is in state base.
-func (r *Resource) Update(ctx context.Context, name, value string, base State) (State, error) {
+func (r *Resource) Update(ctx context.Context, name, value string, base checker.State) (checker.State, error) {
 	obj := r.object(name, value)
 	obj.SetUID(base.UID)
 	obj.SetResourceVersion(fmt.Sprint(base.RV))
@@ -201,19 +182,19 @@ func (r *Resource) Update(ctx context.Context, name, value string, base State) (
 }
 
 // Patch changes the value of the object that is in state base.
-func (r *Resource) Patch(ctx context.Context, name, value string, base State) (State, error) {
+func (r *Resource) Patch(ctx context.Context, name, value string, base checker.State) (checker.State, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": base.UID, "resourceVersion": fmt.Sprint(base.RV),
-		"labels": map[string]any{ValueLabel: value},
+		"labels": map[string]any{checker.ValueLabel: value},
 	}})
 	if err != nil {
-		return State{}, fmt.Errorf("patch: %w", err)
+		return checker.State{}, fmt.Errorf("patch: %w", err)
 	}
 	return stateOrError(r.api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
 }
 
 // Delete removes the object that is in state base.
-func (r *Resource) Delete(ctx context.Context, name string, base State) error {
+func (r *Resource) Delete(ctx context.Context, name string, base checker.State) error {
 	rv := fmt.Sprint(base.RV)
 	return r.api.Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &base.UID, ResourceVersion: &rv},
@@ -224,15 +205,15 @@ func (r *Resource) object(name, value string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.spec)}
 	obj.SetGroupVersionKind(r.kind)
 	obj.SetName(name)
-	obj.SetLabels(map[string]string{ValueLabel: value})
+	obj.SetLabels(map[string]string{checker.ValueLabel: value})
 	obj.SetAnnotations(map[string]string{"content": Marker})
 	return obj
 }
 
-func stateOrError(obj *unstructured.Unstructured, err error) (State, error) {
+func stateOrError(obj *unstructured.Unstructured, err error) (checker.State, error) {
 	if err != nil {
-		return State{}, err
+		return checker.State{}, err
 	}
-	_, state := StateOf(obj)
+	_, state := checker.StateOf(obj)
 	return state, nil
 }

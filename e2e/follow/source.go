@@ -168,16 +168,6 @@ func (o *observer) Ended(err error) {
 	}
 }
 
-// EventOf returns the type of an event of a watch, and the metadata of its object.
-func EventOf(media string, frame []byte) (watch.EventType, metav1.ObjectMeta, error) {
-	event, raw, err := unwrap(media, frame)
-	var of metav1.PartialObjectMetadata // all objects begin with their metadata
-	if err == nil && event != watch.Error {
-		err = unmarshal(media, raw, &of)
-	}
-	return event, of.ObjectMeta, err
-}
-
 // unwrap returns the type and the object of an event of a watch.
 func unwrap(media string, frame []byte) (watch.EventType, []byte, error) {
 	var event metav1.WatchEvent

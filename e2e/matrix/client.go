@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/e2e/follow"
 )
 
 // Namespace has the pods that are followed.
@@ -45,73 +45,45 @@ func (c Client) knows(encoding string) bool { return slices.Contains(c.Encodings
 
 // Clients are the kinds that client-go has, and ours.
 func Clients() []Client {
+	both := []string{JSON, Protobuf}
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	return []Client{
-		{"generated", []string{JSON, Protobuf}, generated},
-		{"ListWatch of a client", []string{JSON, Protobuf}, listWatch},
-		{"direct.NewListWatch", []string{JSON, Protobuf}, directListWatch},
-		{"dynamic", []string{JSON}, dynamicClient},
-		{"metadata", []string{Protobuf}, metadataClient},
+		{"generated", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+			return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
+		})},
+		{"ListWatch of a client", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
+		})},
+		{"direct.NewListWatch", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
+		})},
+		{"dynamic", []string{JSON}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
+			client, err := dynamic.NewForConfigAndClient(config, httpClient)
+			if err != nil {
+				return err
+			}
+			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &unstructured.Unstructured{}, 0, nil).RunWithContext(ctx)
+			return nil
+		}},
+		{"metadata", []string{Protobuf}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
+			client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
+			if err != nil {
+				return err
+			}
+			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &metav1.PartialObjectMetadata{}, 0, nil).RunWithContext(ctx)
+			return nil
+		}},
 	}
 }
 
-func generated(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return err
-	}
-	newInformer(listWatchOf(client.CoreV1().Pods(Namespace)), &corev1.Pod{}, 0, nil).RunWithContext(ctx)
-	return nil
-}
-
-func listWatch(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return err
-	}
-	lw := clientgo.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
-	newInformer(lw, &corev1.Pod{}, 0, nil).RunWithContext(ctx)
-	return nil
-}
-
-func directListWatch(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return err
-	}
-	lw := direct.NewListWatch(client.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
-	newInformer(lw, &corev1.Pod{}, 0, nil).RunWithContext(ctx)
-	return nil
-}
-
-func dynamicClient(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-	client, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return err
-	}
-	lw := listWatchOf(client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace))
-	newInformer(lw, &unstructured.Unstructured{}, 0, nil).RunWithContext(ctx)
-	return nil
-}
-
-func metadataClient(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
-	if err != nil {
-		return err
-	}
-	lw := listWatchOf(client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace))
-	newInformer(lw, &metav1.PartialObjectMetadata{}, 0, nil).RunWithContext(ctx)
-	return nil
-}
-
-// listWatchOf makes a ListWatch of the methods of a client, as informers of factories do.
-func listWatchOf[L runtime.Object](c interface {
-	List(context.Context, metav1.ListOptions) (L, error)
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}) cache.ListerWatcher {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, o)
-		},
+// generated is Client.Run of a generated client.
+func generated(source func(kubernetes.Interface) cache.ListerWatcher) func(context.Context, *rest.Config, *http.Client, NewInformer) error {
+	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
+		client, err := kubernetes.NewForConfigAndClient(config, httpClient)
+		if err != nil {
+			return err
+		}
+		newInformer(source(client), &corev1.Pod{}, 0, nil).RunWithContext(ctx)
+		return nil
 	}
 }

@@ -6,7 +6,6 @@ package matrix
 import (
 	"context"
 	"errors"
-	"mime"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,11 +41,6 @@ func Compare(t *testing.T, ctx context.Context, cases []Case, options apiserver.
 			compareAt(t, ctx, chunk, options)
 		}
 	}
-}
-
-func mediaOf(r *http.Response) string {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" is none that was asked for
-	return media
 }
 
 // twins are two followers of one case.
@@ -130,13 +125,34 @@ func withoutTLS(t *testing.T, srv *apiserver.Server) (config func() *rest.Config
 
 // compare fails for what is not the same, or not as the case has it.
 func (p *twins) compare(t *testing.T, ctx context.Context) {
-	for _, f := range []*follower{p.plain, p.direct} {
-		require.NoError(t, f.await(ctx, last))
-		p.checkWire(t, f)
+	var calls [2][]call
+	var contents [2]map[string]any
+	states := 0
+	for i, f := range []*follower{p.plain, p.direct} {
+		for exists := false; !exists; {
+			require.NoError(t, context.Cause(ctx))
+			time.Sleep(10 * time.Millisecond)
+			calls[i] = f.told()
+			exists = slices.ContainsFunc(calls[i], func(c call) bool {
+				return strings.HasPrefix(c.String(), "add "+last+"@") || strings.HasPrefix(c.String(), "initial "+last+"@")
+			})
+		}
+		contents[i] = map[string]any{}
+		for _, obj := range f.informer.GetStore().List() {
+			contents[i][call{New: obj}.String()] = obj
+		}
+		f.mu.Lock()
+		assert.Equal(t, p.expected(), f.wire)
+		states += f.states
+		f.mu.Unlock()
 	}
-	assert.Equal(t, contents(p.plain), contents(p.direct))
-	if p.plain.wire.inside.states.Load() == 1 && p.direct.wire.inside.states.Load() == 1 {
-		compareCalls(t, p.plain.told(), p.direct.told())
+	assert.Equal(t, contents[0], contents[1])
+	if states == 2 {
+		require.Greater(t, len(calls[0]), population+6*8)
+		require.Equal(t, len(calls[0]), len(calls[1]))
+		for i := range calls[0] {
+			require.Equal(t, calls[0][i], calls[1][i], "%v, %v", calls[0][i], calls[1][i])
+		}
 	} else {
 		t.Log("a server that was too busy has ended a watch: only what is there in the end is compared")
 	}
@@ -157,46 +173,4 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 	status, err = cache.StatusOf(p.plain.informer)
 	require.NoError(t, err)
 	assert.False(t, status.Decoding.On)
-}
-
-func compareCalls(t *testing.T, plain, direct []call) {
-	sortInitial(plain)
-	sortInitial(direct)
-	require.Equal(t, len(plain), len(direct))
-	require.Greater(t, len(plain), population+6*8)
-	for i := range plain {
-		require.Equal(t, plain[i], direct[i], "%v, %v", plain[i], direct[i])
-	}
-}
-
-// checkWire fails if what went over the wire is not what the case says.
-func (p *twins) checkWire(t *testing.T, f *follower) {
-	in := &f.wire.inside
-	assert.Equal(t, p.HTTP2, in.http2.Load() > 0)
-	assert.Equal(t, p.TLS, in.tls.Load() > 0)
-	assert.Equal(t, p.TLS, in.plain.Load() == 0)
-	assert.Equal(t, p.Encoding == JSON, in.json.Load() > 0)
-	assert.Equal(t, p.Encoding == Protobuf, in.protobuf.Load() > 0)
-	assert.Zero(t, in.other.Load())
-	assert.Equal(t, p.Gzip, in.compressed.Load() > 0, "servers compress lists and watch-lists")
-	outside := f.wire.outside.bytes.Load()
-	if f == p.plain || p.Mode == WatchList {
-		assert.Equal(t, in.bytes.Load(), outside)
-	} else {
-		assert.Less(t, outside, in.bytes.Load()/2, "RoundTrippers outside see no items")
-	}
-}
-
-// sortInitial sorts the calls about the initial state, which come in any order.
-func sortInitial(calls []call) {
-	n := slices.IndexFunc(calls, func(c call) bool { return c.What != "initial" })
-	slices.SortFunc(calls[:max(n, 0)], func(a, b call) int { return strings.Compare(a.String(), b.String()) })
-}
-
-func contents(f *follower) map[string]any {
-	objects := map[string]any{}
-	for _, obj := range f.informer.GetStore().List() {
-		objects[nameOf(obj)] = obj
-	}
-	return objects
 }

@@ -6,12 +6,10 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,84 +27,58 @@ type call struct {
 	Old, New any
 }
 
-func (c call) String() string { return fmt.Sprint(c.What, " ", nameOf(c.Old), " ", nameOf(c.New)) }
-
-func nameOf(obj any) string {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return "unknown " + nameOf(tombstone.Obj)
+// String names the object by its version.
+func (c call) String() string {
+	text := c.What
+	for _, obj := range []any{c.Old, c.New} {
+		if m, err := meta.Accessor(obj); err == nil {
+			text += " " + m.GetName() + "@" + m.GetResourceVersion()
+		}
 	}
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return fmt.Sprintf("%T", obj)
-	}
-	return m.GetName() + "@" + m.GetResourceVersion()
+	return text
 }
 
-// follower is a running informer, and all that it has told its handler.
+// follower is a running informer, all that it has told its handler, and what went over the wire.
 type follower struct {
 	informer cache.SharedIndexInformer
 	made     chan struct{} // closed when informer is set
-	wire     wire
-	end      func() error // ends it, and closes its connections
+	end      func() error  // ends it, and closes its connections
 
-	mu      sync.Mutex
-	calls   []call
-	changed chan struct{} // holds an element after a call
+	mu     sync.Mutex
+	calls  []call
+	wire   map[string]bool // what was seen of answers
+	states int             // lists, of which pages are parts, and watch-lists
 }
-
-// OnAdd implements ResourceEventHandler.
-func (f *follower) OnAdd(obj any, initial bool) {
-	f.note(call{option(initial, "initial", "add"), nil, obj})
-}
-
-// OnUpdate implements ResourceEventHandler.
-func (f *follower) OnUpdate(old, obj any) { f.note(call{"update", old, obj}) }
-
-// OnDelete implements ResourceEventHandler.
-func (f *follower) OnDelete(obj any) { f.note(call{"delete", obj, nil}) }
 
 func (f *follower) note(c call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, c)
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
 }
 
-// told returns the calls so far.
+// told returns the calls so far, those about the initial state, which come in any order, sorted.
 func (f *follower) told() []call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.calls)
-}
-
-// await waits for a call about an object of that name.
-func (f *follower) await(ctx context.Context, name string) error {
-	for {
-		for _, c := range f.told() {
-			if m, err := meta.Accessor(c.New); err == nil && m.GetName() == name {
-				return nil
-			}
-		}
-		select {
-		case <-f.changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%d calls, none of them about %s: %w", len(f.told()), name, context.Cause(ctx))
-		}
-	}
+	calls := slices.Clone(f.calls)
+	n := slices.IndexFunc(calls, func(c call) bool { return c.What != "initial" })
+	slices.SortFunc(calls[:max(n, 0)], func(a, b call) int { return strings.Compare(a.String(), b.String()) })
+	return calls
 }
 
 // start runs an informer as the case has it, decoding directly or not.
 func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*follower, error) {
-	f := &follower{made: make(chan struct{}), changed: make(chan struct{}, 1)}
-	c.shape(config)
-	config.Wrap(f.wire.inside.wrap)
+	f := &follower{made: make(chan struct{}), wire: map[string]bool{}}
+	config.ContentType = map[string]string{JSON: runtime.ContentTypeJSON, Protobuf: runtime.ContentTypeProtobuf}[c.Encoding]
+	config.AcceptContentTypes = config.ContentType
+	config.DisableCompression = !c.Gzip
+	if !c.HTTP2 {
+		config.NextProtos = []string{"http/1.1"}
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watching{f, next} })
 	if directly {
 		transport.Direct(config)
 	}
-	config.Wrap(f.wire.outside.wrap)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -132,7 +104,12 @@ func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*f
 func (f *follower) newInformer(options []cache.Option) NewInformer {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		f.informer = cache.InformerFunc(options...)(lw, example, resync, indexers)
-		if _, err := f.informer.AddEventHandler(f); err != nil {
+		_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    func(obj any, initial bool) { f.note(call{option(initial, "initial", "add"), nil, obj}) },
+			UpdateFunc: func(old, obj any) { f.note(call{"update", old, obj}) },
+			DeleteFunc: func(obj any) { f.note(call{"delete", obj, nil}) },
+		})
+		if err != nil {
 			panic(err) // it was not started, let alone stopped
 		}
 		close(f.made)
@@ -159,34 +136,11 @@ func (c Case) options(directly bool) []cache.Option {
 	}
 }
 
-// shape has a config reach its server as the case has it.
-func (c Case) shape(config *rest.Config) {
-	config.ContentType = map[string]string{JSON: runtime.ContentTypeJSON, Protobuf: runtime.ContentTypeProtobuf}[c.Encoding]
-	config.AcceptContentTypes = config.ContentType
-	config.DisableCompression = !c.Gzip
-	if !c.HTTP2 {
-		config.NextProtos = []string{"http/1.1"}
-	}
-}
-
-// wire is what RoundTrippers of the user's see, inside and outside of ours.
-type wire struct{ inside, outside eye }
-
-// eye sees answers to lists and watches of pods.
-type eye struct {
-	http2, compressed, other atomic.Int64 // answers
-	tls, plain               atomic.Int64
-	json, protobuf           atomic.Int64
-	bytes                    atomic.Int64 // of bodies of lists
-	states                   atomic.Int64 // lists, of which pages are parts, and watch-lists
-}
-
+// watching sees answers to lists and watches of pods.
 type watching struct {
-	*eye
+	*follower
 	next http.RoundTripper
 }
-
-func (e *eye) wrap(next http.RoundTripper) http.RoundTripper { return watching{e, next} }
 
 // WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
 func (w watching) WrappedRoundTripper() http.RoundTripper { return w.next }
@@ -194,45 +148,31 @@ func (w watching) WrappedRoundTripper() http.RoundTripper { return w.next }
 // RoundTrip implements http.RoundTripper.
 func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := w.next.RoundTrip(r)
-	if err != nil || response.StatusCode != http.StatusOK || !isOfPods(r.URL) {
+	if err != nil || response.StatusCode != http.StatusOK || r.URL.Path != "/api/v1/namespaces/"+Namespace+"/pods" {
 		return response, err
 	}
-	query := r.URL.Query()
-	count(&w.states, query.Get("sendInitialEvents") != "" || query.Get("watch")+query.Get("continue") == "")
-	count(&w.http2, response.ProtoMajor == 2)
-	count(&w.compressed, response.Uncompressed)
-	count(&w.tls, r.URL.Scheme == "https")
-	count(&w.plain, r.URL.Scheme == "http")
-	switch mediaOf(response) {
-	case runtime.ContentTypeJSON:
-		w.json.Add(1)
-	case runtime.ContentTypeProtobuf:
-		w.protobuf.Add(1)
-	default:
-		w.other.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if query := r.URL.Query(); query.Get("sendInitialEvents") != "" || query.Get("watch")+query.Get("continue") == "" {
+		w.states++
 	}
-	if query.Get("watch") == "" {
-		response.Body = counted{response.Body, &w.bytes}
+	for _, seen := range []string{response.Proto, r.URL.Scheme, transport.MediaOf(response)} {
+		w.wire[seen] = true
+	}
+	if response.Uncompressed {
+		w.wire["gzip"] = true
 	}
 	return response, nil
 }
 
-func isOfPods(u *url.URL) bool { return u.Path == "/api/v1/namespaces/"+Namespace+"/pods" }
-
-func count(n *atomic.Int64, is bool) {
-	if is {
-		n.Add(1)
+// expected is what is seen of the answers of a case. Servers compress lists and watch-lists.
+func (c Case) expected() map[string]bool {
+	want := map[string]bool{
+		option(c.HTTP2, "HTTP/2.0", "HTTP/1.1"): true, option(c.TLS, "https", "http"): true,
+		option(c.Encoding == JSON, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf): true,
 	}
-}
-
-// counted is a body whose bytes are counted.
-type counted struct {
-	io.ReadCloser
-	bytes *atomic.Int64
-}
-
-func (c counted) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.bytes.Add(int64(n))
-	return n, err
+	if c.Gzip {
+		want["gzip"] = true
+	}
+	return want
 }

@@ -6,7 +6,6 @@ package soak
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/proxy"
+	"github.com/kinformer/cache/e2e/transport"
 )
 
 const (
@@ -34,50 +34,42 @@ const (
 // cluster is the server with its proxy, and the clients of the writers. It is used by one fault at
 // a time.
 type cluster struct {
-	server *apiserver.Server
-	proxy  *proxy.Proxy
-	opts   apiserver.Options // of the next start
-	writer dynamic.Interface
-	direct func() // closes the writers' connections
-	dir    string
-
-	throttle follow.Throttle // what informers are answered with 429
-	refusing atomic.Pointer[refusing]
-}
-
-// refusing is how requests of informers are refused for a while.
-type refusing struct {
-	percent int // of the requests
-	seconds int // that the answer asks for, from 1 to this
+	server   *apiserver.Server
+	proxy    *proxy.Proxy
+	opts     apiserver.Options // of the next start
+	writer   dynamic.Interface
+	direct   func()       // closes the writers' connections
+	gate     follow.Gate  // of informers
+	refusing atomic.Int64 // percent of their requests
 }
 
 func startCluster(ctx context.Context, binary string) (_ *cluster, err error) {
-	c := &cluster{}
-	c.throttle.Refuse = func(*http.Request) int {
-		now := c.refusing.Load()
-		if now == nil || rand.IntN(100) >= now.percent {
+	c := &cluster{direct: func() {}}
+	c.gate.Refuse = func(*http.Request) int {
+		if rand.Int64N(100) >= c.refusing.Load() {
 			return 0
 		}
-		return 1 + rand.IntN(now.seconds)
+		return 1 + rand.IntN(3)
 	}
-	if c.dir, err = os.MkdirTemp("", "kinformer-soak-"); err != nil {
-		return nil, fmt.Errorf("soak: %w", err)
+	if c.opts.DataDir, err = os.MkdirTemp("", "kinformer-soak-"); err != nil {
+		return nil, err
 	}
-	c.opts = apiserver.Options{DataDir: c.dir, Binary: binary}
+	c.opts.Binary = binary
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(c.dir))
+		return nil, errors.Join(err, os.RemoveAll(c.opts.DataDir))
 	}
-	if err := c.connect(ctx); err != nil {
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.opts.Port))
+	if c.proxy, err = proxy.Listen(func() string { return address }); err == nil {
+		err = c.connect(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.stop(ctx))
 	}
 	return c, nil
 }
 
-func (c *cluster) connect(ctx context.Context) (err error) {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.opts.Port))
-	if c.proxy, err = proxy.Listen(func() string { return address }); err != nil {
-		return err
-	}
+// connect makes the writers' client.
+func (c *cluster) connect(ctx context.Context) error {
 	if err := c.server.InstallCRD(ctx, follow.Widget); err != nil {
 		return err
 	}
@@ -85,13 +77,11 @@ func (c *cluster) connect(ctx context.Context) (err error) {
 	config.Timeout = writeTimeout
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return fmt.Errorf("soak: %w", err)
+		return err
 	}
 	c.direct = follow.CloseIdle(httpClient)
-	if c.writer, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
-		return fmt.Errorf("soak: %w", err)
-	}
-	return nil
+	c.writer, err = dynamic.NewForConfigAndClient(config, httpClient)
+	return err
 }
 
 // start starts the server with c.opts, on the data, port and credentials of the last time.
@@ -106,8 +96,8 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// restart kills the server, or stops it, and starts it again after a while, as change has it.
-func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration, change func(*apiserver.Options)) error {
+// restart kills the server, or stops it, and starts it again after a while.
+func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration) error {
 	end := func() error { return c.server.Stop(ctx) }
 	if kill {
 		end = c.server.Kill
@@ -116,28 +106,31 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration, ch
 		return err
 	}
 	wait(ctx, down)
-	if change != nil {
-		change(&c.opts)
-	}
 	return c.start(ctx)
 }
 
-// throughProxy is how informers reach the server: as a user with request limits, by way of the
-// proxy.
-func (c *cluster) throughProxy() *rest.Config {
+// resource makes one that is read as a user with request limits, by way of the proxy, over a
+// connection of its own.
+func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
 	config := c.server.UserConfig()
 	config.Dial = c.proxy.Dial
-	config.Wrap(c.throttle.Wrap)
-	return config
+	config.Wrap(c.gate.Wrap)
+	if tapped {
+		transport.Direct(config)
+	}
+	return follow.Kinds()[kind](follow.Clients{Read: config, Write: c.writer})
 }
 
-func (c *cluster) stop(ctx context.Context) error {
-	var errs []error
-	if c.direct != nil {
-		c.direct()
-	}
+// compact has the server forget old versions.
+func (c *cluster) compact(ctx context.Context) error {
+	_, err := c.server.Compact(ctx)
+	return err
+}
+
+func (c *cluster) stop(ctx context.Context) (err error) {
+	c.direct()
 	if c.proxy != nil {
-		errs = append(errs, c.proxy.Close())
+		err = c.proxy.Close()
 	}
-	return errors.Join(append(errs, c.server.Stop(ctx), os.RemoveAll(c.dir))...)
+	return errors.Join(err, c.server.Stop(ctx), os.RemoveAll(c.opts.DataDir))
 }

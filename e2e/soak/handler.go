@@ -5,54 +5,45 @@ package soak
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// handlerKind is a way to be told. Every informer that stays has a handler of each.
+// handlerKind is a way to be told. Every informer has a handler of each. Client-go's informers call
+// all of them like any other.
 type handlerKind struct {
-	name string
-	// wrap makes what is given to the informer.
-	wrap func(cache.ResourceEventHandler) cache.ResourceEventHandler
-	// lossless says that every state is told, not only the last one.
-	lossless bool
-	// unordered says that only notifications about the same object are in order.
-	unordered bool
-	// misled says that the informer is lied to: it may tell of the end of what it has never heard
-	// of.
-	misled bool
+	name     string
+	delivery cache.Delivery
+	lossless bool // every state is told, not only the last one
 }
 
 var handlerKinds = []handlerKind{
-	{name: "lossless", wrap: delivered(cache.Delivery{}), lossless: true},
-	{name: "coalesce", wrap: delivered(cache.Delivery{Overflow: cache.OverflowCoalesce})},
-	{name: "block", wrap: delivered(cache.Delivery{Overflow: cache.OverflowBlock, Max: 64}), lossless: true},
-	{name: "parallel", wrap: delivered(cache.Delivery{Parallel: 4}), lossless: true, unordered: true},
+	{"lossless", cache.Delivery{}, true},
+	{"coalesce", cache.Delivery{Overflow: cache.OverflowCoalesce}, false},
+	{"block", cache.Delivery{Overflow: cache.OverflowBlock, Max: 64}, true},
+	{"parallel", cache.Delivery{Parallel: 4}, true},
 }
 
-// delivered wraps a handler for our informers; client-go's call it like any other.
-func delivered(d cache.Delivery) func(cache.ResourceEventHandler) cache.ResourceEventHandler {
-	return func(h cache.ResourceEventHandler) cache.ResourceEventHandler { return cache.Deliver(h, d) }
-}
+// hearPatience is how long what was acknowledged may be on its way to a handler whose replica is as
+// it should be: what was made and deleted at once does not show there.
+const hearPatience = time.Minute
 
-// behaviour is what a handler does beside noting what it was told. Nil and the zero value: nothing.
+// behaviour is what a handler does beside noting what it was told. The zero value is nothing.
 type behaviour struct {
 	delay      time.Duration   // each call takes that long
 	until      <-chan struct{} // each call waits for it
 	panicEvery int64           // each call of that number panics after it has noted
 }
 
-// handler is a handler of an informer: a replica, the coverage, and a behaviour that faults change.
+// handler is a handler of an informer: a replica, and a behaviour that faults change.
 type handler struct {
 	kind         handlerKind
 	name         string
-	replica      *follow.Replica
-	coverage     *coverage
+	replica      *checker.Replica
 	report       *report
 	registration cache.ResourceEventHandlerRegistration
 	behaviour    atomic.Pointer[behaviour]
@@ -62,48 +53,32 @@ type handler struct {
 	lose         sync.Once
 }
 
-func newHandler(kind handlerKind, name string, r *report) *handler {
-	h := &handler{kind: kind, name: name + " " + kind.name, coverage: newCoverage(), report: r, lost: make(chan struct{})}
-	h.replica = follow.NewReplica(func(fault string) {
-		if !kind.misled || !strings.HasPrefix(fault, "Delete of unknown ") {
-			r.violation("handler", h.name, "%s", fault)
-		}
-	})
-	h.replica.Unordered = kind.unordered
+func newHandler(kind handlerKind, name string, ledger *checker.Ledger, r *report) *handler {
+	h := &handler{kind: kind, name: name + " " + kind.name, report: r, lost: make(chan struct{})}
+	h.behaviour.Store(&behaviour{})
+	h.replica = checker.NewReplica(r.of(h.name))
+	h.replica.Unordered, h.replica.Ledger = kind.delivery.Parallel > 1, ledger
 	return h
 }
 
 // OnAdd implements ResourceEventHandler.
 func (h *handler) OnAdd(obj any, isInInitialList bool) {
-	h.call(obj, isInInitialList, func() { h.replica.OnAdd(obj, isInInitialList) })
+	h.call(isInInitialList, func() { h.replica.OnAdd(obj, isInInitialList) })
 }
 
 // OnUpdate implements ResourceEventHandler.
-func (h *handler) OnUpdate(old, obj any) {
-	h.call(obj, false, func() { h.replica.OnUpdate(old, obj) })
-}
+func (h *handler) OnUpdate(old, obj any) { h.call(false, func() { h.replica.OnUpdate(old, obj) }) }
 
 // OnDelete implements ResourceEventHandler.
-func (h *handler) OnDelete(obj any) {
-	h.call(nil, false, func() { h.replica.OnDelete(obj) })
-}
+func (h *handler) OnDelete(obj any) { h.call(false, func() { h.replica.OnDelete(obj) }) }
 
-// call notes what is told; obj is the new state, nil for a deletion.
-func (h *handler) call(obj any, initial bool, note func()) {
+func (h *handler) call(initial bool, note func()) {
 	b := h.behaviour.Load()
-	if b == nil {
-		b = &behaviour{}
-	}
 	if b.until != nil {
 		<-b.until
 	}
 	if b.delay > 0 {
 		<-time.After(b.delay)
-	}
-	if obj != nil {
-		key, state := follow.StateOf(obj)
-		h.coverage.heard(state.RV)
-		checkContent(h.report, h.name, key, state)
 	}
 	note()
 	if n := h.calls.Add(1); b.panicEvery > 0 && n%b.panicEvery == 0 {
@@ -115,13 +90,33 @@ func (h *handler) call(obj any, initial bool, note func()) {
 	}
 }
 
-// unheard returns what was acknowledged and should have been heard, while nobody writes.
-func (h *handler) unheard(ctx context.Context) []uint64 {
-	if h.kind.lossless {
-		return h.coverage.settle(ctx)
+func (h *handler) count() {
+	told, tombstones := h.replica.Told()
+	h.report.count("notifications", int64(told))
+	h.report.count("notifications: tombstones", int64(tombstones))
+	h.report.count("notifications: panics", h.panics.Load())
+}
+
+// compare waits until the handler was told want, and all that came before, while nobody writes.
+func (h *handler) compare(ctx context.Context, want checker.Contents) {
+	defer h.replica.StartAnew()
+	if err := h.replica.AwaitEqual(ctx, want); err != nil {
+		h.report.violation("differs", h.name, "%v", err)
+		return
 	}
-	h.coverage.startAnew()
-	return nil
+	h.awaitSynced(ctx)
+	if !h.kind.lossless {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, hearPatience)
+	defer cancel()
+	lost := h.replica.Lost()
+	for len(lost) > 0 && wait(ctx, 10*time.Millisecond) {
+		lost = h.replica.Lost()
+	}
+	if len(lost) > 0 {
+		h.report.violation("lost", h.name, "acknowledged, skipped by no list: %v", lost[:min(len(lost), 20)])
+	}
 }
 
 // awaitSynced waits until the registration counts as synced. If a call of its initial list has
@@ -146,11 +141,5 @@ func (h *handler) awaitSynced(ctx context.Context) {
 		if !synced {
 			h.report.violation("synced", h.name, "the registration has not synced: %v", context.Cause(ctx))
 		}
-	}
-}
-
-func checkContent(r *report, where, key string, state follow.State) {
-	if _, err := step(strings.TrimPrefix(key, follow.Namespace+"/"), state.Value); err != nil {
-		r.violation("content", where, "%s at %v: %v", key, state, err)
 	}
 }

@@ -4,6 +4,7 @@
 package soak
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
 // Violation is something that must not be.
@@ -36,9 +44,9 @@ type Summary struct {
 	Informers  int           // started in all
 	Counts     map[string]int64
 	Faults     map[string]int
-	Heap       []HeapSample // at each comparison
-	HeapAfter  uint64       // after everything was stopped
-	Violations []Violation  // the first of each rule and place, at most 1000
+	Heap       []uint64    // what is alive at each comparison
+	HeapAfter  uint64      // after everything was stopped
+	Violations []Violation // at most 1000
 	Violated   map[string]int
 }
 
@@ -47,24 +55,23 @@ func (s *Summary) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "soak of %s, seed %d: %v, %d rounds of faults, %d comparisons (slowest %v), %d informers\n",
 		s.Library, s.Seed, s.Took.Round(time.Second), s.Rounds, s.Checks, s.Slowest.Round(10*time.Millisecond), s.Informers)
-	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
-		fmt.Fprintf(&b, "  %-34s %d\n", name, s.Counts[name])
-	}
+	table(&b, s.Counts)
 	fmt.Fprintln(&b, "  faults:")
-	for _, name := range slices.Sorted(maps.Keys(s.Faults)) {
-		fmt.Fprintf(&b, "    %-32s %d\n", name, s.Faults[name])
-	}
+	table(&b, s.Faults)
 	if len(s.Heap) > 0 {
-		slope, deviation := heapSlope(s.Heap)
-		fmt.Fprintf(&b, "  heap: %.1f MiB at the first comparison, %.1f at the last, %.1f after the end; %.2f MiB an hour, standard error %.2f\n",
-			mib(s.Heap[0].Bytes), mib(s.Heap[len(s.Heap)-1].Bytes), mib(s.HeapAfter), slope, deviation)
+		fmt.Fprintf(&b, "  heap: %.1f MiB at the first comparison, %.1f at the last, %.1f after the end\n",
+			mib(s.Heap[0]), mib(s.Heap[len(s.Heap)-1]), mib(s.HeapAfter))
 	}
 	fmt.Fprintf(&b, "  violations: %d\n", len(s.Violations))
-	for _, rule := range slices.Sorted(maps.Keys(s.Violated)) {
-		fmt.Fprintf(&b, "    %-32s %d\n", rule, s.Violated[rule])
-	}
+	table(&b, s.Violated)
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
+}
+
+func table[N int | int64](b *strings.Builder, counts map[string]N) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(b, "    %-36s %d\n", name, counts[name])
+	}
 }
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
@@ -74,19 +81,15 @@ type report struct {
 	out   io.Writer
 	start time.Time
 
-	mu struct {
-		sync.Mutex
-		summary Summary
-	}
+	mu      sync.Mutex
+	summary Summary
 }
 
 func newReport(c Config) *report {
-	r := &report{out: c.Out, start: time.Now()}
-	r.mu.summary = Summary{
+	return &report{out: c.Out, start: time.Now(), summary: Summary{
 		Library: c.Library, Seed: c.Seed,
 		Counts: map[string]int64{}, Faults: map[string]int{}, Violated: map[string]int{},
-	}
-	return r
+	}}
 }
 
 // violation notes that rule does not hold.
@@ -95,7 +98,7 @@ func (r *report) violation(rule, where, format string, args ...any) {
 	v := Violation{Rule: rule, Where: where, What: fmt.Sprintf(format, args...), At: time.Since(r.start)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &r.mu.summary
+	s := &r.summary
 	s.Violated[rule]++
 	if len(s.Violations) < most {
 		s.Violations = append(s.Violations, v)
@@ -105,35 +108,58 @@ func (r *report) violation(rule, where, format string, args ...any) {
 	}
 }
 
+// of is where a checker reports to.
+func (r *report) of(where string) checker.Report {
+	return func(rule, fault string) { r.violation(rule, where, "%s", fault) }
+}
+
 func (r *report) progress(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.out, "%6.1fs %s\n", time.Since(r.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func (r *report) count(name string, n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.summary.Counts[name] += n
-}
+func (r *report) count(name string, n int64) { r.update(func(s *Summary) { s.Counts[name] += n }) }
 
 func (r *report) update(change func(*Summary)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change(&r.mu.summary)
+	change(&r.summary)
 }
 
 // violated returns the number of violations so far.
 func (r *report) violated() (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.mu.summary.Violations)
+	r.update(func(s *Summary) { n = len(s.Violations) })
+	return n
 }
 
 // end returns the summary, which the caller owns; the report is not used any more.
 func (r *report) end() *Summary {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.summary.Took = time.Since(r.start)
-	return &r.mu.summary
+	r.update(func(s *Summary) { s.Took = time.Since(r.start) })
+	return &r.summary
+}
+
+// Write implements io.Writer; it gets an entry of the log at a time, and looks for contents of
+// objects.
+func (r *report) Write(entry []byte) (int, error) {
+	r.count("log entries", 1)
+	if bytes.Contains(entry, []byte(follow.Marker)) {
+		r.violation("logs", "klog", "%.500s", entry)
+	}
+	return len(entry), nil
+}
+
+// logVerbosity is the highest at which logs must not show contents.
+const logVerbosity = 4
+
+// captureProcess sends all logs of the process to the report, and has panics of handlers counted
+// instead of ending the process. The returned function puts everything back.
+func captureProcess(r *report) (restore func()) {
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(r), textlogger.Verbosity(logVerbosity))))
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	return func() {
+		klog.ClearLogger()
+		utilruntime.ReallyCrash = crash
+	}
 }

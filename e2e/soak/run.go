@@ -16,17 +16,24 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit/checker"
 )
+
+// kind is what is written of one kind of objects.
+type kind struct {
+	name     string
+	resource *follow.Resource // of writers and comparisons
+	ledger   *checker.Ledger
+	gate     sync.RWMutex // whoever holds it keeps writers out, who share it
+}
 
 // run is a run of the harness.
 type run struct {
 	config    Config
 	report    *report
 	cluster   *cluster
-	kinds     []string
-	ledgers   map[string]*ledger
-	resources map[string]*follow.Resource // of the writers and comparisons
-	followers []*follower                 // changed by the clients' lane and between rounds
+	kinds     []*kind
+	followers []*follower // changed by the clients' lane and between rounds
 	informers atomic.Int64
 	selected  *regexp.Regexp
 }
@@ -35,24 +42,19 @@ type run struct {
 // changes global settings of the process, which it puts back: klog's logger and
 // runtime.ReallyCrash. One run at a time.
 func Run(ctx context.Context, config Config) (*Summary, error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
-		return nil, err
+	selected, err := regexp.Compile(config.Faults)
+	if err != nil || libraries[config.Library] == nil {
+		return nil, fmt.Errorf("soak: faults %q, library %q: %w", config.Faults, config.Library, err)
 	}
-	r := &run{
-		config: config, report: newReport(config), ledgers: map[string]*ledger{}, resources: map[string]*follow.Resource{},
-		kinds: slices.Sorted(maps.Keys(follow.Kinds())), selected: regexp.MustCompile(config.Faults),
-	}
+	r := &run{config: config, report: newReport(config), selected: selected}
 	r.report.progress("soak of %s, seed %d, %v", config.Library, config.Seed, config.Duration)
-	before := takeBaseline()
+	compareLeaks := watchLeaks(r.report)
 	defer captureProcess(r.report)()
-	err := r.inCluster(ctx)
-	before.compare(r.report)
+	err = r.inCluster(ctx)
+	compareLeaks()
 	summary := r.report.end()
-	if _, writeErr := summary.WriteTo(config.Out); writeErr != nil {
-		err = errors.Join(err, writeErr)
-	}
-	return summary, err
+	_, writeErr := summary.WriteTo(config.Out)
+	return summary, errors.Join(err, writeErr)
 }
 
 func (r *run) inCluster(ctx context.Context) (err error) {
@@ -63,7 +65,7 @@ func (r *run) inCluster(ctx context.Context) (err error) {
 		_, accepted := r.cluster.proxy.Open()
 		r.report.count("connections", accepted)
 		r.report.count("connections cut", r.cluster.proxy.Cuts())
-		r.report.count("answers of 429 below the clients", r.cluster.throttle.Server.Load()+r.cluster.throttle.Own.Load())
+		r.report.count("answers of 429 below the clients", r.cluster.gate.Server.Load()+r.cluster.gate.Own.Load())
 		err = errors.Join(err, r.cluster.stop(context.WithoutCancel(ctx)))
 	}()
 	stopWriters, err := r.startWriters(ctx)
@@ -71,10 +73,14 @@ func (r *run) inCluster(ctx context.Context) (err error) {
 		return err
 	}
 	defer stopWriters()
-	defer r.stopFollowers()
-	for _, kind := range r.kinds {
+	defer func() {
+		for _, f := range r.followers {
+			f.stop()
+		}
+	}()
+	for _, k := range r.kinds {
 		for _, mode := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
-			f, err := r.startFollower(ctx, kind, mode, handlerKinds)
+			f, err := r.startFollower(ctx, k, mode)
 			if err != nil {
 				return err
 			}
@@ -84,44 +90,31 @@ func (r *run) inCluster(ctx context.Context) (err error) {
 	return r.rounds(ctx)
 }
 
-func (r *run) stopFollowers() {
-	for _, f := range r.followers {
-		f.stop()
-	}
-}
-
-// resource makes a resource that is read through the proxy, over a connection of its own, perhaps
-// by way of a liar.
-func (r *run) resource(kind string, tapped bool, l *liar) (*follow.Resource, error) {
-	return follow.Kinds()[kind](follow.Clients{Read: r.cluster.route(tapped, l), Write: r.cluster.writer})
-}
-
 func (r *run) startWriters(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	for k, kind := range r.kinds {
-		resource, err := r.resource(kind, false, nil)
-		if err != nil {
+	for n, name := range slices.Sorted(maps.Keys(follow.Kinds())) {
+		k := &kind{name: name, ledger: checker.NewLedger()}
+		if k.resource, err = r.cluster.resource(name, false); err != nil {
 			cancel()
 			return nil, err
 		}
-		l := newLedger()
-		r.ledgers[kind], r.resources[kind] = l, resource
-		for i := range r.config.Writers + 1 {
+		r.kinds = append(r.kinds, k)
+		for i := range writers {
 			w := &writer{
-				resource: resource, ledger: l, report: r.report, pause: r.config.Pause,
-				random: rand.New(rand.NewPCG(r.config.Seed, 2<<32+uint64(k*1000+i))),
+				kind: k, report: r.report, pause: r.config.Pause, known: map[string]checker.State{}, uncertain: map[string]bool{},
+				random: rand.New(rand.NewPCG(r.config.Seed, 2<<32+uint64(n*1000+i))),
 			}
-			group.Go(func() {
-				if i == 0 {
-					w.writeChain(ctx)
-				} else {
-					w.write(ctx, fmt.Sprintf("w%d", i), r.config.Names)
-				}
-			})
+			group.Go(func() { w.write(ctx, fmt.Sprintf("w%d", i), r.config.Names) })
 		}
 	}
-	return func() { cancel(); group.Wait() }, nil
+	return func() {
+		cancel()
+		group.Wait()
+		for _, k := range r.kinds {
+			k.resource.Close()
+		}
+	}, nil
 }
 
 // rounds runs rounds of faults until the time is over, with comparisons between and after them.
@@ -132,7 +125,7 @@ func (r *run) rounds(ctx context.Context) error {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
 		r.report.update(func(s *Summary) { s.Rounds = n })
-		if n%r.config.CheckEvery == 0 {
+		if n%checkEvery == 0 {
 			if err := r.compare(ctx); err != nil {
 				return err
 			}
@@ -149,11 +142,12 @@ func (r *run) round(ctx context.Context, n int) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(lanes))
 	for i, lane := range lanes {
-		random := rand.New(rand.NewPCG(r.config.Seed, uint64(n)*uint64(len(lanes))+uint64(i)))
-		f := lane.choose(random, r.selected)
-		if f == nil {
+		random := rand.New(rand.NewPCG(r.config.Seed, uint64(n*len(lanes)+i)))
+		matching := slices.DeleteFunc(slices.Clone(lane), func(f fault) bool { return !r.selected.MatchString(f.name) })
+		if len(matching) == 0 {
 			continue
 		}
+		f := matching[random.IntN(len(matching))]
 		r.report.progress("round %d: %s", n, f.name)
 		r.report.update(func(s *Summary) { s.Faults[f.name]++ })
 		group.Go(func() {
@@ -168,45 +162,52 @@ func (r *run) round(ctx context.Context, n int) error {
 
 // compare stops the writers, waits until everything equals a quorum LIST, and lets them go on.
 func (r *run) compare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.config.Patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, kind := range r.kinds {
-		r.ledgers[kind].gate.Lock()
-		defer r.ledgers[kind].gate.Unlock()
-	}
-	start := time.Now()
-	var group sync.WaitGroup
-	objects := 0
-	for _, kind := range r.kinds {
-		want, err := r.listed(ctx, kind)
+	start, objects := time.Now(), 0
+	for _, k := range r.kinds {
+		n, err := r.compareKind(ctx, k)
 		if err != nil {
 			return err
 		}
-		objects += len(want)
-		r.ledgers[kind].compare(want, func(format string, args ...any) { r.report.violation("ledger", kind, format, args...) })
-		for _, f := range r.followers {
-			if f.kind == kind {
-				group.Go(func() { f.compare(ctx, want) })
-			}
-		}
+		objects += n
 	}
-	group.Wait()
 	took, heap := time.Since(start), liveHeap()
 	r.report.update(func(s *Summary) {
 		s.Checks++
 		s.Slowest = max(s.Slowest, took)
-		s.Heap = append(s.Heap, HeapSample{After: time.Since(r.report.start), Bytes: heap})
+		s.Heap = append(s.Heap, heap)
 		s.Informers = int(r.informers.Load())
 	})
-	r.report.progress("compared %d objects in %v, heap %.1f MiB, %s, %d violations",
-		objects, took.Round(time.Millisecond), mib(heap), r.parts(), r.report.violated())
+	r.report.progress("compared %d objects in %v, heap %.1f MiB, %d violations",
+		objects, took.Round(time.Millisecond), mib(heap), r.report.violated())
 	return nil
 }
 
+func (r *run) compareKind(ctx context.Context, k *kind) (objects int, err error) {
+	k.gate.Lock()
+	defer k.gate.Unlock()
+	want, err := k.listed(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var group sync.WaitGroup
+	for _, f := range r.followers {
+		if f.kind == k {
+			group.Go(func() { f.compare(ctx, want) })
+		}
+	}
+	group.Wait()
+	for _, fault := range k.ledger.Compare(want) {
+		r.report.violation("ledger", k.name, "%s", fault)
+	}
+	return len(want), nil
+}
+
 // listed is a quorum LIST, repeated while the server is not there yet.
-func (r *run) listed(ctx context.Context, kind string) (follow.Contents, error) {
+func (k *kind) listed(ctx context.Context) (checker.Contents, error) {
 	for {
-		want, err := r.resources[kind].Listed(ctx)
+		want, err := k.resource.Listed(ctx)
 		if err == nil || !wait(ctx, 100*time.Millisecond) {
 			return want, err
 		}

@@ -13,33 +13,31 @@ import (
 	"github.com/kinformer/cache/e2e/soak"
 )
 
-// TestNothingLostNothingInvented is a short run. make soak runs as long as one likes.
-func TestNothingLostNothingInvented(t *testing.T) {
-	summary, err := soak.Run(t.Context(), soak.Config{
-		Seed: 1, Duration: 15 * time.Second, Names: 60, Pause: 10 * time.Millisecond, Out: t.Output(),
-	})
+// run runs without violations.
+func run(t *testing.T, faults string, d time.Duration) *soak.Summary {
+	config := soak.Default()
+	config.Seed, config.Duration, config.Names, config.Pause, config.Faults, config.Out = 1, d, 60, 10*time.Millisecond, faults, t.Output()
+	summary, err := soak.Run(t.Context(), config)
 	require.NoError(t, err)
 	assert.Empty(t, summary.Violations)
-	assert.NotZero(t, summary.Checks)
-	assert.NotEmpty(t, summary.Faults)
-	assert.NotZero(t, summary.Counts["notifications"])
-	assert.NotZero(t, summary.Counts["reads"])
-	assert.NotZero(t, summary.Counts["decoded directly"])
-	assert.NotZero(t, summary.Counts["audits: objects"])
+	return summary
 }
 
-// TestAuditsFindLies: informers that are lied to are found to be wrong in just what they are, and
-// are repaired.
-func TestAuditsFindLies(t *testing.T) {
-	summary, err := soak.Run(t.Context(), soak.Config{
-		Seed: 1, Duration: 10 * time.Second, Names: 60, Pause: 10 * time.Millisecond, Faults: "^informer: lied to$", Out: t.Output(),
-	})
-	require.NoError(t, err)
-	assert.Empty(t, summary.Violations)
-	for _, what := range []string{
-		"lies: events lost", "lies: objects altered", "lies: objects made up",
-		"lied to: audits", "lied to: found missing", "lied to: found extra", "lied to: found stale", "lied to: repaired",
-	} {
+// TestNothingLostNothingInvented is a short run. make soak runs as long as one likes.
+func TestNothingLostNothingInvented(t *testing.T) {
+	summary := run(t, ".", 15*time.Second)
+	assert.NotZero(t, summary.Checks)
+	assert.NotEmpty(t, summary.Faults)
+	for _, what := range []string{"notifications", "reads", "reads: hunting", "decoded directly", "audits: objects"} {
 		assert.NotZero(t, summary.Counts[what], what)
+	}
+}
+
+// TestAuditsFindWhatWasPlanted: stores that were changed are found to be wrong in just that, and
+// are repaired.
+func TestAuditsFindWhatWasPlanted(t *testing.T) {
+	summary := run(t, "^informer: store changed$", 10*time.Second)
+	for _, what := range []string{"found missing", "found extra", "found different", "repaired"} {
+		assert.NotZero(t, summary.Counts["stores changed: "+what], what)
 	}
 }

@@ -6,6 +6,7 @@ package soak
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,10 +15,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	framework "k8s.io/client-go/tools/cache/testing"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 )
+
+func podOf(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "1"}}
+}
+
+func silentReport() *report { return newReport(Config{Out: io.Discard}) }
+
+// violations are the rules that were violated.
+func violations(r *report) []string {
+	rules := []string{}
+	for _, v := range r.end().Violations {
+		rules = append(rules, v.Rule)
+	}
+	return rules
+}
 
 // claimed is a registration that says what it is told to.
 type claimed struct {
@@ -58,15 +75,15 @@ func TestRegistrationSyncsUnlessItsInitialListPanicked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHandler(handlerKinds[0], "informer", silentReport())
+				h := newHandler(handlerKinds[0], "informer", nil, silentReport())
 				h.registration = c.registration
 				if c.lost {
 					h.behaviour.Store(&behaviour{panicEvery: 1})
-					assert.Panics(t, func() { h.OnAdd(podOf("a", "1", 1), true) })
+					assert.Panics(t, func() { h.OnAdd(podOf("a"), true) })
 				} else {
-					h.OnAdd(podOf("a", "1", 1), true)
+					h.OnAdd(podOf("a"), true)
 					h.behaviour.Store(&behaviour{panicEvery: 1})
-					assert.Panics(t, func() { h.OnAdd(podOf("b", "2", 1), false) }, "no call of the initial list")
+					assert.Panics(t, func() { h.OnAdd(podOf("b"), false) }, "no call of the initial list")
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -89,14 +106,12 @@ func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					report := silentReport()
 					defer captureProcess(report)()
-					source := framework.NewFakeControllerSource()
-					source.Add(podOf("a", "1", 1))
-					source.Add(podOf("b", "2", 1))
-					h := newHandler(kind, "informer", report)
+					source := cachetest.New(podOf("a"), podOf("b"))
+					h := newHandler(kind, "informer", nil, report)
 					h.behaviour.Store(&behaviour{panicEvery: 2})
 					informer := newInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 					var err error
-					h.registration, err = informer.AddEventHandler(kind.wrap(h))
+					h.registration, err = informer.AddEventHandler(cache.Deliver(h, kind.delivery))
 					require.NoError(t, err)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					var running sync.WaitGroup
@@ -105,8 +120,6 @@ func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 					assert.NoError(t, ctx.Err(), "it is of no use to wait")
 					cancel()
 					running.Wait()
-					synctest.Wait() // for a watch that was about to be opened
-					source.Shutdown()
 					assert.EqualValues(t, 1, h.panics.Load())
 					assert.Empty(t, violations(report))
 				})

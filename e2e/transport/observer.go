@@ -55,7 +55,7 @@ func (s *shown) Read(into []byte) (int, error) {
 	n, err := s.ReadCloser.Read(into)
 	s.part = append(s.part, into[:n]...)
 	for {
-		whole, frame := Cut(s.media, s.part)
+		whole, frame := cut(s.media, s.part)
 		if whole == 0 {
 			break
 		}
@@ -76,9 +76,9 @@ func (s *shown) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// Cut returns how many bytes the first frame of a watch has with what is around it, 0 if it is not
+// cut returns how many bytes the first frame of a watch has with what is around it, 0 if it is not
 // there to its end. The server ends each event in JSON with a line.
-func Cut(media string, data []byte) (whole int, frame []byte) {
+func cut(media string, data []byte) (whole int, frame []byte) {
 	if media != runtime.ContentTypeProtobuf {
 		end := bytes.IndexByte(data, '\n') + 1
 		return end, bytes.TrimSpace(data[:end])

@@ -8,7 +8,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +38,7 @@ func Wrap(c *rest.Config) {
 // Direct gives clients of a config direct.Transport, and counts the bodies that it takes.
 func Direct(c *rest.Config) {
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return above{direct.Transport(below{next})}
+		return above{direct.Transport(next)}
 	})
 }
 
@@ -109,35 +108,21 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// above and below are around direct.Transport, and see whether it has taken a body.
-type (
-	above struct{ next http.RoundTripper }
-	below struct{ next http.RoundTripper }
-)
-
-type passedKey struct{}
+// above is over direct.Transport, and sees whether it has taken a body.
+type above struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
 func (a above) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // RoundTrip implements http.RoundTripper.
 func (a above) RoundTrip(r *http.Request) (*http.Response, error) {
-	var passed io.ReadCloser
-	response, err := a.next.RoundTrip(r.WithContext(context.WithValue(r.Context(), passedKey{}, &passed)))
-	if err == nil && passed != nil && response.Body != passed {
-		counts.taken.Add(1)
-	}
-	return response, err
-}
-
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
-func (b below) WrappedRoundTripper() http.RoundTripper { return b.next }
-
-// RoundTrip implements http.RoundTripper.
-func (b below) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(r)
-	if passed, ok := r.Context().Value(passedKey{}).(*io.ReadCloser); ok && err == nil {
-		*passed = response.Body
+	response, err := a.next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK {
+		switch response.Body.(type) {
+		case *body, *shown: // as the bottom has made it
+		default:
+			counts.taken.Add(1)
+		}
 	}
 	return response, err
 }

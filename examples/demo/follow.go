@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +25,23 @@ type follower struct {
 	stop     func() // ends the informer and waits for it
 
 	events atomic.Int64 // changes that the handler was told of, after the initial list
-	lags   lags
+	mu     sync.Mutex
+	lags   []time.Duration // how long after their writes the handler has heard of the last changes
+}
+
+// keptLags are those of three minutes at the demo's rate.
+const keptLags = 1 << 16
+
+// lag returns the lag of half, and of 99 %, of the last changes, in milliseconds.
+func (f *follower) lag() (half, most float64) {
+	f.mu.Lock()
+	lags := slices.Sorted(slices.Values(f.lags))
+	f.mu.Unlock()
+	if len(lags) == 0 {
+		return 0, 0
+	}
+	at := func(percent int) float64 { return lags[(len(lags)-1)*percent/100].Seconds() * 1000 }
+	return at(50), at(99)
 }
 
 // constructor is what makes informers in a library.
@@ -100,5 +118,10 @@ func (f *follower) heard(obj any) {
 	if err != nil {
 		return
 	}
-	f.lags.add(time.Since(time.Unix(0, nanos)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.lags) == keptLags {
+		f.lags = append(f.lags[:0], f.lags[keptLags/2:]...)
+	}
+	f.lags = append(f.lags, time.Since(time.Unix(0, nanos)))
 }

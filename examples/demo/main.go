@@ -22,15 +22,25 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/debug"
 )
+
+// checkTimeout is how long the cache may take to catch up, on a machine that is busy with something
+// else, too.
+const checkTimeout = 5 * time.Minute
 
 // options are the flags.
 type options struct {
@@ -43,9 +53,6 @@ type options struct {
 	compare    bool
 }
 
-// errFlags stands for a message that the flag package has printed already.
-var errFlags = errors.New("bad flags")
-
 func parseFlags(args []string, out io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
@@ -54,32 +61,15 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "follow the cluster of this kubeconfig file instead, and only watch")
 	flags.StringVar(&o.resource, "resource", "pods", "what to follow, as resource or resource.group, such as deployments.apps")
 	flags.IntVar(&o.pods, "pods", 3000, "how many objects to create on the embedded server")
-	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them, at least 5s")
+	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them")
 	flags.BoolVar(&o.keep, "keep", false, "go on after the check until interrupted")
 	flags.BoolVar(&o.compare, "compare", true, "follow the objects in two more processes, with this library and with client-go")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return o, err
-		}
-		return o, errFlags
+	err := flags.Parse(args)
+	if err == nil && (flags.NArg() > 0 || o.pods < 1 || o.kubeconfig != "" && o.apiserver != "") {
+		err = errors.New("no arguments, at least one pod, and not both of -kubeconfig and -apiserver")
+		fmt.Fprintln(out, "demo:", err)
 	}
-	return o, o.validate(flags.Args())
-}
-
-func (o options) validate(rest []string) error {
-	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q", rest[0])
-	case o.duration < 5*time.Second:
-		return fmt.Errorf("-duration %s is too short: at least 5s", o.duration)
-	case o.pods < 1 || o.pods > 1_000_000:
-		return fmt.Errorf("-pods %d is out of range: 1 to 1000000", o.pods)
-	case o.resource == "":
-		return errors.New("-resource is empty")
-	case o.kubeconfig != "" && o.apiserver != "":
-		return errors.New("-kubeconfig and -apiserver exclude each other")
-	}
-	return nil
+	return o, err
 }
 
 func main() {
@@ -87,17 +77,13 @@ func main() {
 		os.Exit(childMain(library))
 	}
 	o, err := parseFlags(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		return
-	case errors.Is(err, errFlags):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "demo:", err)
+	} else if err != nil {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = run(ctx, o, newScreen(os.Stdout))
+	err = run(ctx, o, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -107,71 +93,143 @@ func main() {
 
 // run plays the demo until its time is over or ctx ends, checks the cache either way, and says what
 // the informers cost.
-func run(ctx context.Context, o options, screen *screen) error {
+func run(ctx context.Context, o options, out io.Writer) error {
 	quiet()
-	world, err := openWorld(ctx, o, screen)
+	out = &shared{out: out}
+	world, err := openWorld(ctx, o, out)
 	if err != nil {
 		return err
 	}
 	defer world.close()
 	if world.server != nil {
-		if err := createObjects(ctx, world, o.pods, screen); err != nil {
-			return endOfPlay(ctx, err)
+		if err := world.createAll(ctx, o.pods); err != nil {
+			return err
 		}
 	}
-	closePage, err := servePage(screen)
+	closePage, err := servePage(out)
 	if err != nil {
 		return err
 	}
 	defer closePage()
-	rivals, err := startRivals(world, o, screen)
+	rivals, err := startRivals(world, o, out)
 	if err != nil {
 		return err
 	}
-	err = play(ctx, o, world, rivals, screen)
-	return errors.Join(err, finishAll(rivals, screen))
+	err = play(ctx, o, world, out)
+	return errors.Join(err, finish(rivals, out))
 }
 
 // play follows the world, disturbs it, and checks the cache in the end.
-func play(ctx context.Context, o options, world *world, rivals []*rival, screen *screen) error {
+func play(ctx context.Context, o options, world *world, out io.Writer) error {
 	// The informer and the check outlive the play, so that an interrupt still ends in a check.
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	timed, cancel := context.WithTimeout(ctx, o.duration)
-	defer cancel()
+	background := context.WithoutCancel(ctx)
 	follower := follow(background, world, newInformer(ours))
 	defer follower.stop()
-	disturbed := make(chan error, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		disturbed <- world.disturb(timed, follower, o.pods, screen)
-	}()
-	screen.show(done, follower, rivals)
-	if err := <-disturbed; err != nil {
-		return err
+	stop := func() {}
+	if world.server != nil {
+		stop = world.startChanging(background, o.pods)
 	}
+	show(ctx, o.duration/2, follower, out)
+	if world.server != nil && ctx.Err() == nil {
+		if err := world.outage(background, follower); err != nil {
+			stop()
+			return err
+		}
+	}
+	show(ctx, o.duration/2, follower, out)
+	stop()
 	if ctx.Err() != nil {
-		screen.line("interrupted: checking what is cached so far")
+		fmt.Fprintln(out, "interrupted: checking what is cached so far")
 	}
-	err := selfCheck(background, world, follower, screen)
+	err := selfCheck(background, follower, out)
 	if err == nil && o.keep && ctx.Err() == nil {
-		keepOn(ctx, world, follower, rivals, o.pods, screen)
+		fmt.Fprintln(out, "it goes on until you interrupt it")
+		if world.server != nil {
+			defer world.startChanging(background, o.pods)()
+		}
+		show(ctx, forever, follower, out)
 	}
 	return err
 }
 
-// endOfPlay tells an interrupt from a failure.
-func endOfPlay(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted before the informer was started")
+// forever is longer than anybody looks.
+const forever = 1 << 62
+
+// show prints a line a second for a while, or until ctx ends.
+func show(ctx context.Context, d time.Duration, f *follower, out io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for before := f.events.Load(); sleep(ctx, time.Second); {
+		status, events := f.status(), f.events.Load()
+		fmt.Fprintf(out, "%s  objects %d  events/s %d\n", status.Phase, status.Objects, events-before)
+		before = events
 	}
-	return err
+}
+
+// selfCheck has an audit compare the cache with a fresh LIST, object by object. On a server that
+// others write to it may take a few.
+func selfCheck(ctx context.Context, f *follower, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	report, err := audit.Once(ctx, f.informer, audit.Options{})
+	for err != nil && sleep(ctx, time.Second) {
+		report, err = audit.Once(ctx, f.informer, audit.Options{})
+	}
+	if err == nil && !report.Equal() {
+		err = fmt.Errorf("the cache differs from a fresh LIST: %v", report)
+	}
+	if err != nil {
+		return fmt.Errorf("self-check failed: %w", err)
+	}
+	fmt.Fprintf(out, "self-check passed: the cache equals a fresh LIST of %d objects\n", report.Digest.Objects)
+	return nil
+}
+
+// servePage serves the page of the informers of this process, to this machine only, until stop is
+// called.
+func servePage(out io.Writer) (stop func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
+	server, ended := &http.Server{Handler: mux}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // it ends with an error in any case
+	}()
+	fmt.Fprintf(out, "http://%s/debug/informers/ shows the informer while this runs\n", listener.Addr())
+	return func() { _ = server.Close(); <-ended }, nil
+}
+
+// shared is what the demo, its server and its children write to.
+type shared struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
 }
 
 // quiet keeps what the library and client-go would log off the screen: lost connections are part of
-// the show, and the screen counts them.
+// the show.
 func quiet() {
 	klog.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil
+}
+
+// sleep waits for d and tells whether ctx let it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

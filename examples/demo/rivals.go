@@ -4,32 +4,88 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
+	"os/signal"
+	"runtime"
+	"runtime/metrics"
+	"syscall"
 
-	"golang.org/x/sync/errgroup"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/cputime"
 )
+
+// childVariable tells a process that it is a child of the demo's, with an informer of which
+// library.
+const childVariable = "KINFORMER_DEMO_CHILD"
+
+// libraries are what is compared, each in a child process of its own, so that CPU time and heap can
+// be told apart.
+var libraries = []string{ours, theirs}
+
+const ours, theirs = "kinformer", "client-go"
+
+// newInformer returns the constructor of a library.
+func newInformer(library string) constructor {
+	if library == theirs {
+		return clientgo.NewSharedIndexInformer
+	}
+	return cache.NewSharedIndexInformer
+}
+
+// childMain is the main of a child: it follows what the flags say until its input ends.
+func childMain(library string) int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM) // they are for the parent, which ends the input
+	quiet()
+	o, err := parseFlags(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = followAndReport(o, library, os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", library, err)
+		return 1
+	}
+	return 0
+}
+
+// followAndReport writes a line when in ends.
+func followAndReport(o options, library string, in io.Reader, out io.Writer) error {
+	w, err := openWorld(context.Background(), o, os.Stderr)
+	if err != nil {
+		return err
+	}
+	begin, err := cputime.Used()
+	if err != nil {
+		return err
+	}
+	f := follow(context.Background(), w, newInformer(library))
+	defer f.stop()
+	_, _ = io.Copy(io.Discard, in)
+	end, err := cputime.Used()
+	runtime.GC() // not counted, and the same for both
+	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(heap)
+	half, most := f.lag()
+	fmt.Fprintf(out, "  %-9s  CPU %.2f s, live heap %.1f MB, lag %.1f/%.1f ms\n",
+		library, (end - begin).Seconds(), float64(heap[0].Value.Uint64())/1e6, half, most)
+	return err
+}
 
 // rival is a child process with an informer of one library, beside those of the others: on the same
 // resource, with the same client and handler.
 type rival struct {
-	library string
-	cmd     *exec.Cmd
-	input   io.Closer
-	ended   chan struct{} // closed when its output has ended
-
-	mu           sync.Mutex
-	before, last report
+	*exec.Cmd
+	input io.Closer
 }
 
 // startRivals starts a child for each library. They end when the demo does.
-func startRivals(w *world, o options, screen *screen) (rivals []*rival, err error) {
+func startRivals(w *world, o options, out io.Writer) (rivals []rival, err error) {
 	if !o.compare {
 		return nil, nil
 	}
@@ -37,91 +93,31 @@ func startRivals(w *world, o options, screen *screen) (rivals []*rival, err erro
 	if w.server != nil {
 		kubeconfig = w.server.Kubeconfig()
 	}
+	program, err := os.Executable()
 	for _, library := range libraries {
-		r, err := startRival(library, screen, "-kubeconfig", kubeconfig, "-resource", o.resource)
+		r := rival{Cmd: exec.Command(program, "-kubeconfig", kubeconfig, "-resource", o.resource)}
+		r.Env, r.Stdout, r.Stderr = append(os.Environ(), childVariable+"="+library), out, out
+		if err == nil {
+			r.input, err = r.StdinPipe()
+		}
+		if err == nil {
+			err = r.Start()
+		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("start a process with %s: %w", library, err), finishAll(rivals, screen))
+			return nil, errors.Join(fmt.Errorf("start a process with %s: %w", library, err), finish(rivals, out))
 		}
 		rivals = append(rivals, r)
 	}
-	screen.line("%s follow the same beside it; of each: lag (of half, and of 99 %%, of the changes), live heap, CPU", strings.Join(libraries, " and "))
 	return rivals, nil
 }
 
-func startRival(library string, log io.Writer, args ...string) (*rival, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+// finish ends the rivals, which say how they did.
+func finish(rivals []rival, out io.Writer) (err error) {
+	if len(rivals) > 0 {
+		fmt.Fprintln(out, "beside each other, each in a process of its own, with the same client, handler and events; lag of half, and of 99 %, of the changes:")
 	}
-	r := &rival{library: library, cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	r.cmd.Env = append(os.Environ(), childVariable+"="+library)
-	r.cmd.Stderr = log
-	if r.input, err = r.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	output, err := r.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go r.read(output)
-	return r, nil
-}
-
-// read takes the child's reports.
-func (r *rival) read(output io.Reader) {
-	defer close(r.ended)
-	for decoder := json.NewDecoder(output); ; {
-		var next report
-		if decoder.Decode(&next) != nil {
-			return
-		}
-		r.mu.Lock()
-		r.before, r.last = r.last, next
-		r.mu.Unlock()
-	}
-}
-
-// now says how the rival does, in a few words.
-func (r *rival) now() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last.At == 0 {
-		return r.library + " starts"
-	}
-	cpu := 100 * float64(r.last.CPU-r.before.CPU) / float64(max(1, r.last.At-r.before.At))
-	return fmt.Sprintf("%s %s  %s  %.1f %%", r.library, r.last.Lag, inMegabytes(r.last.Heap), cpu)
-}
-
-// finish ends the child, and returns its last report.
-func (r *rival) finish() (report, error) {
-	closed := r.input.Close()
-	<-r.ended
-	if err := r.cmd.Wait(); err != nil {
-		return report{}, fmt.Errorf("the process with %s: %w", r.library, err)
-	}
-	return r.last, closed
-}
-
-// finishAll ends the rivals and says how they did.
-func finishAll(rivals []*rival, screen *screen) error {
-	var group errgroup.Group
-	lines := make([]string, len(rivals))
-	for i, r := range rivals {
-		group.Go(func() error {
-			last, err := r.finish()
-			lines[i] = fmt.Sprintf("  %-9s  CPU %.2f s, live heap %s, lag %s",
-				r.library, last.CPU.Seconds(), inMegabytes(last.Heap), last.Total)
-			return err
-		})
-	}
-	err := group.Wait()
-	if err == nil && len(lines) > 0 {
-		screen.line("beside each other, each in a process of its own, with the same client, handler and events:\n%s", strings.Join(lines, "\n"))
+	for _, r := range rivals {
+		err = errors.Join(err, r.input.Close(), r.Wait())
 	}
 	return err
 }
-
-func inMegabytes(bytes uint64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

@@ -44,10 +44,7 @@ func run(ctx context.Context, args []string) error {
 	target := flags.String("target", "kinformer", "what to test: kinformer, or clientgo to test the machinery itself")
 	filter := flags.String("run", "", "run only the tests whose names match this regular `expression`")
 	packages := flags.String("packages", "", "run only these packages of client-go, separated by commas")
-	modes := flags.String("modes", "", "run only these modes (alias, rig), separated by commas")
-	flags.IntVar(&o.Count, "count", 1, "run the tests that are to pass `n` times")
 	flags.StringVar(&o.Dir, "keep", "", "write the rewritten tests into this empty `directory` and leave them there")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "bound of one suite (default 30m)")
 	flags.BoolVar(&o.Verbose, "v", false, "print the tests' output")
 	flags.BoolVar(&o.DropsOnly, "n", false, "only say which tests are kept and dropped")
 	if err := flags.Parse(args); err != nil {
@@ -64,9 +61,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *packages != "" {
 		o.Packages = strings.Split(*packages, ",")
-	}
-	for _, m := range strings.FieldsFunc(*modes, func(r rune) bool { return r == ',' }) {
-		o.Modes = append(o.Modes, upstream.Mode(m))
 	}
 	return upstream.Run(ctx, o)
 }

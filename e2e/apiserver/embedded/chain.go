@@ -95,19 +95,13 @@ func baseConfig(opts apiserver.Options, l *listener, id *identity) (*genericapis
 	if opts.MaxRequestsInFlight > 0 {
 		cfg.MaxRequestsInFlight = opts.MaxRequestsInFlight
 	}
-	if opts.MaxMutatingRequestsInFlight > 0 {
-		cfg.MaxMutatingRequestsInFlight = opts.MaxMutatingRequestsInFlight
-	}
 	return cfg, nil
 }
 
 func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *database,
 	next *apiextensions.CustomResourceDefinitions,
 ) (*genericapiserver.GenericAPIServer, error) {
-	codec, versioner, ok := storageCodec(opts.StorageMediaType)
-	if !ok {
-		return nil, fmt.Errorf("no serializer for %q", opts.StorageMediaType)
-	}
+	codec, versioner := storageCodec()
 	etcd := etcdOptions(opts, db, codec)
 	etcd.StorageConfig.EncodeVersioner = versioner
 	cfg.RESTOptionsGetter = restOptions(etcd)

@@ -8,6 +8,7 @@ package embedded
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,12 +23,9 @@ type resource struct {
 	version    schema.GroupVersion
 	kind       string
 	plural     string
-	singular   string
 	short      []string
 	namespaced bool
 	status     bool // has a status subresource
-	newObject  func() runtime.Object
-	newList    func() runtime.Object
 
 	// fields are the field selectors beyond metadata.name and
 	// metadata.namespace, and how to read them.
@@ -36,6 +34,19 @@ type resource struct {
 
 func (r resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.version.Group, Resource: r.plural}
+}
+
+func (r resource) singular() string { return strings.ToLower(r.kind) }
+
+func (r resource) newObject() runtime.Object { return made(r.version.WithKind(r.kind)) }
+func (r resource) newList() runtime.Object   { return made(r.version.WithKind(r.kind + "List")) }
+
+func made(kind schema.GroupVersionKind) runtime.Object {
+	obj, err := builtin.New(kind)
+	if err != nil {
+		panic(err)
+	}
+	return obj
 }
 
 // convertFieldLabel accepts the field selectors of r and no others.
@@ -55,102 +66,36 @@ type getters = map[string]func(runtime.Object) string
 
 // resources are the built-in resources that the server serves.
 var resources = []resource{
-	{
-		version: corev1.SchemeGroupVersion, kind: "Pod", plural: "pods", singular: "pod",
-		short: []string{"po"}, namespaced: true, status: true,
-		newObject: func() runtime.Object { return &corev1.Pod{} },
-		newList:   func() runtime.Object { return &corev1.PodList{} },
-		fields: getters{
-			"spec.nodeName": getter(func(p *corev1.Pod) string { return p.Spec.NodeName }),
-			"status.phase":  getter(func(p *corev1.Pod) string { return string(p.Status.Phase) }),
-			"status.podIP":  getter(func(p *corev1.Pod) string { return p.Status.PodIP }),
-		},
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "Node", plural: "nodes", singular: "node",
-		short: []string{"no"}, status: true,
-		newObject: func() runtime.Object { return &corev1.Node{} },
-		newList:   func() runtime.Object { return &corev1.NodeList{} },
-		fields: getters{
-			"spec.unschedulable": getter(func(n *corev1.Node) string { return strconv.FormatBool(n.Spec.Unschedulable) }),
-		},
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "ConfigMap", plural: "configmaps", singular: "configmap",
-		short: []string{"cm"}, namespaced: true,
-		newObject: func() runtime.Object { return &corev1.ConfigMap{} },
-		newList:   func() runtime.Object { return &corev1.ConfigMapList{} },
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "ServiceAccount", plural: "serviceaccounts", singular: "serviceaccount",
-		short: []string{"sa"}, namespaced: true,
-		newObject: func() runtime.Object { return &corev1.ServiceAccount{} },
-		newList:   func() runtime.Object { return &corev1.ServiceAccountList{} },
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "Secret", plural: "secrets", singular: "secret",
-		namespaced: true,
-		newObject:  func() runtime.Object { return &corev1.Secret{} },
-		newList:    func() runtime.Object { return &corev1.SecretList{} },
-		fields: getters{
-			"type": getter(func(s *corev1.Secret) string { return string(s.Type) }),
-		},
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "Service", plural: "services", singular: "service",
-		short: []string{"svc"}, namespaced: true, status: true,
-		newObject: func() runtime.Object { return &corev1.Service{} },
-		newList:   func() runtime.Object { return &corev1.ServiceList{} },
-		fields: getters{
-			"spec.clusterIP": getter(func(s *corev1.Service) string { return s.Spec.ClusterIP }),
-			"spec.type":      getter(func(s *corev1.Service) string { return string(s.Spec.Type) }),
-		},
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "Namespace", plural: "namespaces", singular: "namespace",
-		short: []string{"ns"}, status: true,
-		newObject: func() runtime.Object { return &corev1.Namespace{} },
-		newList:   func() runtime.Object { return &corev1.NamespaceList{} },
-		fields: getters{
-			"status.phase": getter(func(n *corev1.Namespace) string { return string(n.Status.Phase) }),
-		},
-	},
-	{
-		version: corev1.SchemeGroupVersion, kind: "Event", plural: "events", singular: "event",
-		short: []string{"ev"}, namespaced: true,
-		newObject: func() runtime.Object { return &corev1.Event{} },
-		newList:   func() runtime.Object { return &corev1.EventList{} },
-		fields: getters{
-			"involvedObject.kind":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Kind }),
-			"involvedObject.namespace": getter(func(e *corev1.Event) string { return e.InvolvedObject.Namespace }),
-			"involvedObject.name":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Name }),
-			"involvedObject.uid":       getter(func(e *corev1.Event) string { return string(e.InvolvedObject.UID) }),
-			"reason":                   getter(func(e *corev1.Event) string { return e.Reason }),
-			"type":                     getter(func(e *corev1.Event) string { return e.Type }),
-		},
-	},
-	{
-		version: appsv1.SchemeGroupVersion, kind: "Deployment", plural: "deployments", singular: "deployment",
-		short: []string{"deploy"}, namespaced: true, status: true,
-		newObject: func() runtime.Object { return &appsv1.Deployment{} },
-		newList:   func() runtime.Object { return &appsv1.DeploymentList{} },
-	},
-	{
-		version: appsv1.SchemeGroupVersion, kind: "ReplicaSet", plural: "replicasets", singular: "replicaset",
-		short: []string{"rs"}, namespaced: true, status: true,
-		newObject: func() runtime.Object { return &appsv1.ReplicaSet{} },
-		newList:   func() runtime.Object { return &appsv1.ReplicaSetList{} },
-	},
-	{
-		version: coordinationv1.SchemeGroupVersion, kind: "Lease", plural: "leases", singular: "lease",
-		namespaced: true,
-		newObject:  func() runtime.Object { return &coordinationv1.Lease{} },
-		newList:    func() runtime.Object { return &coordinationv1.LeaseList{} },
-	},
-	{
-		version: eventsv1.SchemeGroupVersion, kind: "Event", plural: "events", singular: "event",
-		short: []string{"ev"}, namespaced: true,
-		newObject: func() runtime.Object { return &eventsv1.Event{} },
-		newList:   func() runtime.Object { return &eventsv1.EventList{} },
-	},
+	{corev1.SchemeGroupVersion, "Pod", "pods", []string{"po"}, true, true, getters{
+		"spec.nodeName": getter(func(p *corev1.Pod) string { return p.Spec.NodeName }),
+		"status.phase":  getter(func(p *corev1.Pod) string { return string(p.Status.Phase) }),
+		"status.podIP":  getter(func(p *corev1.Pod) string { return p.Status.PodIP }),
+	}},
+	{corev1.SchemeGroupVersion, "Node", "nodes", []string{"no"}, false, true, getters{
+		"spec.unschedulable": getter(func(n *corev1.Node) string { return strconv.FormatBool(n.Spec.Unschedulable) }),
+	}},
+	{corev1.SchemeGroupVersion, "ConfigMap", "configmaps", []string{"cm"}, true, false, nil},
+	{corev1.SchemeGroupVersion, "ServiceAccount", "serviceaccounts", []string{"sa"}, true, false, nil},
+	{corev1.SchemeGroupVersion, "Secret", "secrets", nil, true, false, getters{
+		"type": getter(func(s *corev1.Secret) string { return string(s.Type) }),
+	}},
+	{corev1.SchemeGroupVersion, "Service", "services", []string{"svc"}, true, true, getters{
+		"spec.clusterIP": getter(func(s *corev1.Service) string { return s.Spec.ClusterIP }),
+		"spec.type":      getter(func(s *corev1.Service) string { return string(s.Spec.Type) }),
+	}},
+	{corev1.SchemeGroupVersion, "Namespace", "namespaces", []string{"ns"}, false, true, getters{
+		"status.phase": getter(func(n *corev1.Namespace) string { return string(n.Status.Phase) }),
+	}},
+	{corev1.SchemeGroupVersion, "Event", "events", []string{"ev"}, true, false, getters{
+		"involvedObject.kind":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Kind }),
+		"involvedObject.namespace": getter(func(e *corev1.Event) string { return e.InvolvedObject.Namespace }),
+		"involvedObject.name":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Name }),
+		"involvedObject.uid":       getter(func(e *corev1.Event) string { return string(e.InvolvedObject.UID) }),
+		"reason":                   getter(func(e *corev1.Event) string { return e.Reason }),
+		"type":                     getter(func(e *corev1.Event) string { return e.Type }),
+	}},
+	{appsv1.SchemeGroupVersion, "Deployment", "deployments", []string{"deploy"}, true, true, nil},
+	{appsv1.SchemeGroupVersion, "ReplicaSet", "replicasets", []string{"rs"}, true, true, nil},
+	{coordinationv1.SchemeGroupVersion, "Lease", "leases", nil, true, false, nil},
+	{eventsv1.SchemeGroupVersion, "Event", "events", []string{"ev"}, true, false, nil},
 }

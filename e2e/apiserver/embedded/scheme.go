@@ -70,15 +70,13 @@ func registerInternal(s *runtime.Scheme, gv schema.GroupVersion) {
 	}
 }
 
-// storageCodec encodes built-in objects in mediaType for etcd, each in the
-// version of its group, and decodes what it finds there.
-func storageCodec(mediaType string) (runtime.Codec, runtime.GroupVersioner, bool) {
-	info, ok := runtime.SerializerInfoForMediaType(builtinCodecs.SupportedMediaTypes(), mediaType)
+// storageCodec encodes built-in objects for etcd, each in the version of its
+// group, and decodes what it finds there.
+func storageCodec() (runtime.Codec, runtime.GroupVersioner) {
+	info, ok := runtime.SerializerInfoForMediaType(builtinCodecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	if !ok {
-		return nil, nil, false
+		panic("no serializer for protobuf")
 	}
 	versions := schema.GroupVersions(groupVersions)
-	codec := builtinCodecs.CodecForVersions(info.Serializer, builtinCodecs.UniversalDeserializer(),
-		versions, runtime.InternalGroupVersioner)
-	return codec, versions, true
+	return builtinCodecs.CodecForVersions(info.Serializer, builtinCodecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner), versions
 }

@@ -42,7 +42,7 @@ func newStore(r resource, getter generic.RESTOptionsGetter) (*registry.Store, er
 		NewFunc:                   r.newObject,
 		NewListFunc:               r.newList,
 		DefaultQualifiedResource:  r.groupResource(),
-		SingularQualifiedResource: schema.GroupResource{Group: r.version.Group, Resource: r.singular},
+		SingularQualifiedResource: schema.GroupResource{Group: r.version.Group, Resource: r.singular()},
 		CreateStrategy:            s,
 		UpdateStrategy:            s,
 		DeleteStrategy:            s,

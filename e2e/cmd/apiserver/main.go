@@ -20,16 +20,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/apiserver/embedded"
 )
-
-// stopTimeout bounds a graceful stop, which takes a second or two on a machine that is not busy.
-const stopTimeout = time.Minute
 
 func main() {
 	opts, err := parseFlags(os.Args[1:])
@@ -51,38 +47,28 @@ func parseFlags(args []string) (apiserver.Options, error) {
 	fs.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	fs.BoolVar(&opts.DisableWatchCache, "disable-watch-cache", false, "read everything from etcd")
 	fs.IntVar(&opts.MaxRequestsInFlight, "max-requests-in-flight", 0, "reads at a time before 429 (default 400)")
-	fs.IntVar(&opts.MaxMutatingRequestsInFlight, "max-mutating-requests-in-flight", 0, "writes at a time before 429 (default 200)")
-	fs.StringVar(&opts.StorageMediaType, "storage-media-type", apiserver.StorageProtobuf, "format of built-in objects in etcd")
 	klog.InitFlags(fs)
 	return opts, fs.Parse(args)
 }
 
 // run serves until ctx or standard input ends.
 func run(ctx context.Context, opts apiserver.Options) error {
-	srv, err := embedded.Start(ctx, opts)
-	if err != nil {
-		return err
-	}
-	if err := apiserver.WriteReady(os.Stdout, srv.Endpoint()); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-	case <-ended(os.Stdin):
-	case <-srv.Done():
-	}
-	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return srv.Stop(stopCtx)
-}
-
-// ended returns a channel that is closed when r has no more to read.
-func ended(r io.Reader) <-chan struct{} {
-	done := make(chan struct{})
 	go func() {
-		defer close(done)
-		// An error ends the input just as well.
-		_, _ = io.Copy(io.Discard, r)
+		defer cancel()
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error ends the input just as well
 	}()
-	return done
+	if opts.DataDir == "" {
+		dir, err := os.MkdirTemp("", "kinformer-apiserver-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		opts.DataDir = dir
+	}
+	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
+		return err
+	}
+	return embedded.Run(ctx, opts, func(ep apiserver.Endpoint) error { return apiserver.WriteReady(os.Stdout, ep) })
 }

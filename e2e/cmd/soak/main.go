@@ -18,7 +18,8 @@ import (
 )
 
 func main() {
-	config := soak.Config{Out: os.Stdout}
+	config := soak.Default()
+	config.Out = os.Stdout
 	config.Register(flag.CommandLine)
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

@@ -1,16 +1,21 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package follow
+package checker
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"sync"
 
-	"github.com/kinformer/cache"
+	clientgo "k8s.io/client-go/tools/cache"
 )
+
+// Report is told of each fault, by its rule, concurrently, and with locks held.
+type Report func(rule, fault string)
 
 // Replica is a handler that keeps its own copy from what it is told, and reports everything that no
 // handler must be told:
@@ -20,21 +25,25 @@ import (
 //   - an Update whose old state is not the last one
 //   - an object that comes back at or before the resourceVersion of its deletion
 //   - an object of the initial list after anything else
+//   - an object that is not what the Ledger knows
 //   - a call after Close
 //
-// Its methods may be called concurrently.
+// Its methods may be called concurrently. The fields are set before the first call.
 type Replica struct {
-	// Unordered says that notifications about different objects may come in any order. It is set
-	// before the first.
+	// Unordered says that notifications about different objects may come in any order.
 	Unordered bool
+	// Ledger may be nil.
+	Ledger *Ledger
 
-	report  func(fault string)
+	report  Report
 	changed chan struct{} // holds an element after each change
 
 	mu struct {
 		sync.Mutex
 		objects    Contents
 		graves     map[string]uint64 // the last resourceVersion of what was deleted
+		heard      map[uint64]struct{}
+		gaps       []gap
 		told       int
 		tombstones int  // deletions of which the last state is not known
 		beyond     bool // something that was not of the initial list was told
@@ -42,19 +51,21 @@ type Replica struct {
 	}
 }
 
-// NewReplica returns a replica that knows nothing. report is called with each fault, with the
-// replica's lock held.
-func NewReplica(report func(fault string)) *Replica {
+// gap is what a list has skipped: the resourceVersions after from, up to and including to.
+type gap struct{ from, to uint64 }
+
+// NewReplica returns a replica that knows nothing.
+func NewReplica(report Report) *Replica {
 	r := &Replica{report: report, changed: make(chan struct{}, 1)}
-	r.mu.objects, r.mu.graves = Contents{}, map[string]uint64{}
+	r.mu.objects, r.mu.graves, r.mu.heard = Contents{}, map[string]uint64{}, map[uint64]struct{}{}
 	return r
 }
 
-var _ cache.ResourceEventHandler = (*Replica)(nil)
+var _ clientgo.ResourceEventHandler = (*Replica)(nil)
 
 // OnAdd implements ResourceEventHandler.
 func (r *Replica) OnAdd(obj any, isInInitialList bool) {
-	r.hear(obj, func(key string, now, last State, known bool) {
+	r.hear(obj, true, func(key string, now, last State, known bool) {
 		switch grave, dead := r.mu.graves[key]; {
 		case known:
 			r.fault("Add of %s at %v, known at %v", key, now, last)
@@ -72,7 +83,7 @@ func (r *Replica) OnAdd(obj any, isInInitialList bool) {
 // OnUpdate implements ResourceEventHandler.
 func (r *Replica) OnUpdate(old, obj any) {
 	_, before := StateOf(old)
-	r.hear(obj, func(key string, now, last State, known bool) {
+	r.hear(obj, true, func(key string, now, last State, known bool) {
 		switch {
 		case !known:
 			r.fault("Update of unknown %s at %v", key, now)
@@ -88,11 +99,11 @@ func (r *Replica) OnUpdate(old, obj any) {
 
 // OnDelete implements ResourceEventHandler.
 func (r *Replica) OnDelete(obj any) {
-	tombstone, unknown := obj.(cache.DeletedFinalStateUnknown)
+	tombstone, unknown := obj.(clientgo.DeletedFinalStateUnknown)
 	if unknown {
 		obj = tombstone.Obj
 	}
-	r.hear(obj, func(key string, now, last State, known bool) {
+	r.hear(obj, false, func(key string, now, last State, known bool) {
 		switch {
 		case !known:
 			r.fault("Delete of unknown %s at %v", key, now)
@@ -108,8 +119,11 @@ func (r *Replica) OnDelete(obj any) {
 	})
 }
 
-func (r *Replica) hear(obj any, apply func(key string, now, last State, known bool)) {
+func (r *Replica) hear(obj any, lives bool, apply func(key string, now, last State, known bool)) {
 	key, now := StateOf(obj)
+	if text := r.Ledger.wrong(key, now); text != "" {
+		r.report("content", text)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
@@ -117,14 +131,49 @@ func (r *Replica) hear(obj any, apply func(key string, now, last State, known bo
 	}
 	last, known := r.mu.objects[key]
 	apply(key, now, last, known)
-	r.mu.told++
+	if r.mu.told++; lives && r.Ledger != nil {
+		r.mu.heard[now.RV] = struct{}{}
+	}
 	select {
 	case r.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (r *Replica) fault(format string, args ...any) { r.report(fmt.Sprintf(format, args...)) }
+func (r *Replica) fault(format string, args ...any) { r.report("order", fmt.Sprintf(format, args...)) }
+
+// Skipped notes that an informer that was at from has now the list at to. An empty or unreadable
+// from is the beginning.
+func (r *Replica) Skipped(from, to string) {
+	start, _ := strconv.ParseUint(from, 10, 64) // an error leaves 0, the beginning
+	end, _ := strconv.ParseUint(to, 10, 64)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.gaps = append(r.mu.gaps, gap{start, end})
+}
+
+// Lost returns what was acknowledged since the last Compare of the ledger, and was neither told nor
+// skipped by a list. While nobody writes, it is what was lost, or is still on its way.
+func (r *Replica) Lost() (lost []uint64) {
+	since := r.Ledger.since()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rv := range since {
+		_, heard := r.mu.heard[rv]
+		if !heard && !slices.ContainsFunc(r.mu.gaps, func(g gap) bool { return g.from < rv && rv <= g.to }) {
+			lost = append(lost, rv)
+		}
+	}
+	return lost
+}
+
+// StartAnew forgets what was told and skipped. It goes with a Compare of the ledger.
+func (r *Replica) StartAnew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.mu.heard)
+	r.mu.gaps = nil
+}
 
 // Close makes every later call a fault.
 func (r *Replica) Close() {

@@ -1,18 +1,20 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package follow
+package checker
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinformer/cache"
+	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // ValueLabel is the label that holds the value of an object of a Resource.
@@ -41,7 +43,7 @@ func StateOf(obj any) (string, State) {
 	if err != nil {
 		return fmt.Sprintf("invalid resourceVersion of %s: %v", accessor.GetName(), err), State{}
 	}
-	key, err := cache.MetaNamespaceKeyFunc(obj)
+	key, err := clientgo.MetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return fmt.Sprintf("invalid key of %s: %v", accessor.GetName(), err), State{}
 	}
@@ -58,8 +60,8 @@ func ContentsOf(objects []any) Contents {
 	return c
 }
 
-// contentsOfList is what the answer to a LIST holds.
-func contentsOfList(list runtime.Object) (Contents, error) {
+// ContentsOfList is what the answer to a LIST holds.
+func ContentsOfList(list runtime.Object) (Contents, error) {
 	items, err := meta.ExtractList(list)
 	if err != nil {
 		return nil, err
@@ -88,4 +90,39 @@ func Difference(have, want Contents) string {
 		}
 	}
 	return fmt.Sprintf("%d of %d objects differ:%s", n, len(want), text)
+}
+
+// Compare says in what the contents of a store, its keys, and all its indices differ from want.
+func Compare(indexer clientgo.Indexer, want Contents) error {
+	var errs []error
+	note := func(what string, have Contents) {
+		if d := Difference(have, want); d != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", what, d))
+		}
+	}
+	note("the store", ContentsOf(indexer.List()))
+	if keys := indexer.ListKeys(); !slices.Equal(slices.Sorted(slices.Values(keys)), slices.Sorted(maps.Keys(want))) {
+		errs = append(errs, fmt.Errorf("%d keys, want %d", len(keys), len(want)))
+	}
+	for name, function := range indexer.GetIndexers() {
+		all := Contents{}
+		for _, value := range indexer.ListIndexFuncValues(name) {
+			objects, err := indexer.ByIndex(name, value)
+			errs = append(errs, err, Misplaced(function, value, objects))
+			maps.Copy(all, ContentsOf(objects))
+		}
+		note("index "+name, all)
+	}
+	return errors.Join(errs...)
+}
+
+// Misplaced returns an error if an object is in an index under a value that it has not.
+func Misplaced(function clientgo.IndexFunc, value string, objects []any) error {
+	for _, obj := range objects {
+		if values, err := function(obj); err != nil || !slices.Contains(values, value) {
+			key, state := StateOf(obj)
+			return fmt.Errorf("%s at %v under %q, and belongs under %q (%v)", key, state, value, values, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,209 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package follow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Gate is below the REST clients of a test. In place of the server it refuses some requests with
+// 429, and, while the permission is withdrawn, those for pods with 403, as while somebody writes
+// the rules anew.
+//
+// A REST client itself repeats what was answered with 429 and a Retry-After header, up to ten
+// times, so that one such answer of the server in eleven gets to the informer. The gate's are
+// without the header, and have the delay in the status, which is how the last of the eleven looks
+// from above.
+//
+// Refuse, if not nil, is asked before each request, concurrently, and set before the first: 0 sends
+// it to the server, and more than that is the delay in seconds. The methods may be called
+// concurrently.
+type Gate struct {
+	Refuse func(*http.Request) (seconds int)
+
+	Server atomic.Int64 // answers of 429 by the server
+	Own    atomic.Int64 // answers in its place
+
+	mu struct {
+		sync.Mutex
+		withdrawn bool
+		watches   map[*cutBody]struct{}
+	}
+}
+
+// Wrap fits rest.Config.Wrap.
+func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper { return gated{g, next} }
+
+// Withdraw takes the permission away, and ends the watches that are open, as servers do from time
+// to time.
+func (g *Gate) Withdraw() {
+	g.mu.Lock()
+	watches := g.mu.watches
+	g.mu.withdrawn, g.mu.watches = true, nil
+	g.mu.Unlock()
+	for w := range watches {
+		w.cut.Store(true)
+		_ = w.Close() // the informer closes it once more, and hears of what went wrong
+	}
+}
+
+// Restore gives the permission back.
+func (g *Gate) Restore() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.withdrawn = false
+}
+
+// permits returns whether pods may be read; a watch that may then ends when the permission does.
+func (g *Gate) permits(watch *cutBody) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if watch != nil && !g.mu.withdrawn {
+		if g.mu.watches == nil {
+			g.mu.watches = map[*cutBody]struct{}{}
+		}
+		g.mu.watches[watch] = struct{}{}
+	}
+	return !g.mu.withdrawn
+}
+
+// refuse is an answer that says why.
+func (g *Gate) refuse(r *http.Request, why *apierrors.StatusError) (*http.Response, error) {
+	g.Own.Add(1)
+	status := why.ErrStatus
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+type gated struct {
+	*Gate
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+func (g gated) WrappedRoundTripper() http.RoundTripper { return g.next }
+
+// RoundTrip implements http.RoundTripper.
+func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("as a test wants it"))
+	if g.Refuse != nil {
+		if seconds := g.Refuse(r); seconds > 0 {
+			return g.refuse(r, apierrors.NewTooManyRequests("busy, as a test wants it", seconds))
+		}
+	}
+	ofPods := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
+	if ofPods && !g.permits(nil) {
+		return g.refuse(r, forbidden)
+	}
+	response, err := g.next.RoundTrip(r)
+	switch {
+	case err != nil:
+	case response.StatusCode == http.StatusTooManyRequests:
+		g.Server.Add(1)
+	case ofPods && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "":
+		body := &cutBody{ReadCloser: response.Body, gate: g.Gate}
+		if !g.permits(body) { // withdrawn meanwhile
+			_ = response.Body.Close()
+			return g.refuse(r, forbidden)
+		}
+		response.Body = body
+	}
+	return response, err
+}
+
+// cutBody is the body of a watch, which ends in order when it is cut.
+type cutBody struct {
+	io.ReadCloser
+	gate *Gate
+	cut  atomic.Bool
+}
+
+func (b *cutBody) Close() error {
+	b.gate.mu.Lock()
+	delete(b.gate.mu.watches, b)
+	b.gate.mu.Unlock()
+	return b.ReadCloser.Close()
+}
+
+func (b *cutBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err != nil && b.cut.Load() {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// CloseIdle returns what releases the connections of an HTTP client of the rest package. The
+// client's own method does not see them: they are below the round trippers that authenticate.
+func CloseIdle(c *http.Client) func() {
+	return func() { utilnet.CloseIdleConnectionsFor(c.Transport) }
+}
+
+// Occupy keeps one request of the user of config in flight, nearly all the time, until stop is
+// called, which waits for the end. A server with Options.MaxRequestsInFlight of 1 then answers all
+// others with 429, but for watches and administrators, which it exempts. Each request lists at a
+// version that is far away, for which the watch cache waits 3 s; several take turns.
+func Occupy(ctx context.Context, config *rest.Config) (stop func(), err error) {
+	const (
+		requests = 4
+		between  = 2 * time.Millisecond
+	)
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, "/api", scheme.Codecs.WithoutConversion()
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("occupy: %w", err)
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("occupy: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	for range requests {
+		group.Go(func() {
+			pause := time.NewTicker(between)
+			defer pause.Stop()
+			for ctx.Err() == nil {
+				// What the answer is does not matter.
+				_, _ = client.Get().MaxRetries(0).Resource("pods").Param("resourceVersion", "9000000000000000000").DoRaw(ctx)
+				select {
+				case <-pause.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return func() {
+		cancel()
+		group.Wait()
+		CloseIdle(httpClient)()
+	}, nil
+}

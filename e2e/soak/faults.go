@@ -1,0 +1,294 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/e2e/proxy"
+)
+
+// fault breaks something for some seconds and mends it before it returns. An error ends the run.
+type fault struct {
+	name string
+	run  doing
+}
+
+type doing func(ctx context.Context, r *run, random *rand.Rand) error
+
+// lanes are what goes on side by side: one fault at a time of each.
+var lanes = [2][]fault{{
+	{"network: connections cut", cut},
+	{"network: connections refused", weather(func(*rand.Rand) proxy.Weather { return proxy.Weather{Refuse: true} }, before)},
+	{"network: stalled", weather(stalled, never)},
+	{"network: stalled, then cut", weather(stalled, after)},
+	{"network: delayed", weather(func(random *rand.Rand) proxy.Weather {
+		return proxy.Weather{Delay: between(random, time.Millisecond, 200*time.Millisecond)}
+	}, never)},
+	{"network: throttled", weather(func(random *rand.Rand) proxy.Weather {
+		return proxy.Weather{BytesPerSecond: 2_000 + random.IntN(50_000)}
+	}, never)},
+	{"network: cut within frames", weather(func(random *rand.Rand) proxy.Weather {
+		return proxy.Weather{CutAfter: 1 + random.Int64N(40_000)}
+	}, never)},
+	{"network: half-closed", halfClose},
+	{"server: killed and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
+		return r.cluster.restart(ctx, true, between(random, 0, maxDown))
+	}},
+	{"server: stopped and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
+		return r.cluster.restart(ctx, false, between(random, 0, maxDown))
+	}},
+	{"server: frozen", freeze},
+	{"server: compacted", func(ctx context.Context, r *run, random *rand.Rand) error { return r.cluster.compact(ctx) }},
+	{"server: without watch cache", withoutWatchCache},
+	{"server: forgets what informers know", expire},
+	{"server: refuses with 429", refuse},
+}, {
+	{"handler: slow", behave(func(random *rand.Rand, _ <-chan struct{}) behaviour {
+		return behaviour{delay: between(random, time.Millisecond, 50*time.Millisecond)}
+	})},
+	{"handler: stuck", behave(func(_ *rand.Rand, over <-chan struct{}) behaviour { return behaviour{until: over} })},
+	{"handler: panics", behave(func(random *rand.Rand, _ <-chan struct{}) behaviour {
+		return behaviour{panicEvery: 1 + random.Int64N(20)}
+	})},
+	{"handler: added or removed", changeHandlers},
+	{"handler: too slow, disconnected", disconnectHandler},
+	{"informer: started and stopped", startAndStop},
+	{"informer: stopped and replaced", replaceFollower},
+	{"informer: index added", addIndexer},
+	{"informer: store changed", tamper},
+	{"reader: without a pause", readEagerly},
+}}
+
+const (
+	maxDown = 2 * time.Second
+	// mostHandlers and mostIndexers bound what faults add to one informer.
+	mostHandlers = 8
+	mostIndexers = 5
+)
+
+// between draws a time.
+func between(random *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(random.Int64N(int64(most-least)))
+}
+
+func cut(ctx context.Context, r *run, random *rand.Rand) error {
+	for range 1 + random.IntN(4) {
+		r.cluster.proxy.Cut()
+		wait(ctx, between(random, 10*time.Millisecond, time.Second))
+	}
+	return nil
+}
+
+// When all connections are cut, too.
+const (
+	never = iota
+	before
+	after
+)
+
+// weather sets the weather for a while.
+func weather(draw func(*rand.Rand) proxy.Weather, cuts int) doing {
+	return func(ctx context.Context, r *run, random *rand.Rand) error {
+		r.cluster.proxy.SetWeather(draw(random))
+		if cuts == before {
+			r.cluster.proxy.Cut()
+		}
+		wait(ctx, between(random, 500*time.Millisecond, 3*time.Second))
+		r.cluster.proxy.SetWeather(proxy.Weather{})
+		if cuts == after {
+			r.cluster.proxy.Cut()
+		}
+		return nil
+	}
+}
+
+// stalled stalls one direction, or both.
+func stalled(random *rand.Rand) proxy.Weather {
+	n := 1 + random.IntN(3)
+	return proxy.Weather{Stall: [2]bool{n&1 != 0, n&2 != 0}}
+}
+
+func halfClose(ctx context.Context, r *run, random *rand.Rand) error {
+	if err := r.cluster.proxy.HalfClose(proxy.Direction(random.IntN(2))); err != nil {
+		r.report.count("half-closes of what was closed", 1)
+	}
+	wait(ctx, between(random, 200*time.Millisecond, 2*time.Second))
+	return nil
+}
+
+func freeze(ctx context.Context, r *run, random *rand.Rand) error {
+	if err := r.cluster.server.Pause(); err != nil {
+		return err
+	}
+	wait(ctx, between(random, time.Second, 4*time.Second))
+	return r.cluster.server.Resume()
+}
+
+// withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also
+// while an informer lists page by page.
+func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
+	r.cluster.opts.DisableWatchCache = true
+	if err := r.cluster.restart(ctx, true, 0); err != nil {
+		return err
+	}
+	if err := compactWithinList(ctx, r, random); err != nil {
+		return err
+	}
+	if err := r.cluster.compact(ctx); err != nil {
+		return err
+	}
+	r.cluster.proxy.Cut()
+	r.cluster.opts.DisableWatchCache = false
+	return r.cluster.restart(ctx, true, 0)
+}
+
+// compactWithinList starts an informer that gets its pages slowly, and compacts between two of
+// them.
+func compactWithinList(ctx context.Context, r *run, random *rand.Rand) error {
+	const patience = 3 * time.Second // on a server that is new there may be one page, or none
+	r.cluster.proxy.SetWeather(proxy.Weather{Delay: 30 * time.Millisecond})
+	defer r.cluster.proxy.SetWeather(proxy.Weather{})
+	f, err := r.startFollower(ctx, r.kinds[random.IntN(len(r.kinds))], follow.ListMode)
+	if err != nil {
+		return err
+	}
+	defer f.stop()
+	for end := time.Now().Add(patience); f.source.Lists.Load() < 2 && time.Now().Before(end); {
+		wait(ctx, 5*time.Millisecond)
+	}
+	err = r.cluster.compact(ctx)
+	wait(ctx, between(random, 300*time.Millisecond, 2*time.Second))
+	return err
+}
+
+// expire keeps the informers away until the server has forgotten the resourceVersion that they are
+// at.
+func expire(ctx context.Context, r *run, _ *rand.Rand) error {
+	r.cluster.proxy.SetWeather(proxy.Weather{Refuse: true})
+	defer r.cluster.proxy.SetWeather(proxy.Weather{})
+	r.cluster.proxy.Cut()
+	wait(ctx, time.Second) // writers go on
+	if err := r.cluster.compact(ctx); err != nil {
+		return err
+	}
+	return r.cluster.restart(ctx, true, 0)
+}
+
+// refuse has some or all lists and watches of informers refused with 429 and a time to wait.
+func refuse(ctx context.Context, r *run, random *rand.Rand) error {
+	r.cluster.refusing.Store(30 + random.Int64N(71))
+	defer r.cluster.refusing.Store(0)
+	for range 2 {
+		r.cluster.proxy.Cut()
+		wait(ctx, between(random, time.Second, 3*time.Second))
+	}
+	return nil
+}
+
+func (r *run) anyFollower(random *rand.Rand) *follower {
+	return r.followers[random.IntN(len(r.followers))]
+}
+
+// behave has a handler behave differently for a while.
+func behave(draw func(random *rand.Rand, over <-chan struct{}) behaviour) doing {
+	return func(ctx context.Context, r *run, random *rand.Rand) error {
+		handlers := r.anyFollower(random).current()
+		h := handlers[random.IntN(len(handlers))]
+		over := make(chan struct{})
+		b := draw(random, over)
+		h.behaviour.Store(&b)
+		wait(ctx, between(random, 500*time.Millisecond, 4*time.Second))
+		h.behaviour.Store(&behaviour{})
+		close(over)
+		return nil
+	}
+}
+
+// changeHandlers adds a handler that stays, or removes any but the first.
+func changeHandlers(ctx context.Context, r *run, random *rand.Rand) error {
+	f := r.anyFollower(random)
+	handlers := f.current()
+	defer wait(ctx, between(random, 0, 2*time.Second))
+	if n := len(handlers); n < mostHandlers && (n == 1 || random.IntN(2) == 0) {
+		return f.join(handlerKinds[random.IntN(len(handlerKinds))])
+	}
+	return f.leave(handlers[1+random.IntN(len(handlers)-1)])
+}
+
+// disconnectHandler adds a handler that does not come back from its first call, until it is told
+// that it is removed.
+func disconnectHandler(ctx context.Context, r *run, random *rand.Rand) error {
+	disconnected, over := make(chan struct{}), make(chan struct{})
+	f := r.anyFollower(random)
+	h := newHandler(handlerKind{name: "disconnect"}, f.name, nil, r.report)
+	h.behaviour.Store(&behaviour{until: over})
+	registration, err := f.informer.AddEventHandler(cache.Deliver(h, cache.Delivery{
+		Overflow: cache.OverflowDisconnect, Max: 10, OnDisconnect: func(error) { close(disconnected) },
+	}))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-disconnected:
+		r.report.count("handlers disconnected", 1)
+	case <-time.After(3 * time.Second): // there was too little to tell, or the library does not know of this
+	case <-ctx.Done():
+	}
+	close(over)
+	return f.informer.RemoveEventHandler(registration)
+}
+
+func startAndStop(ctx context.Context, r *run, random *rand.Rand) error {
+	f, err := r.startFollower(ctx, r.kinds[random.IntN(len(r.kinds))], anyMode(random))
+	if err != nil {
+		return err
+	}
+	wait(ctx, between(random, 0, 3*time.Second)) // it may not even have begun
+	f.stop()
+	return nil
+}
+
+func anyMode(random *rand.Rand) follow.Mode {
+	return []follow.Mode{follow.ListMode, follow.WatchListMode}[random.IntN(2)]
+}
+
+func replaceFollower(ctx context.Context, r *run, random *rand.Rand) error {
+	i := random.IntN(len(r.followers))
+	old := r.followers[i]
+	old.stop()
+	f, err := r.startFollower(ctx, old.kind, anyMode(random))
+	if err != nil {
+		r.followers = slices.Delete(r.followers, i, i+1)
+		return err
+	}
+	r.followers[i] = f
+	return nil
+}
+
+// readEagerly has a reader call one method after the other.
+func readEagerly(ctx context.Context, r *run, random *rand.Rand) error {
+	f := r.anyFollower(random)
+	f.eager.Store(true)
+	defer f.eager.Store(false)
+	wait(ctx, between(random, time.Second, 4*time.Second))
+	return nil
+}
+
+// addIndexer adds an index, which readers use from then on.
+func addIndexer(ctx context.Context, r *run, random *rand.Rand) error {
+	f := r.anyFollower(random)
+	if n := len(f.informer.GetIndexer().GetIndexers()); n < mostIndexers {
+		if err := f.informer.AddIndexers(cache.Indexers{fmt.Sprintf("late-%d", n): f.byShard}); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return readEagerly(ctx, r, random)
+}
