@@ -42,9 +42,8 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with
-//     [CallTimeBounds] and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck],
-//     [HandlerDisconnected], [HandlerRemoved].
+//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with a [HandlerState]:
+//     [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
 //   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
@@ -73,9 +72,8 @@
 //   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit],
 //     [DeltaFIFO.SetMaxHistory]; [QueueStatsOf] returns [QueueStats]; [RetryProcess] with a
 //     [RetryPolicy] and [RetryStats].
-//   - To reflect into a store of one's own: [RunReflector].
-//   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
-//     [WithIndexPanics]; [IndexFailures] counts.
+//   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
+//     [IndexFailures] counts.
 //
 // Package factory puts informers behind client-go's factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a

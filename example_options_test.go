@@ -127,21 +127,3 @@ func ExampleDeliverTyped() {
 	// added a
 	// <nil>
 }
-
-// A store of your own, kept equal to the server without an informer.
-func ExampleRunReflector() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	ended := make(chan error)
-	go func() {
-		ended <- cache.RunReflector(ctx, cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, store, cache.ReflectorOptions{})
-	}()
-	for cache.Len(store) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	fmt.Println(store.ListKeys(), <-ended)
-	// Output: [default/a] context canceled
-}

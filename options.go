@@ -375,12 +375,6 @@ type Decoding struct {
 	// decoded, also without a transport of package direct. If no other annotation remains, the map
 	// is nil. See package trim, too.
 	Drop []string
-	// PreferProtobuf makes the informer request protobuf if its objects are of k8s.io/api and its
-	// client accepts "application/json, */*", as clients of client-go do by default. Protobuf costs
-	// less, for the server as well. Nothing else of the requests changes. If a client cannot decode
-	// protobuf, the request is sent once more, in JSON, and all later ones are in JSON. What is an
-	// empty list or map in JSON is nil in protobuf.
-	PreferProtobuf bool
 }
 
 // ShareMode says what directly decoded objects share.
@@ -412,7 +406,7 @@ func WithDecoding(decoding Decoding) Option {
 		o := &c.reflector.Decoding
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
 		c.decoding = decoding
-		o.Share, o.PreferProtobuf = decoding.Share == ShareEqual, decoding.PreferProtobuf
+		o.Share = decoding.Share == ShareEqual
 		o.Remember = o.Share
 		c.undroppable = o.DropOf(decoding.Drop)
 	}

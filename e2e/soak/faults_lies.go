@@ -114,10 +114,11 @@ var errOvertaken = errors.New("overtaken")
 // the difference between the store and the server, both at the same version.
 func (m misled) audited(ctx context.Context, depth audit.Depth) (found bool, err error) {
 	asked := m.liar.asked.Load()
-	before, err := audit.DigestOf(ctx, m.informer)
+	first, err := audit.Once(ctx, m.informer, audit.Options{})
 	if err != nil {
 		return false, err
 	}
+	before := first.Digest
 	stored, err := m.stored()
 	if err != nil {
 		return false, err

@@ -39,8 +39,6 @@ type Options struct {
 	// Identities says that objects need nothing but name, namespace, UID, resourceVersion and kind.
 	// What we decode ourselves has nothing else. It is for lists.
 	Identities bool
-	// PreferProtobuf has the tap ask for protobuf where the client has not chosen an encoding.
-	PreferProtobuf bool
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
@@ -69,8 +67,6 @@ type trust struct {
 
 		suspended string // until the client has decoded a list, and why
 		doubts    int    // about lists that the client could decode
-
-		lowered bool // the client does not take protobuf that it has not asked for
 	}
 }
 
