@@ -61,17 +61,16 @@
 //     [WithIdentifier] and [WithObjectDescription] name it.
 //   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout],
-//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace],
-//     and [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
+//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]) and
+//     [WithExpectedNamespace].
 //   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding], which
 //     has a [ShareMode]: [ShareTexts] or [ShareEqual], and can leave fields out.
 //   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
-//   - To set up its queue: [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
-//     [WithProcessErrorHandler] ([ProcessErrorHandler]).
-//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit],
-//     [DeltaFIFO.SetMaxHistory]; [QueueStatsOf] returns [QueueStats]; [RetryProcess] with a
-//     [RetryPolicy] and [RetryStats].
+//   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
+//     ([ProcessErrorHandler]).
+//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit]; [QueueStatsOf]
+//     returns [QueueStats]; [RetryProcess] with a [RetryPolicy] and [RetryStats].
 //   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
 //     [IndexFailures] counts.
 //

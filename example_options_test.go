@@ -36,7 +36,7 @@ func ExampleWithQueueLimit() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000), cache.WithCoalescedQueue())
+	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000))
 	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	if err := cache.WaitForSync(ctx, informer); err != nil {

@@ -137,8 +137,6 @@ type QueueStats struct {
 	Limit  int
 	Pauses uint64
 	Paused time.Duration
-	// Compacted counts the deltas that DeltaFIFO.SetMaxHistory has dropped.
-	Compacted uint64
 
 	// Untransformed is the number of objects whose newest version the transform function refused,
 	// so that an older one, or none, is cached. Anything but 0 means that the cache does not show
@@ -186,7 +184,7 @@ func recordsOf(what any) *queue.Queue {
 func statsOf(q *queue.Queue) QueueStats {
 	depths := q.Depths()
 	stats := QueueStats{
-		Depth: depths.Waiting, Limit: depths.Limit, Pauses: depths.Pauses, Paused: depths.Paused, Compacted: depths.Compacted,
+		Depth: depths.Waiting, Limit: depths.Limit, Pauses: depths.Pauses, Paused: depths.Paused,
 	}
 	stats.Untransformed, stats.TransformErrors, stats.LastTransformError = q.Reader.Transform.Counts()
 	return stats

@@ -375,7 +375,7 @@ func TestDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c")
 		one := follow(t, src, src, nil, cache.WithListMode(cache.ListModeList))
-		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList), cache.WithCoalescedQueue())
+		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList))
 		digest := func(r *rig) audit.Digest { return r.once(t, audit.Options{}).Digest }
 		assert.Equal(t, digest(one), digest(other))
 		assert.Len(t, digest(one).String(), 32)

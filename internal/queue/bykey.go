@@ -4,8 +4,6 @@
 package queue
 
 import (
-	"slices"
-
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -16,26 +14,19 @@ import (
 // of its own.
 //
 // Invariants: open[key] is in line and its records are all of that key, none for a list; no item is
-// empty; two deletions never stand next to each other; with MaxHistory an item has at most that
-// many records.
+// empty; two deletions never stand next to each other.
 type ByKey struct {
 	line sequence[*keyedItem]
 	Open map[string]*keyedItem // to which records of a key are added
 	free []*keyedItem          // empty ones, for reuse
 
-	merge      bool   // successive states of an object become one
-	MaxHistory int    // 0: any number of records an item
-	dropped    uint64 // records that MaxHistory cost
-	batch      []event.Record
+	batch []event.Record
 }
 
 type keyedItem struct{ Records []event.Record }
 
-// NewByKey returns an empty order by key that keeps each record.
+// NewByKey returns an empty order by key.
 func NewByKey() *ByKey { return &ByKey{Open: map[string]*keyedItem{}} }
-
-// NewMerging returns an empty order by key in which successive states of an object become one.
-func NewMerging() *ByKey { return &ByKey{Open: map[string]*keyedItem{}, merge: true} }
 
 func (b *ByKey) Len() int { return b.line.Len() }
 
@@ -72,40 +63,11 @@ func (b *ByKey) append(rec event.Record) *keyedItem {
 // object stays.
 func (b *ByKey) extend(item *keyedItem, rec event.Record) {
 	newest := &item.Records[len(item.Records)-1]
-	switch {
-	case newest.Type == clientgo.Deleted && rec.Type == clientgo.Deleted:
-		if _, unknown := newest.Object.(clientgo.DeletedFinalStateUnknown); unknown {
-			*newest = rec
-		}
-		return
-	case b.merge && newest.Type != clientgo.Deleted && rec.Type != clientgo.Deleted:
-		*newest = merged(newest, rec)
-		return
+	if newest.Type != clientgo.Deleted || rec.Type != clientgo.Deleted {
+		item.Records = append(item.Records, rec)
+	} else if _, unknown := newest.Object.(clientgo.DeletedFinalStateUnknown); unknown {
+		*newest = rec
 	}
-	item.Records = append(item.Records, rec)
-	if b.MaxHistory > 0 && len(item.Records) > b.MaxHistory {
-		b.compact(item)
-	}
-}
-
-// compact drops the second record, and of two deletions that meet the older one.
-func (b *ByKey) compact(item *keyedItem) {
-	from := 1
-	if item.Records[0].Type == clientgo.Deleted && item.Records[2].Type == clientgo.Deleted {
-		from = 0
-	}
-	before := len(item.Records)
-	item.Records = slices.Delete(item.Records, from, 2)
-	b.dropped += uint64(before - len(item.Records))
-}
-
-// merged is what two states of an object in a row say: the newer state, and that there was news if
-// one of them was.
-func merged(older *event.Record, newer event.Record) event.Record {
-	if older.Type == clientgo.Added || older.Type == clientgo.Updated {
-		newer.Type = older.Type
-	}
-	return newer
 }
 
 // take removes whole items, so a batch may have more records than the n items that were asked for.
