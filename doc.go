@@ -77,7 +77,7 @@
 // Package factory puts informers behind client-go's factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
 // cache with its server, and repairs it. Package debug shows informers as a page. The modules
-// kinformerprom and kinformerotel export metrics to Prometheus and OpenTelemetry.
+// kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees
 //

@@ -140,9 +140,10 @@ type queueOptions struct {
 // open makes the queue: changes in order of arrival, a whole state as one.
 func (p *pipeline) open(o queueOptions) {
 	p.region = "kinformer batch of " + o.resource
+	unnamed := "RealFIFO " + o.resource
 	metrics := newQueueMetrics(o.identifier, o.metrics)
 	p.queue = queue.New(queue.Options{
-		Name: firstOf(o.identifier.Name(), "RealFIFO "+o.resource), Logger: &o.logger,
+		Name: firstOf(o.identifier.Name(), unnamed), Logger: &o.logger,
 		KeyFunc: MetaNamespaceKeyFunc, UsualKey: true, Opens: event.OpensDeltas, Stored: p.contents.Table,
 		Transform: o.transform, KeepCached: o.keepCached, Order: &queue.Arrivals{}, Bookmarks: true, Unlocked: true,
 		Identifier: o.identifier, Depth: metrics.depth, Latency: metrics.latency,

@@ -50,8 +50,3 @@ func failingFirst(server *testkit.Server, takes time.Duration, failures int) *te
 	}
 	return server
 }
-
-func handle(t *testing.T, informer cache.SharedIndexInformer, name string, takes time.Duration) {
-	_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, cache.Delivery{Name: name}))
-	require.NoError(t, err)
-}
