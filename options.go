@@ -348,8 +348,8 @@ type Decoding struct {
 	// Drop lists what is left out of all objects: "metadata.managedFields", and
 	// "metadata.annotations[KEY]" for a key such as
 	// kubectl.kubernetes.io/last-applied-configuration. Transform functions do not see it either.
-	// Drop concerns the objects' own metadata, not that of templates in them. The informer removes it
-	// from the objects that it receives, also without a transport of package direct. If no other
+	// Drop concerns the objects' own metadata, not that of templates in them. The informer removes
+	// it from the objects that it receives, also without a transport of package direct. If no other
 	// annotation remains, the map is nil. See package trim, too.
 	Drop []string
 }

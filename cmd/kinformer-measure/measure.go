@@ -20,7 +20,7 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kinformer/cache/internal/cputime"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 	"github.com/kinformer/cache/internal/decode"
 )
 

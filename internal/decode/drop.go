@@ -60,9 +60,9 @@ func isAnnotationKey(key string) bool {
 	return len(validation.IsQualifiedName(strings.ToLower(key))) == 0
 }
 
-// Trim leaves this out of an object that has it; what is no object stays as it is. It writes to the fields of the topmost struct, or to the topmost map, only: what
-// is below, which other objects may share, is copied before it is changed. To an object that has
-// none of it nothing is written.
+// Trim leaves this out of an object that has it; what is no object stays as it is. It writes to the
+// fields of the topmost struct, or to the topmost map, only: what is below, which other objects may
+// share, is copied before it is changed. To an object that has none of it nothing is written.
 func (w *Drop) Trim(obj any) {
 	if w == nil {
 		return

@@ -112,8 +112,8 @@ func (s *lossySlot[E]) touch() {
 // markOf returns the mark that a slot keeps for a miss. It is never 0.
 func markOf(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
-// again reports whether an entry that is not in the table was asked for before. Its two slots keep a
-// mark each, so that two alternating entries do not evict each other's marks.
+// again reports whether an entry that is not in the table was asked for before. Its two slots keep
+// a mark each, so that two alternating entries do not evict each other's marks.
 func (t *lossy[E, P]) again(hash uint64) bool {
 	first, second := t.pair(hash)
 	mark, a, b := markOf(hash), first.seen.Load(), second.seen.Load()
@@ -130,8 +130,9 @@ func (t *lossy[E, P]) again(hash uint64) bool {
 // admits reports whether an entry of that size may be in the table.
 func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit/largestShare }
 
-// enter adds e, and evicts others if necessary. The caller has read emptied before it made e: if the
-// table was emptied since, e stays out. It does nothing while another goroutine enters an entry.
+// enter adds e, and evicts others if necessary. The caller has read emptied before it made e: if
+// the table was emptied since, e stays out. It does nothing while another goroutine enters an
+// entry.
 func (t *lossy[E, P]) enter(e P, emptied int64) {
 	if !t.admits(e.size()) || !t.entering.TryLock() {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHotEntriesStay: what is asked for all the time stays in a table that is full of what comes some
-// times and never again.
+// TestHotEntriesStay: what is asked for all the time stays in a table that is full of what comes
+// some times and never again.
 func TestHotEntriesStay(t *testing.T) {
 	const gone = 50_000
 	table, hits := NewIntern(1<<20), int64(0)

@@ -10,11 +10,10 @@ import (
 )
 
 // ByKey is the order per object: an item is what waits for one key, oldest record first, and items
-// leave in the order in which their first record came. A record about no single object is an item
-// of its own.
+// leave in the order in which their first record came. All records are about single objects.
 //
-// Invariants: open[key] is in line and its records are all of that key, none for a list; no item is
-// empty; two deletions never stand next to each other.
+// Invariants: Open[key] is in line and its records are all of that key; no item is empty; two
+// deletions never stand next to each other.
 type ByKey struct {
 	line sequence[*keyedItem]
 	Open map[string]*keyedItem // to which records of a key are added
@@ -31,19 +30,11 @@ func NewByKey() *ByKey { return &ByKey{Open: map[string]*keyedItem{}} }
 func (b *ByKey) Len() int { return b.line.Len() }
 
 func (b *ByKey) Put(rec event.Record) {
-	if !rec.Keyed() {
-		b.append(rec)
-		if rec.Type == clientgo.ReplacedAll {
-			clear(b.Open) // what comes now happened after the list
-		}
-		return
-	}
-	item := b.Open[rec.Key]
-	if item == nil {
+	if item := b.Open[rec.Key]; item != nil {
+		item.extend(rec)
+	} else {
 		b.Open[rec.Key] = b.append(rec)
-		return
 	}
-	b.extend(item, rec)
 }
 
 // append puts a new item with one record at the end of the line.
@@ -61,7 +52,7 @@ func (b *ByKey) append(rec event.Record) *keyedItem {
 
 // extend adds a record to what waits for its key. Of two deletions in a row the one that knows the
 // object stays.
-func (b *ByKey) extend(item *keyedItem, rec event.Record) {
+func (item *keyedItem) extend(rec event.Record) {
 	newest := &item.Records[len(item.Records)-1]
 	if newest.Type != clientgo.Deleted || rec.Type != clientgo.Deleted {
 		item.Records = append(item.Records, rec)
@@ -85,9 +76,7 @@ func (b *ByKey) take(n int) []event.Record {
 
 // close ends an item that has left the line.
 func (b *ByKey) close(item *keyedItem) {
-	if key := item.Records[0].Key; b.Open[key] == item {
-		delete(b.Open, key)
-	}
+	delete(b.Open, item.Records[0].Key)
 	clear(item.Records)
 	item.Records = item.Records[:0]
 	if len(b.free) < keptRecords && cap(item.Records) <= keptHistory {
@@ -113,8 +102,7 @@ func (b *ByKey) recycle(batch []event.Record) {
 	}
 }
 
-// Waiting returns what waits for the key, oldest first; the slice stays the order's. Items before
-// the last list are left out: that list has superseded them.
+// Waiting returns what waits for the key, oldest first; the slice stays the order's.
 func (b *ByKey) Waiting(key string) []event.Record {
 	if item := b.Open[key]; item != nil {
 		return item.Records

@@ -20,7 +20,7 @@ import (
 // copied are the folders of the packages under test, and of those that they need.
 var copied = append([]string{
 	"internal/interleave", "internal/interleave/atomic", "internal/interleave/maphash", "internal/interleave/schedules",
-	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "internal/cputime", "internal/tap/taptest", "cachetest", "direct",
+	"internal/interleave/sync", "internal/interleave/time", "internal/event", "internal/testkit", "internal/testkit/cputime", "internal/tap/taptest", "cachetest", "direct",
 }, packages...)
 
 // packageCopy is a module that has nothing but the packages under test.
