@@ -25,14 +25,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const (
-	// largestAnswer is the most that is read of one list, and held in memory.
-	largestAnswer = 32 << 20
-	// requestTime is how long one request may take.
-	requestTime = time.Minute
-)
-
-var errTooLarge = errors.New("its list is too large: use -limit")
+// largestAnswer is the most that is read of one list, and held in memory.
+const largestAnswer = 32 << 20
 
 // clusterConfig returns the configuration of clients for a context of a kubeconfig, "" for the
 // current one: of that file, or else of those that kubectl would read, or else of the cluster that
@@ -44,7 +38,7 @@ func clusterConfig(file, context string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster: give -kubeconfig, and a -context that is in it (%T)", err)
 	}
-	config.Timeout, config.WarningHandler, config.UserAgent = requestTime, rest.NoWarnings{}, "kinformer-measure"
+	config.Timeout, config.WarningHandler, config.UserAgent = time.Minute, rest.NoWarnings{}, "kinformer-measure"
 	return config, nil
 }
 
@@ -56,30 +50,30 @@ type cluster struct {
 }
 
 // list returns the list of a resource as it was sent, in the encoding that generated clients ask
-// for: protobuf if there is a Go type that knows it.
+// for: protobuf if there is a Go type.
 func (c *cluster) list(ctx context.Context, r resource) ([]byte, error) {
 	client, err := c.client(r)
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
-	accept, example := runtime.ContentTypeJSON, runtime.Object(nil)
+	accept := runtime.ContentTypeJSON
 	if r.hasGoType() {
-		example, _ = scheme.Scheme.New(r.gvk())
-	}
-	if _, reads := example.(interface{ Unmarshal([]byte) error }); reads {
 		accept = runtime.ContentTypeProtobuf + "," + accept
 	}
 	stream, err := client.Get().NamespaceIfScoped(c.namespace, r.namespaced && c.namespace != "").Resource(r.Resource).
 		Param("limit", strconv.FormatInt(c.limit, 10)).SetHeader("Accept", accept).Stream(ctx)
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	defer func() { _ = stream.Close() }()
 	body, err := io.ReadAll(io.LimitReader(stream, largestAnswer))
-	if len(body) == largestAnswer && err == nil {
-		err = errTooLarge
+	switch {
+	case err != nil:
+		return nil, explained(err)
+	case len(body) == largestAnswer:
+		return nil, errors.New("its list is too large: use -limit")
 	}
-	return body, err
+	return body, nil
 }
 
 // client returns a client for the group and version of a resource.
@@ -99,8 +93,6 @@ func explained(err error) error {
 	switch reason := apierrors.ReasonForError(err); {
 	case reason != metav1.StatusReasonUnknown:
 		return fmt.Errorf("the server says: %s", reason)
-	case errors.Is(err, errTooLarge):
-		return err
 	case errors.As(err, &failed):
 		return fmt.Errorf("the request failed: %w", failed.Err)
 	}
@@ -135,11 +127,7 @@ func discover(ctx context.Context, config *rest.Config, names []string) ([]resou
 	if _, partial := discovery.GroupDiscoveryFailedErrorGroups(err); err != nil && !partial {
 		return nil, fmt.Errorf("discovery: %w", explained(err))
 	}
-	return choice(followed(lists), names)
-}
-
-// followed returns the resources that can be listed and watched.
-func followed(lists []*metav1.APIResourceList) (all []resource) {
+	var all []resource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		for _, r := range list.APIResources {
@@ -151,7 +139,7 @@ func followed(lists []*metav1.APIResourceList) (all []resource) {
 	slices.SortFunc(all, func(a, b resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
-	return all
+	return choice(all, names)
 }
 
 // choice returns the resources that are named, or all but secrets, and events, which are served

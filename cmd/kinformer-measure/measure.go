@@ -20,15 +20,15 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kinformer/cache/internal/testkit/cputime"
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // atLeast is the CPU time that a figure takes.
 var atLeast = 40 * time.Millisecond
 
-// decoder decodes a list. left is how many objects it leaves to client-go.
-type decoder func() (objects []any, left int, err error)
+// decoder decodes a list. left is how many of its objects it leaves to client-go.
+type decoder func() (list any, objects, left int, err error)
 
 var nothing = strings.Repeat("-\t", 9)
 
@@ -36,7 +36,7 @@ var nothing = strings.Repeat("-\t", 9)
 func (c *cluster) measure(ctx context.Context, r resource) string {
 	body, err := c.list(ctx, r)
 	if err != nil {
-		return nothing + explained(err).Error()
+		return nothing + err.Error()
 	}
 	s := &sample{resource: r, body: body, encoding: "json"}
 	switch {
@@ -45,27 +45,27 @@ func (c *cluster) measure(ctx context.Context, r resource) string {
 	case bytes.HasPrefix(body, []byte("k8s\x00")):
 		s.encoding = "protobuf"
 	}
-	objects, _, err := s.byClient()
+	_, objects, _, err := s.byClient()
 	switch {
 	case err != nil:
 		return nothing + fmt.Sprintf("client-go cannot decode the list, with an error of type %T", err)
-	case len(objects) == 0:
+	case objects == 0:
 		return nothing + "no objects"
 	}
 	direct := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20)})
 	shared := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20), Share: decode.NewSharing(decode.NewParts(64 << 20))})
 	notes := ""
-	switch _, left, err := direct(); {
+	switch _, _, left, err := direct(); {
 	case err != nil:
 		direct, shared, notes = s.byClient, s.byClient, "client-go decodes the list"
 	case left > 0:
-		notes = fmt.Sprintf("left to client-go, %.1f %% of the objects", 100*float64(left)/float64(len(objects)))
+		notes = fmt.Sprintf("left to client-go, %.1f %% of the objects", 100*float64(left)/float64(objects))
 	}
-	cells := []string{fmt.Sprint(len(objects)), s.encoding, fmt.Sprint(len(body) / len(objects))}
+	cells := []string{fmt.Sprint(objects), s.encoding, fmt.Sprint(len(body) / objects)}
 	ways := []decoder{s.byClient, direct, shared}
 	for _, figure := range []func(decoder, int) string{cpu, heap} {
 		for _, way := range ways {
-			cells = append(cells, figure(way, len(objects)))
+			cells = append(cells, figure(way, objects))
 		}
 	}
 	return strings.Join(append(cells, notes), "\t")
@@ -79,25 +79,22 @@ type sample struct {
 }
 
 // byClient decodes the list by client-go's decoder.
-func (s *sample) byClient() (objects []any, left int, err error) {
+func (s *sample) byClient() (list any, objects, left int, err error) {
 	var by kruntime.Decoder = unstructured.UnstructuredJSONScheme
 	if s.hasGoType() {
 		by = scheme.Codecs.UniversalDeserializer()
 	}
-	list, err := kruntime.Decode(by, s.body)
+	decoded, err := kruntime.Decode(by, s.body)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	err = meta.EachListItemWithAlloc(list, func(item kruntime.Object) error {
-		objects = append(objects, item)
-		return nil
-	})
-	return objects, 0, err
+	return decoded, meta.LenList(decoded), 0, nil
 }
 
 // direct returns what decodes the list as informers do by package direct.
 func (s *sample) direct(o decode.Options) decoder {
-	return func() (objects []any, left int, err error) {
+	return func() (list any, objects, left int, err error) {
+		var all []any
 		var from interface{ Next() ([]byte, error) } = decode.NewListReader(bytes.NewReader(s.body), largestAnswer)
 		if s.encoding == "protobuf" {
 			from = decode.NewListReaderProtobuf(bytes.NewReader(s.body), largestAnswer)
@@ -106,15 +103,15 @@ func (s *sample) direct(o decode.Options) decoder {
 			item, err := from.Next()
 			switch {
 			case errors.Is(err, io.EOF):
-				return objects, left, nil
+				return all, len(all), left, nil
 			case err != nil:
-				return nil, 0, err
+				return nil, 0, 0, err
 			}
 			object, err := s.item(item, o)
 			if err != nil {
 				left++
 			}
-			objects = append(objects, object)
+			all = append(all, object)
 		}
 	}
 }
@@ -145,7 +142,7 @@ func cpu(decode decoder, objects int) string {
 		before, err := cputime.Used()
 		n, spent := 0, time.Duration(0)
 		for ; err == nil && spent < atLeast; n += objects {
-			_, _, _ = decode()
+			_, _, _, _ = decode()
 			now, failed := cputime.Used()
 			spent, err = now-before, failed
 		}
@@ -155,16 +152,14 @@ func cpu(decode decoder, objects int) string {
 	return fmt.Sprintf("%.1f", all[1])
 }
 
-// heap returns what an object takes in memory, with its part of what is shared: "-" for too few
-// objects to tell.
+// heap returns what an object takes in memory, with its part of what is shared.
 func heap(decode decoder, objects int) string {
-	const few = 20
-	if objects < few {
+	if objects < 20 { // too few to tell
 		return "-"
 	}
 	var before, after runtime.MemStats
 	collected(&before)
-	decoded, _, _ := decode()
+	decoded, _, _, _ := decode()
 	collected(&after)
 	runtime.KeepAlive(decoded)
 	return fmt.Sprint((int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(objects))
