@@ -38,7 +38,7 @@ func ourUsers() []user {
 	return []user{
 		{"", rootProgram, "2 pods\n"},
 		{"kinformerprom", promProgram, "kinformer_objects 2\n"},
-		{"kinformerotel", otelProgram, "kinformer.objects 2\n"},
+		{"kinformerotel", otelProgram, "kinformer.sync\n"},
 	}
 }
 
