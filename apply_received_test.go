@@ -41,7 +41,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 		var outlined [2][]string
 		var both [2]*pipeline
 		options := queueOptions{}
-		options.coalesced, options.keepCached = rapid.Bool().Draw(t, "coalesced"), rapid.Bool().Draw(t, "keepCached")
+		options.keepCached = rapid.Bool().Draw(t, "keepCached")
 		transforms := rapid.IntRange(0, 3).Draw(t, "transforms") > 0
 		for i := range both {
 			switch options.transform = forgetful; {

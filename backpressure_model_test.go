@@ -57,9 +57,6 @@ type blockers struct {
 func (b *blockers) start() {
 	var options []cache.Option
 	if b.random.IntN(2) == 0 {
-		options = append(options, cache.WithCoalescedQueue())
-	}
-	if b.random.IntN(2) == 0 {
 		options = append(options, cache.WithQueueLimit(1+b.random.IntN(2)))
 	}
 	slow := func(any) ([]string, error) { // not asleep: the bubble's clock waits for who waits for a lock

@@ -111,19 +111,6 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas("DeltaFIFO Pop Process", process)
 }
 
-// SetMaxHistory bounds what is kept for one object at n deltas, 2 at least: when there are more,
-// those between the oldest and the newest ones are dropped, beginning with the second. A deletion
-// among them, and the creation after it, then look like an update. 0 or less is no bound, the
-// default. QueueStats.Compacted counts what was dropped.
-func (f *DeltaFIFO) SetMaxHistory(n int) {
-	f.queue.Mu.Lock()
-	defer f.queue.Mu.Unlock()
-	if n > 0 {
-		n = max(n, 2)
-	}
-	f.byKey.MaxHistory = max(n, 0)
-}
-
 // Replace queues a delta for each object of the list, then a deletion for each other object that is
 // queued or known. An object without a key or that cannot be transformed fails the call and nothing
 // is queued. The queue keeps no resourceVersion.

@@ -42,9 +42,8 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with
-//     [CallTimeBounds] and a [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck],
-//     [HandlerDisconnected], [HandlerRemoved].
+//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with a [HandlerState]:
+//     [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
 //   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
@@ -62,25 +61,23 @@
 //     [WithIdentifier] and [WithObjectDescription] name it.
 //   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
 //     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout],
-//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]), [WithExpectedNamespace],
-//     and [WithReuse] ([ReuseMode], [ReuseAuto], [ReuseAlways], [ReuseNever]).
+//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]) and
+//     [WithExpectedNamespace].
 //   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding], which
 //     has a [ShareMode]: [ShareTexts] or [ShareEqual], and can leave fields out.
 //   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
-//   - To set up its queue: [WithQueueLimit], [WithCoalescedQueue], [WithCachedOnTransformError],
-//     [WithProcessErrorHandler] ([ProcessErrorHandler]).
-//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit],
-//     [DeltaFIFO.SetMaxHistory]; [QueueStatsOf] returns [QueueStats]; [RetryProcess] with a
-//     [RetryPolicy] and [RetryStats].
-//   - To reflect into a store of one's own: [RunReflector].
-//   - To handle failing index functions: the store options [OnIndexFailure] ([IndexFailure]) and
-//     [WithIndexPanics]; [IndexFailures] counts.
+//   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
+//     ([ProcessErrorHandler]).
+//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit]; [QueueStatsOf]
+//     returns [QueueStats]; [RetryProcess] with a [RetryPolicy] and [RetryStats].
+//   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
+//     [IndexFailures] counts.
 //
 // Package factory puts informers behind client-go's factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
 // cache with its server, and repairs it. Package debug shows informers as a page. The modules
-// kinformerprom and kinformerotel export metrics to Prometheus and OpenTelemetry.
+// kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees
 //

@@ -5,7 +5,6 @@ package cache_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -17,15 +16,11 @@ import (
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
@@ -125,43 +120,5 @@ func TestDroppedOfFakes(t *testing.T) {
 				isDropped(t, obj)
 			}
 		})
-	}
-}
-
-// TestPrefersProtobuf: an informer that does asks for it in the place of a client that has chosen
-// nothing, and hears the same.
-func TestPrefersProtobuf(t *testing.T) {
-	for _, mode := range decodingModes {
-		for preferred, media := range map[bool]string{false: runtime.ContentTypeJSON, true: runtime.ContentTypeProtobuf} {
-			synctest.Test(t, func(t *testing.T) {
-				server, heard, asksFor := newWireServer(media), &heardOf{}, map[string]int{}
-				server.events = eventsOf(20, media)
-				server.Answer = func(r *http.Request) ([][]byte, bool) {
-					asksFor[r.Header.Get("Accept")]++
-					return server.answer(r)
-				}
-				config := &rest.Config{Host: "http://127.0.0.1:1", Transport: server, QPS: -1}
-				config.Wrap(direct.Transport)
-				set, err := kubernetes.NewForConfig(config)
-				require.NoError(t, err)
-				lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "pods", "", fields.Everything())
-				informer := cache.InformerFunc(cache.WithListMode(mode), cache.WithDecoding(cache.Decoding{PreferProtobuf: preferred}))(lw, &v1.Pod{}, 0, nil)
-				_, err = informer.AddEventHandler(heard.handler())
-				require.NoError(t, err)
-				stop := running(t, informer)
-				time.Sleep(10 * time.Second)
-				status, err := cache.StatusOf(informer)
-				require.NoError(t, err)
-				stop()
-				assert.Len(t, heard.calls, 40)
-				assert.True(t, status.Decoding.On)
-				assert.Equal(t, map[bool]string{false: "json", true: "protobuf"}[preferred], status.Decoding.Encoding)
-				assert.Zero(t, status.Decoding.Differences)
-				assert.Len(t, asksFor, 1)
-				for accept := range asksFor {
-					assert.Equal(t, preferred, strings.HasPrefix(accept, runtime.ContentTypeProtobuf), accept)
-				}
-			})
-		}
 	}
 }

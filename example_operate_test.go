@@ -148,7 +148,7 @@ func ExampleMeasuredRegistration() {
 	}
 	if measured, ok := registration.(cache.MeasuredRegistration); ok {
 		stats := measured.Stats()
-		fmt.Println(stats.Name, stats.SyncError, len(stats.Histogram) == len(cache.CallTimeBounds())+1)
+		fmt.Println(stats.Name, stats.SyncError, stats.State == cache.HandlerStuck)
 	}
-	// Output: settings <nil> true
+	// Output: settings <nil> false
 }

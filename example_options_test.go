@@ -36,7 +36,7 @@ func ExampleWithQueueLimit() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000), cache.WithCoalescedQueue())
+	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000))
 	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	if err := cache.WaitForSync(ctx, informer); err != nil {
@@ -126,22 +126,4 @@ func ExampleDeliverTyped() {
 	// Output:
 	// added a
 	// <nil>
-}
-
-// A store of your own, kept equal to the server without an informer.
-func ExampleRunReflector() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	ended := make(chan error)
-	go func() {
-		ended <- cache.RunReflector(ctx, cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, store, cache.ReflectorOptions{})
-	}()
-	for cache.Len(store) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	fmt.Println(store.ListKeys(), <-ended)
-	// Output: [default/a] context canceled
 }

@@ -35,8 +35,8 @@ const MaxParallel = maxParallel
 func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
 
 // InformersQueue returns a queue as informers have it.
-func InformersQueue(coalesced bool, transform TransformFunc) *PipelineQueue {
-	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform, queueConfig: queueConfig{coalesced: coalesced}})
+func InformersQueue(transform TransformFunc) *PipelineQueue {
+	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform})
 	return &PipelineQueue{p.queue, p}
 }
 

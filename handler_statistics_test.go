@@ -79,10 +79,6 @@ func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	})
 }
 
-func TestCallTimeBounds(t *testing.T) {
-	assert.Len(t, cache.CallTimeBounds(), len(cache.HandlerStats{}.Histogram)-1)
-}
-
 func TestHandlerStateNames(t *testing.T) {
 	for state, name := range map[cache.HandlerState]string{
 		cache.HandlerIdle: "idle", cache.HandlerRunning: "running", cache.HandlerStuck: "stuck",

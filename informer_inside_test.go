@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -51,11 +52,11 @@ func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 // TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.
 func TestScarcity(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
-	assert.False(t, ReuseAuto.wanted())
+	assert.False(t, store.MemoryIsScarce())
 	debug.SetMemoryLimit(1 << 50)
-	assert.False(t, ReuseAuto.wanted())
+	assert.False(t, store.MemoryIsScarce())
 	debug.SetMemoryLimit(1 << 20)
-	assert.True(t, ReuseAuto.wanted())
+	assert.True(t, store.MemoryIsScarce())
 }
 
 // TestListSlotsAreSome: there is always one.

@@ -86,7 +86,7 @@ func checkPackageTable(t *testing.T, text []byte) {
 	assert.ElementsMatch(t, want, namesInColumn(t, text, "Inside", 0))
 	for _, row := range rowsUnder(t, text, "Inside") {
 		var imports []string
-		for _, imported := range found([]byte(row[2]), "`(\\w+)`") {
+		for _, imported := range found([]byte(row[2]), "`([\\w/]+)`") {
 			switch imported {
 			case "cachetest":
 			case "cache":

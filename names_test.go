@@ -33,7 +33,6 @@ func TestNamesOfInformers(t *testing.T) {
 		"by description":   {"d", &unstructured.Unstructured{}, []Option{WithObjectDescription("d")}},
 		"by kind":          {"g.example/v2, Kind=Widget", widget, nil},
 		"by type":          {"*v1.Pod", &v1.Pod{}, nil},
-		"coalesced":        {"pods.v1", &v1.Pod{}, []Option{WithIdentifier(pods, nil), WithCoalescedQueue()}},
 		"without anything": {"<unspecified>", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // ErrorPolicy decides what an informer does after an error of a list or watch, before the informer
@@ -102,7 +101,6 @@ type informerConfig struct {
 	SharedIndexInformerOptions
 	queue     queueConfig
 	reflector reflector.Options // what is not set here the controller sets
-	reuse     ReuseMode
 	decoding  Decoding
 	delivery  Delivery // of handlers without Deliver
 	bad       faults   // of the options themselves
@@ -159,7 +157,6 @@ func (f faults) as(what error) error {
 // queueConfig is what can be set about the way from an informer's reflector to its store. Its zero
 // value is client-go's behavior.
 type queueConfig struct {
-	coalesced      bool
 	limit          int
 	keepCached     bool
 	onProcessError ProcessErrorHandler
@@ -184,28 +181,12 @@ func WithCachedOnTransformError() Option {
 	return func(c *informerConfig) { c.queue.keepCached = true }
 }
 
-// WithQueueLimit bounds what waits between the watch and the store: n changes, or n objects
-// WithCoalescedQueue. At the bound the informer stops reading the watch until some of them are in
-// the store. RealFIFO.SetLimit explains what that means; QueueStatsOf returns depth and pauses. If
-// n is 0 there is no bound, as in client-go.
+// WithQueueLimit bounds what waits between the watch and the store: n changes. At the bound the
+// informer stops reading the watch until some of them are in the store. RealFIFO.SetLimit explains
+// what that means; QueueStatsOf returns depth and pauses. If n is 0 there is no bound, as in
+// client-go.
 func WithQueueLimit(n int) Option {
 	return func(c *informerConfig) { c.queue.limit = n }
-}
-
-// WithCoalescedQueue merges changes of one object that wait together: they reach the store, and
-// handlers, as one. As long as the store keeps up nothing waits, and each event is one
-// notification, as by default. (For handlers that do not keep up, see Deliver: OverflowCoalesce
-// merges changes for one handler, OverflowBlock stops the reading of the watch.)
-//
-// While changes wait, handlers get one update of an object, from the state that they know to its
-// newest. So there is at least one notification for each object that changed, and at most one for
-// each event. A deletion is never merged with what came before or after it. Objects come in the
-// order in which their first waiting change arrived, all before the next list.
-//
-// Each batch wakes the goroutine that fills the store. By default a batch may reach the store
-// without that.
-func WithCoalescedQueue() Option {
-	return func(c *informerConfig) { c.queue.coalesced = true }
 }
 
 // ListMode says how an informer requests the whole state.
@@ -228,9 +209,6 @@ func (c *informerConfig) checkReflector(bad *faults) {
 	o := &c.reflector
 	if mode := ListMode(o.Mode); !slices.Contains([]ListMode{ListModeAuto, ListModeList, ListModeWatchList}, mode) {
 		bad.add("WithListMode: there is no mode %q: use ListModeAuto, ListModeList or ListModeWatchList", mode)
-	}
-	if !slices.Contains([]ReuseMode{ReuseAuto, ReuseAlways, ReuseNever}, c.reuse) {
-		bad.add("WithReuse: there is no mode %q: use ReuseAuto, ReuseAlways or ReuseNever", c.reuse)
 	}
 	refuseNegative(bad, "WithPageSize", o.PageSize, "the default")
 	refuseNegative(bad, "WithStreamSilence", o.StreamSilence, "the default")
@@ -370,17 +348,10 @@ type Decoding struct {
 	// Drop lists what is left out of all objects: "metadata.managedFields", and
 	// "metadata.annotations[KEY]" for a key such as
 	// kubectl.kubernetes.io/last-applied-configuration. Transform functions do not see it either.
-	// Drop concerns the objects' own metadata, not that of templates in them. The informer skips it
-	// while decoding, which saves time and memory, and removes it from objects that the client has
-	// decoded, also without a transport of package direct. If no other annotation remains, the map
-	// is nil. See package trim, too.
+	// Drop concerns the objects' own metadata, not that of templates in them. The informer removes
+	// it from the objects that it receives, also without a transport of package direct. If no other
+	// annotation remains, the map is nil. See package trim, too.
 	Drop []string
-	// PreferProtobuf makes the informer request protobuf if its objects are of k8s.io/api and its
-	// client accepts "application/json, */*", as clients of client-go do by default. Protobuf costs
-	// less, for the server as well. Nothing else of the requests changes. If a client cannot decode
-	// protobuf, the request is sent once more, in JSON, and all later ones are in JSON. What is an
-	// empty list or map in JSON is nil in protobuf.
-	PreferProtobuf bool
 }
 
 // ShareMode says what directly decoded objects share.
@@ -398,9 +369,9 @@ const (
 	// shared list has no more capacity than elements, so append copies it. Data of Secrets is never
 	// shared.
 	//
-	// An informer without a transform function and without ReuseNever also keeps whole objects:
-	// what a relist brings with the same bytes as before, at least 1 KiB, is not decoded. The old
-	// and the new object of the update are the cached one. Relist and repairs replace all objects.
+	// An informer without a transform function also keeps whole objects: what a relist brings with
+	// the same bytes as before, at least 1 KiB, is not decoded. The old and the new object of the
+	// update are the cached one. Relist and repairs replace all objects.
 	ShareEqual ShareMode = "equal"
 )
 
@@ -412,7 +383,7 @@ func WithDecoding(decoding Decoding) Option {
 		o := &c.reflector.Decoding
 		o.Off, o.Ahead, o.Verify = decoding.Off, decoding.ReadAhead, decoding.Verify
 		c.decoding = decoding
-		o.Share, o.PreferProtobuf = decoding.Share == ShareEqual, decoding.PreferProtobuf
+		o.Share = decoding.Share == ShareEqual
 		o.Remember = o.Share
 		c.undroppable = o.DropOf(decoding.Drop)
 	}
@@ -454,47 +425,4 @@ func (s *ListSlots) turns() chan struct{} {
 // limit.
 func WithListSlots(slots *ListSlots) Option {
 	return func(c *informerConfig) { c.reflector.Turns = slots.turns() }
-}
-
-// ReuseMode says when an informer that requests the whole state again keeps its cached objects in
-// place of identical ones that it receives. The received ones are then garbage at once, so that a
-// relist does not double the memory. Each takes a deep comparison, of 5 to 20 µs for a pod, which
-// is a tenth to a third of its decoding.
-//
-// Objects with the same UID and resourceVersion are still compared: a server that was upgraded may
-// send other content under the same version. Handlers are called the same either way, except that
-// in an update without a change the old and the new object are one. Two ways to write one
-// resource.Quantity, such as "100m" and "+100m", count as identical.
-//
-// Comparing reads the cached objects in a goroutine of the informer. So in a program that writes to
-// cached objects, which is forbidden, it may race with these writes.
-type ReuseMode string
-
-const (
-	// ReuseAuto: if the Go runtime has a memory limit (GOMEMLIMIT) of which more than half is in
-	// use when a relist begins. Without a limit, the garbage collector lets the heap grow to the
-	// double anyway.
-	ReuseAuto ReuseMode = ""
-	// ReuseAlways: in every relist.
-	ReuseAlways ReuseMode = "always"
-	// ReuseNever: what is received is stored, also with ShareEqual.
-	ReuseNever ReuseMode = "never"
-)
-
-// WithReuse sets when a relist keeps cached objects in place of identical ones. The default is
-// ReuseAuto.
-func WithReuse(mode ReuseMode) Option {
-	return func(c *informerConfig) { c.reuse = mode }
-}
-
-// wanted reports whether the relist that begins now is to keep what is identical.
-func (m ReuseMode) wanted() bool {
-	switch m {
-	case ReuseAlways:
-		return true
-	case ReuseNever:
-		return false
-	default:
-		return store.MemoryIsScarce()
-	}
 }

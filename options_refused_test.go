@@ -32,7 +32,6 @@ func TestOptionsAreRefused(t *testing.T) {
 		"nil option":         {[]cache.Option{cache.WithPageSize(3), nil}, nil, []string{"option 2 of 2 is nil"}},
 		"nil index function": {nil, indexless, []string{`Indexers["bad"] is nil`}},
 		"list mode":          {[]cache.Option{cache.WithListMode("lists")}, nil, []string{`WithListMode: there is no mode "lists"`, "ListModeWatchList"}},
-		"reuse mode":         {[]cache.Option{cache.WithReuse("some")}, nil, []string{`WithReuse: there is no mode "some"`, "ReuseNever"}},
 		"page size":          {[]cache.Option{cache.WithPageSize(-500)}, nil, []string{"WithPageSize is -500"}},
 		"queue limit":        {[]cache.Option{cache.WithQueueLimit(-1)}, nil, []string{"WithQueueLimit is -1"}},
 		"stream silence":     {[]cache.Option{cache.WithStreamSilence(-time.Second)}, nil, []string{"WithStreamSilence is -1s"}},
@@ -59,7 +58,7 @@ func TestOptionsAreRefused(t *testing.T) {
 		"the last counts":             {[]cache.Option{cache.WithPageSize(-1), cache.WithPageSize(5), cache.WithListMode("lists"), cache.WithListMode(cache.ListModeList)}, nil, nil},
 		"the last drop":               {[]cache.Option{cache.WithDecoding(cache.Decoding{Drop: []string{"spec"}}), cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}})}, nil, nil},
 		"the last of a pair":          {[]cache.Option{cache.WithListMode(cache.ListModeWatchList), cache.WithPageSize(5), cache.WithPageSize(0)}, nil, nil},
-		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithDecoding(cache.Decoding{}), cache.WithReuse(""), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
+		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithDecoding(cache.Decoding{}), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := cache.InformerFunc(tc.options...)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)

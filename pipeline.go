@@ -36,7 +36,6 @@ type pipeline struct {
 	deliver func([]event.Change)
 	// the room that handlers have; nil: always enough
 	handlers func(inFlight func() int) (int, <-chan struct{})
-	reuse    ReuseMode
 	region   string       // what an execution trace calls a batch
 	queue    *queue.Queue // nil until it is opened
 	pending  func() int   // queue.pending
@@ -63,7 +62,7 @@ func (p *pipeline) Stage(size int, streamed bool) reflector.Stage {
 	if streamed {
 		size = stored
 	}
-	return store.NewStage(&p.queue.Reader, p.contents, size, stored > 0 && p.reuse.wanted(), p.queue.PutState)
+	return store.NewStage(&p.queue.Reader, p.contents, size, stored > 0 && store.MemoryIsScarce(), p.queue.PutState)
 }
 
 // Resync brings up again all that is in the store.
@@ -138,19 +137,15 @@ type queueOptions struct {
 	queueConfig
 }
 
-// open makes the queue: changes in order of arrival or, coalesced, in that of their objects, a
-// whole state as one.
+// open makes the queue: changes in order of arrival, a whole state as one.
 func (p *pipeline) open(o queueOptions) {
 	p.region = "kinformer batch of " + o.resource
-	kind, order := "RealFIFO", queue.Order(&queue.Arrivals{})
-	if o.coalesced {
-		kind, order = "CoalescedFIFO", queue.NewMerging()
-	}
+	unnamed := "RealFIFO " + o.resource
 	metrics := newQueueMetrics(o.identifier, o.metrics)
 	p.queue = queue.New(queue.Options{
-		Name: firstOf(o.identifier.Name(), kind+" "+o.resource), Logger: &o.logger,
+		Name: firstOf(o.identifier.Name(), unnamed), Logger: &o.logger,
 		KeyFunc: MetaNamespaceKeyFunc, UsualKey: true, Opens: event.OpensDeltas, Stored: p.contents.Table,
-		Transform: o.transform, KeepCached: o.keepCached, Order: order, Bookmarks: true, Unlocked: true,
+		Transform: o.transform, KeepCached: o.keepCached, Order: &queue.Arrivals{}, Bookmarks: true, Unlocked: true,
 		Identifier: o.identifier, Depth: metrics.depth, Latency: metrics.latency,
 	})
 	p.queue.SetLimit(o.limit)

@@ -66,7 +66,7 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 		delivery Delivery
 	}{
 		"a handler with OverflowBlock": {delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
-		"a full queue":                 {options: []Option{WithQueueLimit(1), WithCoalescedQueue()}, delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
+		"a full queue":                 {options: []Option{WithQueueLimit(1)}, delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -82,10 +82,7 @@ func TestInformersFindKeysInTheirStore(t *testing.T) {
 	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
 	known, ok := s.objects.table.Key([]byte("ns/a"))
 	require.True(t, ok)
-	for _, config := range []queueConfig{{}, {coalesced: true}} {
-		p := openPipeline(s, queueOptions{queueConfig: config})
-		key, err := p.queue.Reader.Keys.KeyOf(testkit.PodAt("a", "2"), true)
-		require.NoError(t, err)
-		assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
-	}
+	key, err := openPipeline(s, queueOptions{}).queue.Reader.Keys.KeyOf(testkit.PodAt("a", "2"), true)
+	require.NoError(t, err)
+	assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
 }

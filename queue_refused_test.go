@@ -44,8 +44,8 @@ func refusing(way func() (any, error)) cache.TransformFunc {
 // and each way to refuse.
 func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
 	for kind, options := range map[string][]cache.Option{
-		"arrivals": nil, "coalesced": {cache.WithCoalescedQueue()}, "limited": {cache.WithQueueLimit(1)},
-		"cached": {cache.WithCachedOnTransformError()}, "coalesced, cached": {cache.WithCoalescedQueue(), cache.WithCachedOnTransformError()},
+		"arrivals": nil, "limited": {cache.WithQueueLimit(1)},
+		"cached": {cache.WithCachedOnTransformError()},
 	} {
 		for way, refuse := range refusals {
 			t.Run(kind+"/"+way, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestRefusedDeletion(t *testing.T) {
 func TestRefusedAtRandom(t *testing.T) {
 	testkit.Reports(t)
 	for kind, options := range map[string][]cache.Option{
-		"arrivals": nil, "coalesced": {cache.WithCoalescedQueue()}, "limited": {cache.WithQueueLimit(2), cache.WithCachedOnTransformError()},
-		"cached": {cache.WithCachedOnTransformError()}, "coalesced, cached": {cache.WithCoalescedQueue(), cache.WithCachedOnTransformError()},
+		"arrivals": nil, "limited": {cache.WithQueueLimit(2), cache.WithCachedOnTransformError()},
+		"cached": {cache.WithCachedOnTransformError()},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {

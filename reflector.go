@@ -22,54 +22,6 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// RunReflector keeps store equal, eventually, to the collection behind lw until ctx ends. It runs
-// this package's own reflector, the one of the informers, on any store; NewReflector gives
-// client-go's.
-//
-// ExpectedType is an example of the objects to admit, nil for any; see NewReflectorWithOptions. The
-// zero value of options works. The store's methods are called by one goroutine at a time, in the
-// order of the server's events; a store that implements ReflectorBookmarkStore or
-// ResourceVersionUpdater is called for these too.
-//
-// Errors of requests are handed to DefaultWatchErrorHandler, which logs them, and retried with
-// backoff. RunReflector returns at once when ctx ends, even if lw ignores its context, with the
-// cause of the end (context.Cause, never nil). Before anything else it returns an error if lw or
-// store is nil, or a backoff has no delays.
-func RunReflector(ctx context.Context, lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) error {
-	if event.IsNil(lw) {
-		return errors.New("RunReflector needs a ListerWatcher")
-	}
-	if event.IsNil(store) {
-		return errors.New("RunReflector needs a store")
-	}
-	if options.Backoff != nil {
-		var bad faults
-		checkBackoff("ReflectorOptions.Backoff", *options.Backoff, &bad)
-		if err := bad.as(errBadOptions); err != nil {
-			return err
-		}
-	}
-	reflector.New(optionsFrom(lw, expectedType, store, options)).Run(ctx)
-	return context.Cause(ctx)
-}
-
-// optionsFrom translates the options that client-go knows.
-func optionsFrom(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) reflector.Options {
-	return reflector.Options{
-		Name:            options.Name,
-		TypeDescription: options.TypeDescription,
-		ListerWatcher:   lw,
-		ExpectedType:    expectedType,
-		Sink:            sinkOf(store),
-		ResyncPeriod:    options.ResyncPeriod,
-		MinWatchTimeout: options.MinWatchTimeout,
-		Backoff:         options.Backoff,
-		Clock:           options.Clock,
-		Logger:          options.Logger,
-		OnError:         errorsTo(nil),
-	}
-}
-
 // sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by
 // their types themselves: a user's type that embeds one has these methods too, and may override
 // those that they would pass by.
@@ -100,9 +52,9 @@ func (s queueSink) Resync() error { return s.store.Resync() }
 
 func (s queueSink) Room() (int, <-chan struct{}) { return s.queue.Room() }
 
-// NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's;
-// RunReflector runs ours. Its name is the file:line of the nearest caller outside of this package
-// and of client-go's. See NewReflectorWithOptions.
+// NewReflector returns client-go's Reflector, which runs client-go's loop, not this package's. Its
+// name is the file:line of the nearest caller outside of this package and of client-go's. See
+// NewReflectorWithOptions.
 func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
 	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod})
 }
@@ -113,10 +65,10 @@ func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store Re
 }
 
 // NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this
-// package's; RunReflector runs ours. It is here for code that holds a *Reflector. Only objects of
-// the type of ExpectedType reach the store; an unstructured example with apiVersion and kind
-// narrows that to this kind, nil admits everything. An empty options.Name becomes the file:line of
-// the nearest caller outside of this package and of client-go's.
+// package's. It is here for code that holds a *Reflector. Only objects of the type of ExpectedType
+// reach the store; an unstructured example with apiVersion and kind narrows that to this kind, nil
+// admits everything. An empty options.Name becomes the file:line of the nearest caller outside of
+// this package and of client-go's.
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.Name == "" {
 		options.Name = reflector.CallsiteName()

@@ -16,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
@@ -98,30 +96,6 @@ func TestErrorsWithoutAHandler(t *testing.T) {
 	require.Len(t, reported(), 1)
 	assert.Contains(t, reported()[0], "forbidden")
 	assert.Contains(t, reported()[0], "reflector n")
-}
-
-// TestRunReflector: our engine on a plain store, until the context ends, whose cause it returns.
-func TestRunReflector(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cause := assert.AnError
-		ctx, cancel := context.WithCancelCause(t.Context())
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("2"), testkit.Added("b", "3")))}
-		store := clientgo.NewStore(MetaNamespaceKeyFunc)
-		ended := make(chan error, 1)
-		go func() { ended <- RunReflector(ctx, server, &v1.Pod{}, store, ReflectorOptions{}) }()
-		synctest.Wait()
-		assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, store.ListKeys())
-		cancel(cause)
-		assert.ErrorIs(t, <-ended, cause)
-	})
-}
-
-// TestRunReflectorNeedsItsParts: missing parts are an error, not a crash later.
-func TestRunReflectorNeedsItsParts(t *testing.T) {
-	require.ErrorContains(t, RunReflector(t.Context(), nil, nil, &testkit.StoreLog{}, ReflectorOptions{}), "ListerWatcher")
-	require.ErrorContains(t, RunReflector(t.Context(), (*ListWatch)(nil), nil, &testkit.StoreLog{}, ReflectorOptions{}), "ListerWatcher")
-	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, nil, ReflectorOptions{}), "store")
-	require.ErrorContains(t, RunReflector(t.Context(), &ListWatch{}, nil, &testkit.StoreLog{}, ReflectorOptions{Backoff: &wait.Backoff{}}), "Backoff: Duration")
 }
 
 // TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, by namespace.

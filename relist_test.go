@@ -4,6 +4,8 @@
 package cache_test
 
 import (
+	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -84,7 +86,8 @@ func (r *relisting) held() map[string]*v1.Pod {
 // TestRelistRepairs: what the store has lost, what it has too much and what it has wrongly, also
 // under the right version, is as on the server afterwards, and handlers have heard of it.
 func TestRelistRepairs(t *testing.T) {
-	for _, mode := range []cache.ReuseMode{cache.ReuseAuto, cache.ReuseAlways, cache.ReuseNever} {
+	for _, memory := range []int64{math.MaxInt64, 1 << 20} {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 		relistingCase(t, func(t *testing.T, r *relisting) {
 			good, store := r.held(), r.GetStore()
 			require.NoError(t, store.Delete(good["a"]))
@@ -105,7 +108,7 @@ func TestRelistRepairs(t *testing.T) {
 			assert.Equal(t, counts{"asked": 1}, all.Relists)
 			assert.Equal(t, counts{"asked": 1}, all.WatchEnds)
 			assert.Empty(t, all.Errors)
-		}, cache.WithReuse(mode))
+		})
 	}
 }
 

@@ -6,6 +6,8 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
@@ -35,19 +37,21 @@ func TestReuse(t *testing.T) {
 		return pod
 	}
 	noUID, noVersion := func(p *v1.Pod) { p.UID = "" }, func(p *v1.Pod) { p.ResourceVersion = "" }
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	limits := map[bool]int64{true: 1 << 20, false: math.MaxInt64}
 	for name, test := range map[string]struct {
-		mode          cache.ReuseMode
+		scarce        bool // memory is
 		first, second *v1.Pod
 		kept          bool
 	}{
-		"identical":              {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
-		"not asked for":          {cache.ReuseNever, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
-		"no scarcity":            {cache.ReuseAuto, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
-		"same version, other":    {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
-		"other version":          {cache.ReuseAlways, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
-		"nothing to go by":       {cache.ReuseAlways, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
-		"nor a version to go by": {cache.ReuseAlways, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
+		"identical":              {true, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
+		"no scarcity":            {false, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
+		"same version, other":    {true, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
+		"other version":          {true, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
+		"nothing to go by":       {true, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
+		"nor a version to go by": {true, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
 	} {
+		debug.SetMemoryLimit(limits[test.scarce])
 		for _, stream := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				server := &testkit.Server{NoStream: !stream}
@@ -61,7 +65,7 @@ func TestReuse(t *testing.T) {
 					}
 					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
 				}
-				informer := informerOf(server, cache.WithReuse(test.mode))
+				informer := informerOf(server)
 				type update struct{ old, current any }
 				updates := make(chan update, 10)
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})

@@ -109,7 +109,7 @@ func TestRelistReuses(t *testing.T) {
 	}
 }
 
-// TestRelistDecodesAnew: without ShareEqual, with ReuseNever, and with a transform function, even
+// TestRelistDecodesAnew: without ShareEqual, and with a transform function, even
 // one that promises to copy, all objects of a relist are new: the function may write to their
 // topmost struct, which the cached ones' readers must not see.
 func TestRelistDecodesAnew(t *testing.T) {
@@ -123,7 +123,6 @@ func TestRelistDecodesAnew(t *testing.T) {
 			options   []cache.Option
 		}{
 			{nil, nil},
-			{nil, []cache.Option{sharingOption(false), cache.WithReuse(cache.ReuseNever)}},
 			{writes, []cache.Option{sharingOption(true)}},
 		} {
 			u, s := relistedTwice(t, media, c.transform, c.options...)

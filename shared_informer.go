@@ -87,7 +87,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	}
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
-	s.pipeline.reuse, s.pipeline.handlers = config.reuse, s.room
+	s.pipeline.handlers = s.room
 	s.vigil.look = s.processor.NameLagging
 	s.life.resyncCheckPeriod = config.ResyncPeriod
 	if s.unfit = config.check(); s.unfit != nil {
@@ -197,10 +197,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	})
 	queue := s.pipeline.queue
 	queue.Through = s.processor.MadeRoom
-	// there, a batch that is held up would keep others from joining it
-	if !s.config.queue.coalesced {
-		queue.Direct = s.pipeline.handleNow
-	}
+	queue.Direct = s.pipeline.handleNow
 	c := newController(Config{
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
@@ -215,7 +212,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		d := &c.options.Decoding
 		d.Share, d.Unshared = false, "a transform function may change what it is given: see Decoding.TransformCopies"
 	}
-	if s.life.transform != nil || s.config.reuse == ReuseNever {
+	if s.life.transform != nil {
 		c.options.Decoding.Remember = false // a transform may write to the topmost struct, and cached ones have readers
 	}
 	c.store, c.progress = s.store, &s.pipeline.applier.Progress

@@ -64,8 +64,8 @@ type HandlerStats struct {
 	// Calls that are counted together are timed together; Longest is then the time of all of them.
 	Busy, Longest time.Duration
 
-	// Histogram counts the calls that have returned by their time. Element i counts those of up to
-	// CallTimeBounds()[i], the last element all others.
+	// Histogram counts the calls that have returned by their time: those of up to 100 microseconds,
+	// 1, 10 and 100 milliseconds, 1 and 10 seconds, and all others.
 	Histogram [7]uint64
 }
 
@@ -93,12 +93,6 @@ func (s HandlerState) String() string {
 		return names[s]
 	}
 	return "unknown"
-}
-
-// CallTimeBounds returns the upper bounds of the elements of HandlerStats.Histogram, except
-// for the last one, which has none: powers of ten from 100 microseconds to 10 seconds.
-func CallTimeBounds() []time.Duration {
-	return append([]time.Duration(nil), fanout.CallTimeBounds[:]...)
 }
 
 // statisticsOf translates what the fan-out knows of a handler.
@@ -143,8 +137,6 @@ type QueueStats struct {
 	Limit  int
 	Pauses uint64
 	Paused time.Duration
-	// Compacted counts the deltas that DeltaFIFO.SetMaxHistory has dropped.
-	Compacted uint64
 
 	// Untransformed is the number of objects whose newest version the transform function refused,
 	// so that an older one, or none, is cached. Anything but 0 means that the cache does not show
@@ -192,7 +184,7 @@ func recordsOf(what any) *queue.Queue {
 func statsOf(q *queue.Queue) QueueStats {
 	depths := q.Depths()
 	stats := QueueStats{
-		Depth: depths.Waiting, Limit: depths.Limit, Pauses: depths.Pauses, Paused: depths.Paused, Compacted: depths.Compacted,
+		Depth: depths.Waiting, Limit: depths.Limit, Pauses: depths.Pauses, Paused: depths.Paused,
 	}
 	stats.Untransformed, stats.TransformErrors, stats.LastTransformError = q.Reader.Transform.Counts()
 	return stats

@@ -24,13 +24,6 @@ func OnIndexFailure(hook func(IndexFailure)) StoreOption {
 	return func(s *keyedStore) { s.objects.onFailure = hook }
 }
 
-// WithIndexPanics makes a write panic when an index function fails for an object, as client-go
-// does. The write is complete by then, and no lock is held; the object is in the store and not in
-// the index. A hook of OnIndexFailure is called before.
-func WithIndexPanics() StoreOption {
-	return func(s *keyedStore) { s.objects.panics = true }
-}
-
 // IndexFailures returns how often the function of each index of the store has failed since the
 // store was made. ok is false for stores of other packages.
 func IndexFailures(s Store) (failures map[string]uint64, ok bool) {

@@ -179,14 +179,6 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	assert.Len(t, *errs, 2, "a hook takes the place of the report")
 }
 
-func TestIndexPanicsByOption(t *testing.T) {
-	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue}, cache.WithIndexPanics())
-	assert.Panics(t, func() { _ = s.Add(item{"a", 7}) })
-	assert.Panics(t, func() { _ = s.Replace([]any{item{"b", 8}}, "") })
-	require.NoError(t, s.Add(item{"c", 1}), "no lock is held")
-	assert.ElementsMatch(t, []any{item{"b", 8}, item{"c", 1}}, s.List())
-}
-
 // TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and
 // holds it until it is stopped.
 func TestPulledLoopsHoldTheirState(t *testing.T) {

@@ -378,8 +378,8 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 // TestNilOptionOfAStore is refused with a text that says which one it is.
 func TestNilOptionOfAStore(t *testing.T) {
 	const second = "option 2 of 2 is nil: leave it out"
-	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewStore(itemKey, cache.WithIndexPanics(), nil) })
-	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewIndexer(itemKey, nil, cache.WithIndexPanics(), nil) })
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewStore(itemKey, cache.WithTransformer(nil), nil) })
+	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewIndexer(itemKey, nil, cache.WithTransformer(nil), nil) })
 	assert.PanicsWithValue(t, "NewThreadSafeStore: "+second, func() {
 		cache.NewThreadSafeStore(nil, nil, cache.WithThreadSafeStoreMetrics(cache.InformerNameAndResource{}, nil), nil)
 	})

@@ -20,16 +20,12 @@ import (
 
 // indexFailed is called by the table for the failures of one write.
 func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
-	switch {
-	case m.onFailure != nil:
-		for _, f := range failures {
-			m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
-		}
-	case !m.panics:
+	if m.onFailure == nil {
 		reportIndexFailures(failures)
+		return
 	}
-	if m.panics {
-		panic(indexFailureError(&failures[0]))
+	for _, f := range failures {
+		m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
 	}
 }
 
@@ -39,7 +35,6 @@ type threadSafeMap struct {
 	contents  store.Contents // what is written through
 	table     *table.Table   // of the contents: what is read
 	onFailure func(IndexFailure)
-	panics    bool // an index function that fails panics in the writer
 }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)

@@ -54,7 +54,6 @@ func TestAhead(t *testing.T) {
 	for name, options := range map[string][]cache.Option{
 		"list":       {cache.WithListMode(cache.ListModeList)},
 		"watch-list": {cache.WithListMode(cache.ListModeWatchList)},
-		"coalesced":  {cache.WithCoalescedQueue(), cache.WithReuse(cache.ReuseNever)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -289,8 +289,6 @@ func TestUnsupported(t *testing.T) {
 func TestErrors(t *testing.T) {
 	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
 	assert.ErrorIs(t, err, cache.ErrNotSupported)
-	_, err = audit.DigestOf(t.Context(), foreign{})
-	assert.ErrorIs(t, err, cache.ErrNotSupported)
 	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.Options{}), cache.ErrNotSupported)
 	queueOnly := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})})
 	_, err = audit.Once(t.Context(), queueOnly, audit.Options{})
@@ -338,8 +336,6 @@ func TestStopped(t *testing.T) {
 		_, err := audit.Once(t.Context(), informer, audit.Options{})
 		assert.ErrorIs(t, err, audit.ErrEnded)
 		assert.ErrorIs(t, <-ended, audit.ErrEnded)
-		_, err = audit.DigestOf(t.Context(), informer)
-		assert.ErrorIs(t, err, audit.ErrEnded)
 	})
 }
 
@@ -379,14 +375,9 @@ func TestDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c")
 		one := follow(t, src, src, nil, cache.WithListMode(cache.ListModeList))
-		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList), cache.WithCoalescedQueue())
-		digest := func(r *rig) audit.Digest {
-			d, err := audit.DigestOf(t.Context(), r)
-			require.NoError(t, err)
-			return d
-		}
+		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList))
+		digest := func(r *rig) audit.Digest { return r.once(t, audit.Options{}).Digest }
 		assert.Equal(t, digest(one), digest(other))
-		assert.Equal(t, one.once(t, audit.Options{}).Digest, digest(one))
 		assert.Len(t, digest(one).String(), 32)
 		assert.NotContains(t, digest(one).String(), "00000000")
 
@@ -426,8 +417,7 @@ func TestDigestOfReport(t *testing.T) {
 				}
 				return list, err
 			}}, nil, cache.WithListMode(cache.ListModeList))
-			want, err := audit.DigestOf(t.Context(), r)
-			require.NoError(t, err)
+			want := follow(t, src, src, nil).once(t, audit.Options{}).Digest
 			assert.Equal(t, want, r.once(t, audit.Options{}).Digest, what)
 		})
 	}

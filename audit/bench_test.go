@@ -54,12 +54,6 @@ func BenchmarkState(b *testing.B) {
 				state.Close()
 			}
 		})
-		b.Run("digest, "+name, func(b *testing.B) {
-			for b.Loop() {
-				_, err := DigestOf(ctx, informer)
-				require.NoError(b, err)
-			}
-		})
 		b.Run("audit without a server, "+name, func(b *testing.B) {
 			for b.Loop() {
 				report, err := Once(ctx, informer, Options{})

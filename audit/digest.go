@@ -29,23 +29,7 @@ type Digest struct {
 // String returns the sum in 32 digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
-// DigestOf returns the digest of what an informer has stored now. It may be called while the
-// informer runs and has synced, except from a transform, an index function or a handler of
-// NewInformer, and it delays nothing. The error is cache.ErrNotSupported for an informer of another
-// package.
-func DigestOf(ctx context.Context, informer Informer) (Digest, error) {
-	known, err := audited.Of(informer)
-	if err != nil {
-		return Digest{}, fmt.Errorf("audit: %w", err)
-	}
-	state, err := stateOf(ctx, known)
-	if err != nil {
-		return Digest{}, fmt.Errorf("audit of %s: %w", known.Name, err)
-	}
-	defer state.Close()
-	return digestOf(&state), nil
-}
-
+// digestOf returns the digest of a snapshot.
 func digestOf(state *audited.State) Digest {
 	d := Digest{ResourceVersion: state.ResourceVersion(), Objects: state.Len()}
 	var text []byte

@@ -61,10 +61,6 @@ func TestModel(t *testing.T) {
 		steps := rapid.SliceOfN(anyStep, 0, 30).Draw(r, "steps")
 		options := []cache.Option{
 			cache.WithListMode(rapid.SampledFrom([]cache.ListMode{cache.ListModeList, cache.ListModeWatchList}).Draw(r, "mode")),
-			cache.WithReuse(rapid.SampledFrom([]cache.ReuseMode{cache.ReuseAlways, cache.ReuseNever}).Draw(r, "reuse")),
-		}
-		if rapid.Bool().Draw(r, "coalesced") {
-			options = append(options, cache.WithCoalescedQueue())
 		}
 		transform := transforms[rapid.SampledFrom([]string{"none", "blank", "harmless"}).Draw(r, "transform")]
 		var found faults

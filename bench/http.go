@@ -61,9 +61,6 @@ var (
 	// httpOpen is how long the server has the request of a list open, when little
 	// is under way in buffers.
 	httpOpen = httpFigures{name: "-open", title: ", as the server sees it"}
-	// httpRaised is CPU time of clients that have chosen no encoding. client-go
-	// gets JSON; our informers get protobuf if they prefer that.
-	httpRaised = httpFigures{name: "-raised", title: ", the client leaves the encoding open"}
 	// httpDropped is CPU time of informers of ours that leave managed fields out,
 	// and beside them of those that do not.
 	httpDropped = httpFigures{name: "-dropped", title: ", ours without managed fields"}
@@ -71,7 +68,7 @@ var (
 
 // optional reports whether what a row is about is an option that few set: only a
 // full run has such rows.
-func (f httpFigures) optional() bool { return f == httpRaised || f == httpDropped }
+func (f httpFigures) optional() bool { return f == httpDropped }
 
 // The number of objects of a full run.
 const (
@@ -179,7 +176,6 @@ func httpKinds() []httpRow {
 	}
 	for _, kind := range []httpKind{httpList, httpWatch} {
 		all = append(all,
-			httpRow{encoding: "json", kind: kind, resource: wire.Pods, figures: httpRaised, objects: httpObjectsJSON},
 			httpRow{encoding: "json", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsJSON},
 			httpRow{encoding: "protobuf", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsProtobuf})
 	}

@@ -60,9 +60,7 @@ func (h *httpStage) typedClient(config *rest.Config) (*clientgo.ListWatch, error
 	version := h.row.resource.GroupVersion()
 	config.APIPath = h.row.resource.APIPath()
 	config.ContentConfig = rest.ContentConfig{GroupVersion: &version, NegotiatedSerializer: wire.Codecs.WithoutConversion()}
-	if h.row.figures != httpRaised {
-		config.ContentType, config.AcceptContentTypes = h.row.mediaType(), h.row.mediaType()
-	}
+	config.ContentType, config.AcceptContentTypes = h.row.mediaType(), h.row.mediaType()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, err

@@ -39,10 +39,7 @@ const (
 	tappedWay httpWay = "tapped" // directly
 	sharedWay httpWay = "shared" // directly, and equal parts of objects are one
 
-	// The same two, from protobuf, although the client has not asked for that, and
-	// without managed fields.
-	raisedWay        httpWay = "raised"
-	raisedSharedWay  httpWay = "raised and shared"
+	// The same two without managed fields.
 	droppedWay       httpWay = "dropped"
 	droppedSharedWay httpWay = "dropped and shared"
 )
@@ -52,8 +49,6 @@ func (r httpRow) ways() []httpWay {
 	switch r.figures {
 	case httpOpen:
 		return []httpWay{plainWay, tappedWay}
-	case httpRaised:
-		return []httpWay{tappedWay, raisedWay, raisedSharedWay}
 	case httpDropped:
 		return []httpWay{tappedWay, droppedWay, sharedWay, droppedSharedWay}
 	}
@@ -61,16 +56,14 @@ func (r httpRow) ways() []httpWay {
 }
 
 func (w httpWay) shares() bool {
-	return w == sharedWay || w == raisedSharedWay || w == droppedSharedWay
+	return w == sharedWay || w == droppedSharedWay
 }
-
-func (w httpWay) raises() bool { return w == raisedWay || w == raisedSharedWay }
 
 func (w httpWay) drops() bool { return w == droppedWay || w == droppedSharedWay }
 
 // decoding are the options of an informer.
 func (w httpWay) decoding() kinformer.Decoding {
-	d := kinformer.Decoding{PreferProtobuf: w.raises()}
+	d := kinformer.Decoding{}
 	if w.shares() {
 		d.Share = kinformer.ShareEqual
 	}
@@ -87,7 +80,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	var err error
 	h.server, err = wire.Start(ctx, wire.Config{
 		Resource: r.resource.ID(), N: h.objects, Seed: e.seed, MediaType: r.mediaType(),
-		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen, Negotiates: r.figures == httpRaised,
+		Page: r.page(h.objects), TLS: r.tls, Narrow: r.figures == httpOpen,
 	})
 	if err != nil {
 		return nil, err
@@ -299,9 +292,6 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	}
 	if shares := decoding.Parts.Hits > 0; way.shares() && !shares {
 		return fmt.Errorf("%w: nothing was shared: %+v", errNotTapped, decoding)
-	}
-	if raised := decoding.Encoding == "protobuf" && h.row.encoding == "json"; raised != way.raises() {
-		return fmt.Errorf("%w: it got %s", errNotTapped, decoding.Encoding)
 	}
 	return h.dropped(i, way)
 }

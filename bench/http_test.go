@@ -31,9 +31,7 @@ func TestRowsFailWithoutTheTap(t *testing.T) {
 	for _, kind := range []httpKind{httpList, httpPages, httpWatchList, httpWatch} {
 		all = append(all, httpRow{encoding: "json", kind: kind, resource: wire.Leases, objects: 20})
 	}
-	for _, figures := range []httpFigures{httpRaised, httpDropped} {
-		all = append(all, httpRow{encoding: "json", kind: httpWatch, resource: wire.Leases, figures: figures, objects: 20})
-	}
+	all = append(all, httpRow{encoding: "json", kind: httpWatch, resource: wire.Leases, figures: httpDropped, objects: 20})
 	for _, r := range all {
 		require.NoError(t, runTiny(t, sides(), r), r.name())
 		t.Run(r.name(), func(t *testing.T) {
@@ -44,17 +42,17 @@ func TestRowsFailWithoutTheTap(t *testing.T) {
 	}
 }
 
-// TestRowsOfOptionsAreWhatTheySay: an informer that is to get protobuf does, and one that is to
-// leave managed fields out does, or there are no figures.
+// TestRowsOfOptionsAreWhatTheySay: an informer that is to leave managed fields out does, or there
+// are no figures.
 func TestRowsOfOptionsAreWhatTheySay(t *testing.T) {
-	for figures, wrong := range map[httpFigures]httpWay{httpRaised: tappedWay, httpDropped: sharedWay} {
+	for figures, wrong := range map[httpFigures]httpWay{httpDropped: sharedWay} {
 		for _, way := range (httpRow{figures: figures}).ways() {
 			h := &httpStage{row: httpRow{encoding: "json", kind: httpList, resource: wire.Leases, figures: figures}, env: &env{}, objects: 200}
 			var err error
 			h.server, err = wire.Start(t.Context(), wire.Config{Resource: "leases", N: h.objects, Seed: 1, MediaType: wire.JSON, Negotiates: true})
 			require.NoError(t, err)
 			ran := way
-			if way.raises() || way.drops() {
+			if way.drops() {
 				ran = wrong
 			}
 			i := tinyInformer(t, h, ran)
@@ -134,5 +132,5 @@ func TestRowsOfHTTPAreNamedByWhatTheyAre(t *testing.T) {
 	assert.Contains(t, all, "http/json-list http/json-pages http/json-watch-list http/json-watch http/protobuf-list")
 	assert.Contains(t, all, "http/json-watch-tls http/json-list-open http/protobuf-watch-tls")
 	assert.Contains(t, all, "http/unstructured-watch-certificates")
-	assert.Contains(t, all, "http/json-watch-raised http/json-watch-dropped http/protobuf-watch-dropped")
+	assert.Contains(t, all, "http/json-watch-dropped http/protobuf-watch-dropped")
 }

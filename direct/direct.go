@@ -16,16 +16,15 @@
 //
 // # What stays as it is
 //
-// Requests are client-go's, but for the Accept header of those that Decoding.PreferProtobuf is
-// about: auth, retries, Retry-After, rate limits, warnings, errors. Objects are deeply equal to
-// those that it decodes. client-go decodes each event and item that this package does not
-// understand for certain. It also decodes the first ones of an informer and a sample of the rest,
-// for comparison: if the results ever differ, the informer returns to client-go's decoding for
-// good, and requests its whole state again. It does the same if it sees that a ListerWatcher
-// changes what it lists or watches. A sample does not show everything: set Decoding.Off if your
-// client has a serializer that sets defaults, converts or is strict, or if your ListFunc filters by
-// content. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the environment turns direct
-// decoding off for the process.
+// Requests are client-go's: auth, retries, Retry-After, rate limits, warnings, errors. Objects are
+// deeply equal to those that it decodes. client-go decodes each event and item that this package
+// does not understand for certain. It also decodes the first ones of an informer and a sample of
+// the rest, for comparison: if the results ever differ, the informer returns to client-go's
+// decoding for good, and requests its whole state again. It does the same if it sees that a
+// ListerWatcher changes what it lists or watches. A sample does not show everything: set
+// Decoding.Off if your client has a serializer that sets defaults, converts or is strict, or if
+// your ListFunc filters by content. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the
+// environment turns direct decoding off for the process.
 //
 // # What to know
 //
@@ -59,8 +58,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if taken == nil {
 		return t.next.RoundTrip(req)
 	}
-	taken.Begin(req)
-	hidden := taken.Sent(req)
+	hidden := taken.Begin(req)
 	resp, err := t.next.RoundTrip(hidden)
 	if err != nil || resp == nil {
 		taken.Offer(req, nil)

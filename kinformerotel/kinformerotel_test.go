@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,9 +48,4 @@ func failingFirst(server *testkit.Server, takes time.Duration, failures int) *te
 		return then(n, ctx, o)
 	}
 	return server
-}
-
-func handle(t *testing.T, informer cache.SharedIndexInformer, name string, takes time.Duration) {
-	_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, cache.Delivery{Name: name}))
-	require.NoError(t, err)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/kinformer/cache/internal/metrics"
 )
 
+// scope is the name of the instrumentation.
+const scope = "github.com/kinformer/cache/kinformerotel"
+
 // TraceOptions say how requests are traced.
 type TraceOptions struct {
 	// Every is the time between two looks at the informers; 0 means 10 seconds. If an informer ends
@@ -164,4 +167,13 @@ func (t *tracer) request(ctx context.Context, i *cache.Inspection, r request) {
 		span.SetStatus(codes.Error, r.Reason)
 	}
 	span.End(trace.WithTimestamp(r.Began.Add(r.Took)))
+}
+
+func attributesOf(labels []metrics.Label) (attributes []attribute.KeyValue) {
+	for _, l := range labels {
+		if l.Value != "" {
+			attributes = append(attributes, attribute.String(l.Name, l.Value))
+		}
+	}
+	return attributes
 }

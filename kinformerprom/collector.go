@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/metrics"
 )
 
@@ -27,16 +26,13 @@ type Options struct {
 //
 // The package documentation explains the labels; docs/observability.md has all metrics.
 func NewCollector(o Options) prometheus.Collector {
-	c := &collector{reader: metrics.NewReader(metrics.Options(o)), descs: map[*metrics.Metric]*prometheus.Desc{}}
+	c := &collector{reader: metrics.NewReader(metrics.Options(o)), descs: map[*metrics.Metric]*prometheus.Desc{}, bounds: metrics.Bounds()}
 	for _, m := range metrics.All() {
 		labels := m.Labels
 		if !m.OfProcess {
 			labels = append(append([]string{}, metrics.InformerLabels...), m.Labels...)
 		}
 		c.descs[m] = prometheus.NewDesc(m.Name, m.Help, labels, nil)
-	}
-	for _, bound := range cache.CallTimeBounds() {
-		c.bounds = append(c.bounds, bound.Seconds())
 	}
 	return c
 }

@@ -10,7 +10,7 @@
 // templates in them. The resourceVersion, and everything else that an informer needs, stays.
 //
 // An informer of github.com/kinformer/cache can do the same, without a transform function, by
-// Decoding.Drop: that is cheaper where the informer decodes directly, and it can drop both at once.
+// Decoding.Drop, which takes both at once.
 //
 // # What they write to
 //

@@ -4,269 +4,170 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"reflect"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kinformer/cache/internal/cputime"
-	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// measure reads the list of a resource and measures what decoding it takes. What keeps it from that
-// is in the row.
-func (c *cluster) measure(ctx context.Context, r resource) row {
-	measured := row{Resource: r.String()}
+// atLeast is the CPU time that a figure takes.
+var atLeast = 40 * time.Millisecond
+
+// decoder decodes a list. left is how many of its objects it leaves to client-go.
+type decoder func() (list any, objects, left int, err error)
+
+var nothing = strings.Repeat("-\t", 9)
+
+// measure reads the list of a resource, decodes it each way, and returns the cells of its row.
+func (c *cluster) measure(ctx context.Context, r resource) string {
 	body, err := c.list(ctx, r)
 	if err != nil {
-		measured.Skipped = explained(err).Error()
-		return measured
+		return nothing + err.Error()
 	}
-	s, err := newSample(r, body)
-	if err == nil {
-		measured.describe(r, s, body)
-		if s.objects == 0 {
-			measured.Skipped = "no objects"
-			return measured
-		}
-		err = s.figures(ctx, &measured)
+	s := &sample{resource: r, body: body, encoding: "json"}
+	switch {
+	case !r.hasGoType():
+		s.encoding = "unstructured"
+	case bytes.HasPrefix(body, []byte("k8s\x00")):
+		s.encoding = "protobuf"
 	}
-	if err != nil {
-		measured.Skipped = err.Error()
-	}
-	return measured
-}
-
-// describe fills in what was read.
-func (m *row) describe(r resource, s *sample, body []byte) {
-	m.Objects, m.More, m.Read = s.total, s.more, s.objects
-	m.Encoding = "json"
-	if mediaTypeOf(body) != "application/json" {
-		m.Encoding = "protobuf"
-	}
-	if !r.hasGoType() {
-		m.Encoding = "unstructured"
-	}
-	if s.objects > 0 {
-		m.WireBytes = float64(len(body)) / float64(s.objects)
-	}
-}
-
-// figures fills in what was measured.
-func (s *sample) figures(ctx context.Context, m *row) error {
-	defer s.tapped.Begin()() // as an informer that runs, it keeps the table of texts
-	if err := s.tryTap(ctx, m); err != nil {
-		return err
-	}
-	lists, watches := [2]work{s.lists(s.plain)}, [2]work{s.watches(s.plain)}
-	if m.Direct {
-		lists[1], watches[1] = s.lists(s.tapped), s.watches(s.tapped)
-	}
-	var failed [3]error
-	m.Heap, failed[0] = s.heap(ctx, m.Direct)
-	m.List, failed[1] = compared(ctx, lists)
-	m.Event, failed[2] = compared(ctx, watches)
-	m.extrapolate()
-	return errors.Join(failed[:]...)
-}
-
-// tryTap has a list and a watch decoded directly, and notes whether they were, and what was left to
-// client-go.
-func (s *sample) tryTap(ctx context.Context, m *row) error {
-	var left []string
-	for i, do := range []work{s.lists(s.tapped), s.watches(s.tapped)} {
-		_, err := do(ctx)
-		state := s.ledger.State()
-		var doubt *tap.Doubt
-		switch {
-		case errors.As(err, &doubt):
-			m.Notes = append(m.Notes, "please report this: "+doubt.Error())
-			return nil
-		case err != nil:
-			return err
-		case !state.On:
-			m.Notes = append(m.Notes, "client-go decodes: "+notOn(state))
-			return nil
-		case i == 0: // events are not as they were sent
-			left = gaveUp(state)
-		}
-	}
-	m.Direct, m.Notes = true, append(m.Notes, left...)
-	return nil
-}
-
-func notOn(state tap.State) string {
-	if given := gaveUp(state); state.Why == "" && len(given) > 0 {
-		return strings.Join(given, "; ")
-	}
-	return state.Why
-}
-
-// gaveUp says what was left to client-go: reasons are few, and have nothing of the data.
-func gaveUp(state tap.State) (notes []string) {
-	for _, reason := range slices.Sorted(maps.Keys(state.GivenUp)) {
-		all := state.Decoded + state.Verified
-		for _, n := range state.GivenUp {
-			all += n
-		}
-		notes = append(notes, fmt.Sprintf("left to client-go, %.1f %% of the objects: %s", 100*float64(state.GivenUp[reason])/float64(all), reason))
-	}
-	return notes
-}
-
-// work is done again and again, and returns of how many objects it was.
-type work func(context.Context) (int, error)
-
-func (s *sample) lists(lw clientgo.ListerWatcherWithContext) work {
-	return func(ctx context.Context) (int, error) {
-		_, err := s.listed(ctx, lw)
-		return s.objects, err
-	}
-}
-
-// listed returns all objects, however they come.
-func (s *sample) listed(ctx context.Context, lw clientgo.ListerWatcherWithContext) (any, error) {
-	list, err := lw.ListWithContext(ctx, metav1.ListOptions{})
-	var doubt *tap.Doubt
-	switch page, direct := list.(*tap.Page); {
-	case errors.As(err, &doubt):
-		return nil, doubt
+	_, objects, _, err := s.byClient()
+	switch {
 	case err != nil:
-		return nil, fmt.Errorf("client-go cannot list, with an error of type %T", err)
-	case direct:
-		return page.Items, nil
+		return nothing + fmt.Sprintf("client-go cannot decode the list, with an error of type %T", err)
+	case objects == 0:
+		return nothing + "no objects"
 	}
-	objects, err := meta.ExtractListWithAlloc(list)
-	if err == nil && len(objects) != s.objects {
-		err = fmt.Errorf("%d of %d objects were listed", len(objects), s.objects)
+	direct := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20)})
+	shared := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20), Share: decode.NewSharing(decode.NewParts(64 << 20))})
+	notes := ""
+	switch _, _, left, err := direct(); {
+	case err != nil:
+		direct, shared, notes = s.byClient, s.byClient, "client-go decodes the list"
+	case left > 0:
+		notes = fmt.Sprintf("left to client-go, %.1f %% of the objects", 100*float64(left)/float64(objects))
 	}
-	return objects, err
+	cells := []string{fmt.Sprint(objects), s.encoding, fmt.Sprint(len(body) / objects)}
+	ways := []decoder{s.byClient, direct, shared}
+	for _, figure := range []func(decoder, int) string{cpu, heap} {
+		for _, way := range ways {
+			cells = append(cells, figure(way, objects))
+		}
+	}
+	return strings.Join(append(cells, notes), "\t")
 }
 
-func (s *sample) watches(lw clientgo.ListerWatcherWithContext) work {
-	return func(ctx context.Context) (int, error) {
-		w, err := lw.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "1"})
-		if err != nil {
-			return 0, fmt.Errorf("client-go cannot watch, with an error of type %T", err)
-		}
-		defer w.Stop()
-		came := 0
-		for event := range w.ResultChan() {
-			if doubt, ok := event.Object.(*tap.Doubt); ok {
-				return 0, doubt
-			}
-			if event.Type != watch.Modified {
-				return 0, errors.New("client-go cannot decode its events")
-			}
-			came++
-		}
-		if came != s.events && ctx.Err() == nil {
-			return 0, fmt.Errorf("%d of %d events came", came, s.events)
-		}
-		return s.events, ctx.Err()
-	}
+// sample is a list that was read.
+type sample struct {
+	resource
+	body     []byte
+	encoding string
 }
 
-// effort is what a figure is made of. Tests, which need no good figures, make less.
-var effort = struct {
-	cpu        time.Duration // is counted in steps of a millisecond or more
-	events     int           // of a watch at most: enough for a steady state
-	eventBytes int           // of them at most, but for a few
-}{40 * time.Millisecond, 1000, 8 << 20}
-
-// rounds are how often both sides take turns; the median counts.
-const rounds = 3
-
-// compared returns the CPU time for an object, of client-go's and of ours, in microseconds. Without
-// ours that is client-go's, too.
-func compared(ctx context.Context, sides [2]work) (pair, error) {
-	var all [2][]float64
-	for round := range rounds {
-		for turn := range sides {
-			side := (turn + round) % 2
-			if sides[side] == nil {
-				continue
-			}
-			each, err := timed(ctx, sides[side])
-			if err != nil {
-				return pair{}, err
-			}
-			all[side] = append(all[side], each)
-		}
+// byClient decodes the list by client-go's decoder.
+func (s *sample) byClient() (list any, objects, left int, err error) {
+	var by kruntime.Decoder = unstructured.UnstructuredJSONScheme
+	if s.hasGoType() {
+		by = scheme.Codecs.UniversalDeserializer()
 	}
-	if all[1] == nil {
-		all[1] = all[0]
-	}
-	return pair{median(all[0]), median(all[1])}, nil
-}
-
-func timed(ctx context.Context, do work) (float64, error) {
-	runtime.GC()
-	before, err := cputime.Used()
+	decoded, err := kruntime.Decode(by, s.body)
 	if err != nil {
-		return 0, err
+		return nil, 0, 0, err
 	}
-	for done := 0; ; {
-		n, err := do(ctx)
-		if err != nil {
-			return 0, err
+	return decoded, meta.LenList(decoded), 0, nil
+}
+
+// direct returns what decodes the list as informers do by package direct.
+func (s *sample) direct(o decode.Options) decoder {
+	return func() (list any, objects, left int, err error) {
+		var all []any
+		var from interface{ Next() ([]byte, error) } = decode.NewListReader(bytes.NewReader(s.body), largestAnswer)
+		if s.encoding == "protobuf" {
+			from = decode.NewListReaderProtobuf(bytes.NewReader(s.body), largestAnswer)
 		}
-		done += n
-		now, err := cputime.Used()
-		if err != nil {
-			return 0, err
-		}
-		if spent := now - before; spent >= effort.cpu {
-			return float64(spent) / float64(time.Microsecond) / float64(done), nil
+		for {
+			item, err := from.Next()
+			switch {
+			case errors.Is(err, io.EOF):
+				return all, len(all), left, nil
+			case err != nil:
+				return nil, 0, 0, err
+			}
+			object, err := s.item(item, o)
+			if err != nil {
+				left++
+			}
+			all = append(all, object)
 		}
 	}
 }
 
-func median(all []float64) float64 {
+func (s *sample) item(data []byte, o decode.Options) (any, error) {
+	if !s.hasGoType() {
+		return decode.UnstructuredItem(data, s.kind, s.GroupVersion().String(), o)
+	}
+	object, err := scheme.Scheme.New(s.gvk())
+	if err != nil {
+		return nil, err
+	}
+	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem())
+	if err != nil {
+		return nil, err
+	}
+	if s.encoding == "protobuf" {
+		return object, plan.Protobuf(data, object, o)
+	}
+	return object, plan.JSON(data, object, o)
+}
+
+// cpu returns the median CPU time of three, for an object.
+func cpu(decode decoder, objects int) string {
+	var all []float64
+	for range 3 {
+		runtime.GC()
+		before, err := cputime.Used()
+		n, spent := 0, time.Duration(0)
+		for ; err == nil && spent < atLeast; n += objects {
+			_, _, _, _ = decode()
+			now, failed := cputime.Used()
+			spent, err = now-before, failed
+		}
+		all = append(all, float64(spent.Microseconds())/float64(max(1, n)))
+	}
 	slices.Sort(all)
-	return all[len(all)/2]
+	return fmt.Sprintf("%.1f", all[1])
 }
 
-// fewObjects say nothing about the heap, which has other uses.
-const fewObjects = 20
-
-// heap returns what objects take in memory.
-func (s *sample) heap(ctx context.Context, direct bool) (pair, error) {
-	if s.objects < fewObjects {
-		return pair{}, nil
+// heap returns what an object takes in memory, with its part of what is shared.
+func heap(decode decoder, objects int) string {
+	if objects < 20 { // too few to tell
+		return "-"
 	}
-	var both [2]float64
-	for side, lw := range []clientgo.ListerWatcherWithContext{s.plain, s.tapped} {
-		if side == 1 && !direct {
-			both[1] = both[0]
-			break
-		}
-		before := liveHeap()
-		objects, err := s.listed(ctx, lw)
-		if err != nil {
-			return pair{}, err
-		}
-		both[side] = float64(int64(liveHeap()-before)) / float64(s.objects)
-		runtime.KeepAlive(objects)
-	}
-	return pair{both[0], both[1]}, nil
+	var before, after runtime.MemStats
+	collected(&before)
+	decoded, _, _, _ := decode()
+	collected(&after)
+	runtime.KeepAlive(decoded)
+	return fmt.Sprint((int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(objects))
 }
 
-// liveHeap collects garbage and returns what is left.
-func liveHeap() uint64 {
+// collected reads the memory that is left by two collections, of which the second empties pools.
+func collected(m *runtime.MemStats) {
 	runtime.GC()
-	runtime.GC() // a second time for what pools kept
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	runtime.GC()
+	runtime.ReadMemStats(m)
 }

@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	effort.cpu, effort.events = time.Millisecond, 2*fewEvents
+	atLeast = time.Millisecond
 	testkit.RunTests(m)
 }
 

@@ -85,9 +85,6 @@ func TestImportAlonePublishes(t *testing.T) {
 		"shared": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
 			return cache.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{Identifier: id})
 		},
-		"coalesced": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
-			return cache.InformerFunc(cache.WithIdentifier(id, nil), cache.WithCoalescedQueue())(lw, &corev1.Pod{}, 0, nil)
-		},
 		"unshared": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
 			_, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &corev1.Pod{}, Identifier: id})
 			return c

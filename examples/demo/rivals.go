@@ -18,7 +18,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/cputime"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // childVariable tells a process that it is a child of the demo's, with an informer of which

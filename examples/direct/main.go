@@ -33,7 +33,7 @@ func run(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(
-		cache.WithDecoding(cache.Decoding{PreferProtobuf: true, Drop: []string{"metadata.managedFields"}}),
+		cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}}),
 	))
 	informer := f.Core().V1().Pods().Informer()
 	f.StartWithContext(ctx)

@@ -45,7 +45,7 @@ func (d *reader) due() bool {
 // than this and in smaller ones, and returns what the part should be. It only reads the part:
 // nobody may write to it at any time.
 func (d *reader) checked(e *part, t reflect.Type, in string, read func(*reader, place) bool) *part {
-	anew := newReader(e.raw, Options{Drop: d.drop})
+	anew := newReader(e.raw, Options{})
 	anew.depth = d.depth
 	is, was := reflect.New(t), reflect.New(t)
 	if anew.release(read(anew, placeOf(was))) != nil {

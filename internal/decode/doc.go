@@ -22,7 +22,6 @@
 //  5. Strings may be shared between values by an [Intern] table, but none from the data of a
 //     Secret.
 //  6. Any number of goroutines may use a plan at a time.
-//  7. What a [Drop] leaves out is read as what no field takes, and nothing else changes by that.
 //
 // A value must be new: zero, but for what the caller wants to find in fields that are not in the
 // data.

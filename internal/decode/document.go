@@ -38,7 +38,7 @@ func (d *reader) whole() (map[string]any, bool) {
 	if d.parts != nil {
 		d.findBrackets()
 	}
-	m, ok := d.object(wholeObject)
+	m, ok := d.object(true)
 	return m, ok && d.end()
 }
 
@@ -61,7 +61,7 @@ func (documentNode) json(d *reader, p place) bool {
 func (d *reader) document() (any, bool) {
 	switch d.peek() {
 	case '{', '[':
-		return d.sharedDocument(anyDocument, anyObject)
+		return d.sharedDocument()
 	case '"':
 		text, ok := d.text()
 		if !ok {
@@ -92,10 +92,10 @@ func (d *reader) document() (any, bool) {
 	return n, true
 }
 
-// container reads an object, at that site, or an array.
-func (d *reader) container(at site) (any, bool) {
+// container reads an object or an array.
+func (d *reader) container() (any, bool) {
 	if d.is('{') {
-		return anyOf(d.object(at))
+		return anyOf(d.object(false))
 	}
 	return anyOf(d.array())
 }
@@ -108,19 +108,9 @@ func anyOf[T any](v T, ok bool) (any, bool) {
 	return v, true
 }
 
-// site is where an object of a document is.
-type site uint8
-
-const (
-	anyObject site = iota
-	wholeObject
-	itsMetadata    // of a whole one, if something is dropped
-	itsAnnotations // the same
-)
-
-// object reads an object, less what is dropped. Annotations of which nothing is left are nil. What
-// is called data may be a secret's, wherever it is.
-func (d *reader) object(at site) (map[string]any, bool) {
+// object reads an object, perhaps the topmost one. What is called data may be a secret's, wherever
+// it is.
+func (d *reader) object(topmost bool) (map[string]any, bool) {
 	if !d.enter('{', "not an object") {
 		return nil, false
 	}
@@ -131,66 +121,38 @@ func (d *reader) object(at site) (map[string]any, bool) {
 	base, before := len(d.pairs), d.private
 	for {
 		name, ok := d.name()
-		if !ok {
-			return nil, false
-		}
-		if at > wholeObject && d.drop.hasAt(at, name) {
-			ok = d.skip()
-		} else {
-			ok = d.namedMember(at, d.kept(name))
-		}
-		if !ok {
+		if !ok || !d.anyMember(topmost, d.kept(name)) {
 			return nil, false
 		}
 		if another, ok := d.more('}'); !another {
 			d.private = before
-			return d.popObject(at, base), ok
+			return d.popObject(base), ok
 		}
 	}
 }
 
-// namedMember is anyMember for one of that name. It leaves the reader private for the rest of
-// a whole object if this is the kind of a secret.
-func (d *reader) namedMember(at site, key string) bool {
+// anyMember reads a member of an object, and puts it on the stack. It leaves the reader private for
+// the rest of a topmost object if this is the kind of a secret.
+func (d *reader) anyMember(topmost bool, key string) bool {
 	was := d.private
 	if key == "data" || key == "stringData" {
 		d.private = true
 		d.unsharable++ // what is around it, too: it may be a secret
 	}
-	ok := d.anyMember(at, key)
-	d.private = was || ok && at == wholeObject && key == "kind" && d.pairs[len(d.pairs)-1].any == "Secret"
-	return ok
-}
-
-// anyMember reads a member of an object, and puts it on the stack.
-func (d *reader) anyMember(at site, key string) bool {
-	v, ok := any(nil), false
-	switch within := d.within(at, key); within {
-	case itsMetadata:
-		v, ok = d.container(within)
-	case itsAnnotations:
-		v, ok = d.sharedDocument(&d.drop.untyped, within)
-	default:
-		v, ok = d.document()
-	}
+	v, ok := d.document()
 	d.pairs = append(d.pairs, pair{key: key, any: v})
+	d.private = was || topmost && key == "kind" && v == "Secret"
 	return ok
 }
 
 // popObject takes pairs off the stack, as an object.
-func (d *reader) popObject(at site, base int) map[string]any {
-	if at == itsAnnotations && len(d.pairs) == base {
-		return nil
-	}
+func (d *reader) popObject(base int) map[string]any {
 	made := make(map[string]any, len(d.pairs)-base)
 	for i := range d.pairs[base:] {
 		made[d.pairs[base+i].key] = d.pairs[base+i].any
 	}
 	d.pop(base)
 	d.made += mapBytes(len(made), textBytes+anyBytes)
-	if at == itsMetadata {
-		leaveOutEmpty(made)
-	}
 	return made
 }
 

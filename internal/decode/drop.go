@@ -16,16 +16,11 @@ import (
 )
 
 // Drop says what is left out of the metadata of objects: of what a whole object has as its own,
-// and at no other depth. Such data is read as what no field takes: its syntax is checked, and
-// nothing besides. Where no annotation is left, the object has no annotations at all. A nil Drop
-// leaves out nothing. None is ever written to.
+// and at no other depth. Where no annotation is left, the object has no annotations at all. A nil
+// Drop leaves out nothing. None is ever written to.
 type Drop struct {
 	managedFields bool
 	annotations   []string
-
-	// In a table of parts, what these annotations were left out of is found by the addresses of
-	// these, not by the nodes that read all of it.
-	document, message, untyped byte
 }
 
 // NewDrop leaves out the managed fields, if so, and annotations by their keys.
@@ -65,20 +60,9 @@ func isAnnotationKey(key string) bool {
 	return len(validation.IsQualifiedName(strings.ToLower(key))) == 0
 }
 
-// has reports whether the annotation of that key is left out.
-func (w *Drop) has(key []byte) bool {
-	for _, dropped := range w.annotations {
-		if dropped == string(key) {
-			return true
-		}
-	}
-	return false
-}
-
-// Trim leaves the same out of an object that has it, whoever has decoded it; what is no object
-// stays as it is. It writes to the fields of the topmost struct, or to the topmost map, only: what
-// is below, which other objects may share, is copied before it is changed. To an object that has
-// none of it nothing is written.
+// Trim leaves this out of an object that has it; what is no object stays as it is. It writes to the
+// fields of the topmost struct, or to the topmost map, only: what is below, which other objects may
+// share, is copied before it is changed. To an object that has none of it nothing is written.
 func (w *Drop) Trim(obj any) {
 	if w == nil {
 		return

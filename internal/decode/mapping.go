@@ -30,10 +30,7 @@ type pair struct {
 // textMap reads maps of strings.
 type textMap struct{}
 
-func (textMap) json(d *reader, p place) bool { return d.textMembers(p, nil) }
-
-// textMembers reads a map of strings, less what is dropped: if nothing else is there, p stays nil.
-func (d *reader) textMembers(p place, less *Drop) bool {
+func (textMap) json(d *reader, p place) bool {
 	if !d.enter('{', "not an object") {
 		return false
 	}
@@ -45,21 +42,11 @@ func (d *reader) textMembers(p place, less *Drop) bool {
 	base := len(d.pairs)
 	for {
 		name, ok := d.name()
-		switch {
-		case !ok:
-			return false
-		case less != nil && less.has(name):
-			ok = d.skip()
-		default:
-			ok = d.textMember(name)
-		}
-		if !ok {
+		if !ok || !d.textMember(name) {
 			return false
 		}
 		if another, ok := d.more('}'); !another {
-			if len(d.pairs) > base {
-				set(p, d.popTexts(base))
-			}
+			set(p, d.popTexts(base))
 			return ok
 		}
 	}

@@ -128,7 +128,6 @@ func TestPartsTakeWhatTheySay(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			fill := func() *Parts {
 				table := NewParts(limit)
-				table.allowed.Store(limit)
 				o := Options{Share: NewSharing(table)}
 				for i := 0; i < 100_000 && table.entered.Load() < 20_000 && table.Status().Bytes < limit*9/10; i++ {
 					data := p.object(i)

@@ -20,7 +20,6 @@ type Options struct {
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 	// Checks has each part that is found checked: the value is right, whoever has written to parts.
 	Checks bool
-	Drop   *Drop // what is left out; nil: nothing
 }
 
 // reader reads one document. A method that reads a value begins at its first byte and ends behind
@@ -40,7 +39,6 @@ type reader struct {
 	open     []int32   // stack of findBrackets
 	opened   int       // how many of them were entered
 	private  bool      // nothing goes into the tables
-	drop     *Drop
 	share    *Sharing
 	parts    *Parts // of share, if this object looks for parts
 	emptied  int64  // how often that table was before
@@ -60,7 +58,7 @@ var readers = sync.Pool{New: func() any { return &reader{toCheck: firstCheck()} 
 func newReader(data []byte, o Options) *reader {
 	d := readers.Get().(*reader)
 	d.data, d.pos, d.depth, d.why, d.table, d.private = data, 0, 0, "", o.Intern, false
-	d.drop, d.checks = o.Drop, o.Checks
+	d.checks = o.Checks
 	d.share, d.parts, d.saved, d.looked, d.opened, d.brackets = o.Share, o.Share.parts(), 0, 0, 0, d.brackets[:0]
 	if d.parts != nil {
 		d.emptied = d.parts.emptied.Load()
@@ -91,7 +89,7 @@ func (d *reader) release(read bool) error {
 		d.brackets = nil
 	}
 	d.texts, d.pairs, d.values = emptied(d.texts), emptied(d.pairs), emptied(d.values)
-	d.data, d.table, d.drop, d.share, d.parts = nil, nil, nil, nil, nil
+	d.data, d.table, d.share, d.parts = nil, nil, nil, nil
 	readers.Put(d)
 	return err
 }

@@ -47,10 +47,7 @@ func (b *builder) record(t reflect.Type) node {
 		if t == b.t {
 			e = kindMember(m.name, e)
 		}
-		switch own := m.name == "metadata" && t == b.t; {
-		case own && m.field.Type == objectMetaType:
-			e.node = b.metadata()
-		case own && m.field.Type.Kind() == reflect.Pointer:
+		if m.name == "metadata" && t == b.t && m.field.Type.Kind() == reflect.Pointer {
 			e.node = privateNode{node: e.node} // Drop.Trim writes to it
 		}
 		if unshared(t, m.name, t == b.t) {

@@ -109,7 +109,6 @@ func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]
 		}
 		isWanted(t, data, wanted, got, err)
 	}
-	sameDropped(t, data, o, wanted, decode)
 }
 
 // isWanted fails the test unless data was decoded, to that.

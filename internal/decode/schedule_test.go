@@ -46,7 +46,7 @@ const cellSize = partBytes + 16
 func newTableRig(slots, parts int, answers *int) *tableRig {
 	r := &tableRig{table: &Parts{mask: ^uint64(0)}, answers: answers, entered: map[*cell]bool{}}
 	r.table.begin(slots, 0)
-	r.table.allowed.Store(largestShare * cellSize)
+	r.table.limit = largestShare * cellSize
 	if parts > 0 { // what is too large for the table, but for a part, is as if it were full
 		r.table.bytes.Add(largestShare*cellSize - int64(slots)*slotBytes - int64(parts)*cellSize)
 	}
@@ -132,7 +132,7 @@ func (r *tableRig) write() {
 func (r *tableRig) look() {
 	for range 3 {
 		bytes := r.table.bytes.Load()
-		if most := r.table.allowed.Load(); bytes > most {
+		if most := r.table.limit; bytes > most {
 			interleave.Fail(fmt.Errorf("%d bytes of %d", bytes, most))
 		}
 		*r.answers++
@@ -208,7 +208,7 @@ var tableConfigs = []struct {
 // TestSchedules runs all configurations.
 func TestSchedules(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	if _, ok := any(&new(lossySlot[part]).used).(*atomic.Uint32); !ok {
+	if _, ok := any(&new(lossySlot[part]).seen).(*atomic.Uint32); !ok {
 		t.Fatal("the package has no points: see make interleave")
 	}
 	var cases []schedules.Case

@@ -16,26 +16,21 @@ type sharedField struct {
 }
 
 func (s *sharedField) wire(d *reader, p place, end int) bool {
-	return s.read(d, p, end, s, s.wireNode)
-}
-
-// read is wire by another node, and with of in the place of s in the table.
-func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) bool {
 	if d.parts == nil || d.private {
-		return by.wire(d, p, end)
+		return s.wireNode.wire(d, p, end)
 	}
 	begin, to := d.pos, s.extent(d, end)
 	if !d.worthwhile(to - begin) {
-		return by.wire(d, p, end)
+		return s.wireNode.wire(d, p, end)
 	}
 	raw := d.data[begin:to]
-	hash, known := d.parts.find(of, raw)
+	hash, known := d.parts.find(s, raw)
 	if known != nil {
 		if d.depth+known.deep > deepest {
 			return d.giveUp("too deep")
 		}
 		if d.due() {
-			known = d.checked(known, s.t, s.in, func(r *reader, p place) bool { return by.wire(r, p, len(r.data)) })
+			known = d.checked(known, s.t, s.in, func(r *reader, p place) bool { return s.wireNode.wire(r, p, len(r.data)) })
 		}
 		d.found(known)
 		known.value.put(s.t, p)
@@ -44,11 +39,11 @@ func (s *sharedField) read(d *reader, p place, end int, of any, by wireNode) boo
 	}
 	d.counts.unshared++
 	before := d.state()
-	if !by.wire(d, p, end) {
+	if !s.wireNode.wire(d, p, end) {
 		return false
 	}
 	if d.enters(before, to, hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made, deep: d.reached - d.depth}, d.emptied)
+		d.parts.add(part{of: s, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made, deep: d.reached - d.depth}, d.emptied)
 	}
 	d.reached = max(d.reached, before.reached)
 	return true
@@ -75,19 +70,16 @@ type sharedNode struct {
 	t reflect.Type
 }
 
-func (s *sharedNode) json(d *reader, p place) bool { return s.read(d, p, s, s.node) }
-
-// read is json by another node, and with of in the place of s in the table.
-func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
+func (s *sharedNode) json(d *reader, p place) bool {
 	b, shares := d.extent()
 	if !shares {
-		return by.json(d, p)
+		return s.node.json(d, p)
 	}
 	raw := d.data[b.begin:b.end]
-	hash, known := d.parts.find(of, raw)
+	hash, known := d.parts.find(s, raw)
 	if known != nil {
 		if d.due() {
-			known = d.checked(known, s.t, d.names(), func(r *reader, p place) bool { return by.json(r, p) })
+			known = d.checked(known, s.t, d.names(), func(r *reader, p place) bool { return s.node.json(r, p) })
 		}
 		d.found(known)
 		known.value.put(s.t, p)
@@ -95,11 +87,11 @@ func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 	}
 	d.counts.unshared++
 	before := d.state()
-	if !by.json(d, p) {
+	if !s.node.json(d, p) {
 		return false
 	}
 	if d.enters(before, int(b.end), hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made}, d.emptied)
+		d.parts.add(part{of: s, hash: hash, raw: raw, value: wholeOf(s.t, p), made: d.made - before.made}, d.emptied)
 	}
 	return true
 }
@@ -107,19 +99,18 @@ func (s *sharedNode) read(d *reader, p place, of any, by node) bool {
 // anyDocument is the node of all objects and arrays in documents.
 var anyDocument any = documentNode{}
 
-// sharedDocument reads an object, at that site, or an array of a document. In the table it is of
-// anyDocument, or of what stands for a site.
-func (d *reader) sharedDocument(of any, at site) (any, bool) {
+// sharedDocument reads an object or an array of a document.
+func (d *reader) sharedDocument() (any, bool) {
 	b, shares := d.extent()
 	if !shares {
-		return d.container(at)
+		return d.container()
 	}
 	raw := d.data[b.begin:b.end]
-	hash, known := d.parts.find(of, raw)
+	hash, known := d.parts.find(anyDocument, raw)
 	if known != nil {
 		if d.due() {
 			known = d.checked(known, reflect.TypeFor[any](), d.names(), func(r *reader, p place) bool {
-				v, ok := r.container(at)
+				v, ok := r.container()
 				set(p, v)
 				return ok
 			})
@@ -129,9 +120,9 @@ func (d *reader) sharedDocument(of any, at site) (any, bool) {
 	}
 	d.counts.unshared++
 	before := d.state()
-	v, ok := d.container(at)
+	v, ok := d.container()
 	if ok && d.enters(before, int(b.end), hash) {
-		d.parts.add(part{of: of, hash: hash, raw: raw, value: whole{kept: v}, made: d.made - before.made}, d.emptied)
+		d.parts.add(part{of: anyDocument, hash: hash, raw: raw, value: whole{kept: v}, made: d.made - before.made}, d.emptied)
 	}
 	return v, ok
 }

@@ -164,12 +164,7 @@ func (d *reader) closed(entryEnd int) bool {
 type textMapField struct{ tag uint64 }
 
 func (f textMapField) wire(d *reader, p place, end int) bool {
-	return d.textEntries(p, f.tag, end, nil)
-}
-
-// textEntries reads a map of strings, less what is dropped: if nothing else is there, p stays nil.
-func (d *reader) textEntries(p place, tag uint64, end int, less *Drop) bool {
-	n, ok := d.run(tag, end)
+	n, ok := d.run(f.tag, end)
 	if !ok {
 		return false
 	}
@@ -187,13 +182,9 @@ func (d *reader) textEntries(p place, tag uint64, end int, less *Drop) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		if less == nil || !less.has(key) {
-			made[d.kept(key)] = d.kept(value)
-		}
+		made[d.kept(key)] = d.kept(value)
 	}
-	if len(made) > 0 {
-		set(p, made)
-	}
+	set(p, made)
 	return true
 }
 

@@ -82,9 +82,6 @@ func (b *wireBuilder) fields(t reflect.Type) messageNode {
 			return ownMessage{t}
 		}
 		node, wire := b.field(field.Type, uint64(number))
-		if name == "metadata" && t == b.t && field.Type == objectMetaType {
-			node = messageField{b.metadata()}
-		}
 		writes = writes || restless(field.Type)
 		if shared, ok := node.(*sharedField); ok {
 			shared.in = t.Name() + "." + name

@@ -11,8 +11,7 @@ const (
 	Gauge Kind = iota
 	// Counter goes up, and begins anew with each informer.
 	Counter
-	// Histogram counts calls by the seconds that they took; its bounds are those of
-	// cache.CallTimeBounds.
+	// Histogram counts calls by the seconds that they took; Bounds are its bounds.
 	Histogram
 	// Summary has a count and a sum of seconds, and no quantiles.
 	Summary
@@ -28,6 +27,10 @@ type Metric struct {
 	OfProcess bool
 	Sparse    bool // absent while the value is 0
 }
+
+// Bounds returns the upper bounds of the buckets of a Histogram, in seconds, but for the last one,
+// which has none: those that cache.HandlerStats.Histogram names.
+func Bounds() []float64 { return []float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 10} }
 
 // InformerLabels are those of all metrics of an informer.
 var InformerLabels = []string{"name", "group", "version", "resource", "ordinal"}

@@ -1,10 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics says what the metrics of informers are, and reads them: for packages
-// kinformerprom and kinformerotel, which hand them on in their own forms. It reads what
-// cache.Inspect tells of the informers that run, at the moment that it is asked, and costs nothing
-// at other times.
+// Package metrics says what the metrics of informers are, and reads them for package
+// kinformerprom, which hands them on. It reads what cache.Inspect tells of the informers that run,
+// at the moment that it is asked, and costs nothing at other times.
 //
 // What labels may say is bounded:
 //

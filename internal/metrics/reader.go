@@ -50,7 +50,7 @@ type Sample struct {
 type Times struct {
 	Count   uint64
 	Seconds float64 // together
-	// Buckets are how many took up to each of cache.CallTimeBounds and longer than the bound
+	// Buckets are how many took up to each of Bounds and longer than the bound
 	// before, and last those beyond all. It is nil for a Summary.
 	Buckets []uint64
 }

@@ -4,55 +4,37 @@
 package queue
 
 import (
-	"slices"
-
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 )
 
 // ByKey is the order per object: an item is what waits for one key, oldest record first, and items
-// leave in the order in which their first record came. A record about no single object is an item
-// of its own.
+// leave in the order in which their first record came. All records are about single objects.
 //
-// Invariants: open[key] is in line and its records are all of that key, none for a list; no item is
-// empty; two deletions never stand next to each other; with MaxHistory an item has at most that
-// many records.
+// Invariants: Open[key] is in line and its records are all of that key; no item is empty; two
+// deletions never stand next to each other.
 type ByKey struct {
 	line sequence[*keyedItem]
 	Open map[string]*keyedItem // to which records of a key are added
 	free []*keyedItem          // empty ones, for reuse
 
-	merge      bool   // successive states of an object become one
-	MaxHistory int    // 0: any number of records an item
-	dropped    uint64 // records that MaxHistory cost
-	batch      []event.Record
+	batch []event.Record
 }
 
 type keyedItem struct{ Records []event.Record }
 
-// NewByKey returns an empty order by key that keeps each record.
+// NewByKey returns an empty order by key.
 func NewByKey() *ByKey { return &ByKey{Open: map[string]*keyedItem{}} }
-
-// NewMerging returns an empty order by key in which successive states of an object become one.
-func NewMerging() *ByKey { return &ByKey{Open: map[string]*keyedItem{}, merge: true} }
 
 func (b *ByKey) Len() int { return b.line.Len() }
 
 func (b *ByKey) Put(rec event.Record) {
-	if !rec.Keyed() {
-		b.append(rec)
-		if rec.Type == clientgo.ReplacedAll {
-			clear(b.Open) // what comes now happened after the list
-		}
-		return
-	}
-	item := b.Open[rec.Key]
-	if item == nil {
+	if item := b.Open[rec.Key]; item != nil {
+		item.extend(rec)
+	} else {
 		b.Open[rec.Key] = b.append(rec)
-		return
 	}
-	b.extend(item, rec)
 }
 
 // append puts a new item with one record at the end of the line.
@@ -70,42 +52,13 @@ func (b *ByKey) append(rec event.Record) *keyedItem {
 
 // extend adds a record to what waits for its key. Of two deletions in a row the one that knows the
 // object stays.
-func (b *ByKey) extend(item *keyedItem, rec event.Record) {
+func (item *keyedItem) extend(rec event.Record) {
 	newest := &item.Records[len(item.Records)-1]
-	switch {
-	case newest.Type == clientgo.Deleted && rec.Type == clientgo.Deleted:
-		if _, unknown := newest.Object.(clientgo.DeletedFinalStateUnknown); unknown {
-			*newest = rec
-		}
-		return
-	case b.merge && newest.Type != clientgo.Deleted && rec.Type != clientgo.Deleted:
-		*newest = merged(newest, rec)
-		return
+	if newest.Type != clientgo.Deleted || rec.Type != clientgo.Deleted {
+		item.Records = append(item.Records, rec)
+	} else if _, unknown := newest.Object.(clientgo.DeletedFinalStateUnknown); unknown {
+		*newest = rec
 	}
-	item.Records = append(item.Records, rec)
-	if b.MaxHistory > 0 && len(item.Records) > b.MaxHistory {
-		b.compact(item)
-	}
-}
-
-// compact drops the second record, and of two deletions that meet the older one.
-func (b *ByKey) compact(item *keyedItem) {
-	from := 1
-	if item.Records[0].Type == clientgo.Deleted && item.Records[2].Type == clientgo.Deleted {
-		from = 0
-	}
-	before := len(item.Records)
-	item.Records = slices.Delete(item.Records, from, 2)
-	b.dropped += uint64(before - len(item.Records))
-}
-
-// merged is what two states of an object in a row say: the newer state, and that there was news if
-// one of them was.
-func merged(older *event.Record, newer event.Record) event.Record {
-	if older.Type == clientgo.Added || older.Type == clientgo.Updated {
-		newer.Type = older.Type
-	}
-	return newer
 }
 
 // take removes whole items, so a batch may have more records than the n items that were asked for.
@@ -123,9 +76,7 @@ func (b *ByKey) take(n int) []event.Record {
 
 // close ends an item that has left the line.
 func (b *ByKey) close(item *keyedItem) {
-	if key := item.Records[0].Key; b.Open[key] == item {
-		delete(b.Open, key)
-	}
+	delete(b.Open, item.Records[0].Key)
 	clear(item.Records)
 	item.Records = item.Records[:0]
 	if len(b.free) < keptRecords && cap(item.Records) <= keptHistory {
@@ -151,8 +102,7 @@ func (b *ByKey) recycle(batch []event.Record) {
 	}
 }
 
-// Waiting returns what waits for the key, oldest first; the slice stays the order's. Items before
-// the last list are left out: that list has superseded them.
+// Waiting returns what waits for the key, oldest first; the slice stays the order's.
 func (b *ByKey) Waiting(key string) []event.Record {
 	if item := b.Open[key]; item != nil {
 		return item.Records

@@ -31,7 +31,6 @@ type Depths struct {
 	Waiting, Limit int // items
 	Pauses         uint64
 	Paused         time.Duration
-	Compacted      uint64 // records that a bound of histories has dropped
 }
 
 // Depths returns how full the queue is now.
@@ -44,9 +43,6 @@ func (q *Queue) Depths() Depths {
 	}
 	if q.limit.freed != nil {
 		d.Paused += time.Since(q.limit.since)
-	}
-	if byKey, ok := q.Waiting.(*ByKey); ok {
-		d.Compacted = byKey.dropped
 	}
 	return d
 }

@@ -18,15 +18,17 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 )
 
-// expectation says which objects a reflector admits, of lists and of watches. The others are
-// reported, counted and left out.
+// expectation says which objects a reflector admits, of lists and of watches, and trims these. The
+// others are reported, counted and left out.
 type expectation struct {
 	typ       reflect.Type             // nil: any
 	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
 	namespace string                   // "": any
 	usable    bool                     // every object of typ is an object of the kind asked for
+	decoding  *tap.Options             // what admitted objects are trimmed by; nil: nothing is
 }
 
 func expectationOf(example any) expectation {
@@ -101,21 +103,27 @@ func (e expectation) admitItem(item runtime.Object) error {
 	if e.gvk != nil && !event.IsNil(item) && item.GetObjectKind().GroupVersionKind().Empty() {
 		e.gvk = nil
 	}
-	if err := e.admit(item); err != nil || e.namespace == "" {
+	if err := e.admit(item); err != nil {
 		return err
 	}
-	accessor, err := meta.Accessor(item)
-	if err != nil {
-		return nil // the key function says the same, and then the list is not taken
+	if e.namespace != "" { // else without a look at the object, which may be far away in memory
+		accessor, err := meta.Accessor(item)
+		if err != nil {
+			return nil // the key function says the same, and then the list is not taken
+		}
+		if err := e.admitNamespace(accessor); err != nil {
+			return err
+		}
 	}
-	return e.admitNamespace(accessor)
+	e.decoding.Trim(item)
+	return nil
 }
 
 // admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped
 // resource, or of a fake.
 func (e expectation) admitNamespace(obj metav1.Object) error {
 	if e.namespace == "" {
-		return nil // without a look at the object, which may be far away in memory
+		return nil
 	}
 	if got := obj.GetNamespace(); got != "" && got != e.namespace {
 		return droppedFor("namespace", "object is of namespace %q, not %q", event.Shortened(got), e.namespace)
@@ -166,12 +174,15 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	}
 	switch got.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		return watchChange{kind: got.Type, obj: obj, meta: accessor}, e.admitNamespace(accessor)
+		if err := e.admitNamespace(accessor); err != nil {
+			return watchChange{}, err
+		}
 	case watch.Bookmark: // which is of no namespace
-		return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 	default:
 		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
+	e.decoding.Trim(obj)
+	return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 }
 
 // foreignItems are items that are none of the expected objects.

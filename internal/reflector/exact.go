@@ -48,7 +48,7 @@ type Exact struct {
 func NewExact(o Options) *Exact {
 	o.Report = nil
 	e := &Exact{Options: o.withDefaults(), expects: expectationOf(o.ExpectedType)}
-	e.expects.namespace = o.Namespace
+	e.expects.namespace, e.expects.decoding = o.Namespace, &e.Decoding
 	lists := clientgo.ToListerWatcherWithContext(e.ListerWatcher)
 	whole := e.decoding()
 	whole.Share = false // somebody may have written to what it would share with the stored objects
@@ -76,10 +76,7 @@ func (e *Inexact) Unwrap() error { return e.Why }
 // what it drops, and returns how many there are that it would not. An error of take ends it. It
 // waits for its turn, as a reflector does.
 func (e *Exact) List(ctx context.Context, version string, take func(runtime.Object) error) (foreign int, err error) {
-	return e.list(ctx, e.whole, e.expects, version, func(item runtime.Object) error {
-		e.Decoding.Drop.Trim(item)
-		return take(item)
-	})
+	return e.list(ctx, e.whole, e.expects, version, take)
 }
 
 // ListIdentities is List for objects that may have nothing but what tells them in their state from

@@ -239,7 +239,6 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 			foreign.note(reason)
 			return nil
 		}
-		r.Decoding.Drop.Trim(item)
 		refused = into.stage.Put(item)
 		into.taken++
 		return refused

@@ -56,7 +56,7 @@ func newMemory(o Options) *memory {
 		opening:  openingPhase(o),
 	}
 	m.trouble.Options = &m.Options
-	m.expects.namespace = o.Namespace
+	m.expects.namespace, m.expects.decoding = o.Namespace, &m.Decoding
 	m.position.advance(o.Reached)
 	m.Report.attach(o.Clock)
 	return m

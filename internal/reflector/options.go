@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/naming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/consistencydetector"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -219,9 +218,6 @@ func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, return
 func (o *Options) decoding() tap.Options {
 	d := o.Decoding
 	d.Ledger = &o.Report.decoding
-	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
-		d.PreferProtobuf = false // what it compares with is what the client asks for
-	}
 	return d
 }
 

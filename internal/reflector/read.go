@@ -219,7 +219,6 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 		return false, nil
 	}
 	s.understood++
-	r.Decoding.Drop.Trim(c.obj)
 	if stage != nil {
 		return stage(ctx, c), nil
 	}

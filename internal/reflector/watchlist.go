@@ -198,11 +198,8 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
-		if err == nil && r.Decoding.Drop != nil {
-			err = meta.EachListItem(page, func(item runtime.Object) error {
-				r.Decoding.Drop.Trim(item)
-				return nil
-			})
+		if err == nil {
+			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.expects.admitItem(item); return nil })
 		}
 		return page, err
 	}

@@ -18,7 +18,7 @@ import (
 // former one.
 type nextState struct {
 	draft *table.Draft
-	news  placeSet // places of objects that the store does not have, or has in another version
+	news  table.Places // places of objects that the store does not have, or has in another version
 
 	received received // of the draft's objects
 	distrust bool     // of the versions of cached objects
@@ -51,7 +51,7 @@ func (n *nextState) file(b *table.Block, versions []string, altered []*event.Ori
 	clear(n.former[:b.N])
 	n.put(b)
 	for i, place := range b.Places[:b.N] {
-		n.news.put(place, n.isNews[i])
+		n.news.Put(place, n.isNews[i])
 	}
 	for i := range b.N {
 		n.received.note(b.Keys[i], altered[i])
@@ -88,30 +88,9 @@ func (n *nextState) complete() {
 // remove takes an object out again.
 func (n *nextState) remove(key string) {
 	if place, ok := n.draft.Remove(key); ok {
-		n.news.put(place, false)
+		n.news.Put(place, false)
 		delete(n.received, key)
 	}
-}
-
-// placeSet is a set of places in a draft.
-type placeSet []uint64
-
-func (s *placeSet) put(place uint32, in bool) {
-	word, bit := int(place/64), uint64(1)<<(place%64)
-	switch {
-	case in:
-		for word >= len(*s) {
-			*s = append(*s, 0)
-		}
-		(*s)[word] |= bit
-	case word < len(*s):
-		(*s)[word] &^= bit
-	}
-}
-
-func (s placeSet) has(place uint32) bool {
-	word := int(place / 64)
-	return word < len(s) && s[word]&(1<<(place%64)) != 0
 }
 
 // replaceIn makes n all that the applier's store has. The changes are the deletions first, then the
@@ -131,7 +110,7 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 		return item.Former == nil || a.Received.of(item.Key, item.Former) != n.received.of(item.Key, item.Object)
 	}
 	if current && len(a.Received) == 0 {
-		isNews = func(place uint32, _ *table.Item) bool { return n.news.has(place) }
+		isNews = func(place uint32, _ *table.Item) bool { return n.news.Has(place) }
 	}
 	switch {
 	case n.contents.Table.Len() == 0:
@@ -163,7 +142,7 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 }
 
 // keepCached takes in the cached objects whose listed state cannot be had. It returns their places.
-func (n *nextState) keepCached() (places placeSet) {
+func (n *nextState) keepCached() (places table.Places) {
 	for _, key := range n.kept {
 		cached, exists := n.contents.Table.Get(key)
 		if !exists || n.draft.Has(key) {
@@ -172,7 +151,7 @@ func (n *nextState) keepCached() (places placeSet) {
 		block := &table.Block{N: 1}
 		block.Keys[0], block.Objects[0], block.Former[0] = key, cached, cached
 		n.draft.Put(block)
-		places.put(block.Places[0], true)
+		places.Put(block.Places[0], true)
 	}
 	return places
 }
@@ -194,7 +173,7 @@ func (n *nextState) receivedAfter(before received) received {
 type listChanges struct {
 	changes []event.Change
 	next    *nextState
-	kept    placeSet
+	kept    table.Places
 	initial bool
 
 	// keys, objects and formers are the resyncs so far, of which those from first on are in no
@@ -230,7 +209,7 @@ func (l *listChanges) all(meaningOf func(place uint32, item *table.Item) meaning
 	n := l.next.draft.Len()
 	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)
 	for place, item := range l.next.draft.All {
-		if l.kept.has(place) {
+		if l.kept.Has(place) {
 			continue
 		}
 		switch meaningOf(place, &item) {

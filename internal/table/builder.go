@@ -25,7 +25,7 @@ type builder struct {
 	// waits: the functions run at once, even if that means to wait for others.
 	// Else they are postponed where it does, or where postpones says so.
 	waits, postpones bool
-	postponed        idSet
+	postponed        Places
 
 	n     int
 	block *builderBlock
@@ -114,7 +114,7 @@ func (b *builder) fileAll() {
 	}
 	if len(b.postponed) > 0 {
 		for _, id := range b.block.ids[:b.n] {
-			b.postponed.put(id, false)
+			b.postponed.Put(id, false)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (b *builder) fileAll() {
 // postpone leaves the objects of the block, which are stored, to complete.
 func (b *builder) postpone() {
 	for _, id := range b.block.ids[:b.n] {
-		b.postponed.put(id, true)
+		b.postponed.Put(id, true)
 	}
 }
 
@@ -290,10 +290,11 @@ func (c *core) live(f func(id uint32, r *record)) {
 	}
 }
 
-// idSet is a set of ids.
-type idSet []uint64
+// Places is a set of places in a body.
+type Places []uint64
 
-func (s *idSet) put(id uint32, in bool) {
+// Put adds a place, or removes it.
+func (s *Places) Put(id uint32, in bool) {
 	word, bit := int(id/64), uint64(1)<<(id%64)
 	switch {
 	case in:
@@ -306,8 +307,14 @@ func (s *idSet) put(id uint32, in bool) {
 	}
 }
 
-// all yields the ids, the lowest first.
-func (s idSet) all(yield func(id uint32) bool) {
+// Has reports whether a place is in the set.
+func (s Places) Has(id uint32) bool {
+	word := int(id / 64)
+	return word < len(s) && s[word]&(1<<(id%64)) != 0
+}
+
+// all yields the places, the lowest first.
+func (s Places) all(yield func(id uint32) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
 			if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {

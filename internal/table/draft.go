@@ -215,7 +215,7 @@ func (d *Draft) Remove(key string) (place uint32, ok bool) {
 		return 0, false
 	}
 	c.file(d.next.gen, place, d.next.ixs, nil)
-	d.next.postponed.put(place, false)
+	d.next.postponed.Put(place, false)
 	c.release(c.records.at(place))
 	d.note(place, nil)
 	return place, true

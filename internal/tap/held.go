@@ -28,7 +28,6 @@ const (
 type held struct {
 	real    io.ReadCloser
 	starved chan struct{} // has a token if more than it was handed is read
-	ends    bool          // it is not given back, but ends: whoever reads may not know protobuf
 
 	mu struct {
 		sync.Mutex
@@ -107,11 +106,7 @@ func (b *held) claim() bool {
 func (b *held) giveBack() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.mu.hold != undecided || b.mu.closed:
-	case b.ends:
-		b.releaseLocked(nil, io.EOF)
-	default:
+	if b.mu.hold == undecided && !b.mu.closed {
 		b.releaseLocked(nil, nil)
 	}
 }

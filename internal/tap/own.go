@@ -39,7 +39,7 @@ func newFrames(body io.Reader, e Encoding) *decode.Frames {
 // objects that known, which may be nil, remembers.
 func ownDecoders(by Options, known *remembered) Maker {
 	options := func() decode.Options {
-		o := decode.Options{Intern: texts.get(&by.Ledger.texts), Drop: by.Drop}
+		o := decode.Options{Intern: texts.get(&by.Ledger.texts)}
 		if by.Share {
 			o.Share = decode.NewSharing(parts.get(&by.Ledger.parts)).Report(by.Ledger.checkedPart)
 		}

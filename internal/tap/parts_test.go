@@ -92,18 +92,6 @@ func TestHeldPatience(t *testing.T) {
 	})
 }
 
-// TestHeldEnds: one that its reader may not understand ends in the place of that.
-func TestHeldEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newHeld(io.NopCloser(strings.NewReader("real")))
-		b.ends = true
-		got, err := io.ReadAll(b)
-		require.NoError(t, err)
-		assert.Empty(t, got)
-		assert.False(t, b.claim())
-	})
-}
-
 // TestHeldClose: a Close ends a Read that waits, closes the real body, and leaves no timer.
 func TestHeldClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

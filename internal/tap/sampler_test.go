@@ -136,15 +136,6 @@ func TestSampleOfABrokenList(t *testing.T) {
 	assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 }
 
-// TestSampleOfALoweredList: a list in protobuf that the client does not understand was not
-// compared, so the one in JSON is the first.
-func TestSampleOfALoweredList(t *testing.T) {
-	source, accepted := raising(t, newServer(t, false, []answer{list("5", pods(1000, "4")...)}, nil), jsonClient(), nil)
-	assert.Len(t, ask(t, source, firstList).Items, 1000)
-	assert.Equal(t, []string{inRaised, plainJSON}, accepted.list)
-	assert.GreaterOrEqual(t, source.ledger.State().Verified, int64(8+1000/16-1))
-}
-
 // TestSampleOfABrokenPage: a list of which a page breaks off comes again from its first page, and
 // so does its sample.
 func TestSampleOfABrokenPage(t *testing.T) {

@@ -126,7 +126,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if options.Continue == "" {
 		s.sampler.begins()
 	}
-	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, raises: s.raises(), hosts: s.options.Ledger}
+	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, hosts: s.options.Ledger}
 	t.decoder = func(e Encoding) (sure, bool) {
 		d, known := s.decoder(s.example, e)
 		return s.checked(d), known
@@ -134,13 +134,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	t.ledger = s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
-	got := t.end()
-	if got.untaken(err) && ctx.Err() == nil {
-		s.sampler.again()
-		s.lower()
-		return s.ListWithContext(ctx, options)
-	}
-	if list, err = s.listed(got, list, err); err != nil {
+	if list, err = s.listed(t.end(), list, err); err != nil {
 		s.sampler.again()
 	}
 	return list, err
@@ -199,16 +193,10 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(ctx, options)
 	}
-	t := &Tap{options: options, watches: true, raises: s.raises(), hosts: s.options.Ledger}
+	t := &Tap{options: options, watches: true, hosts: s.options.Ledger}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
-	got := t.end()
-	if _, plain := w.(*watch.StreamWatcher); got.raised && (err != nil || !plain) && ctx.Err() == nil {
-		got.discard(w)
-		s.lower()
-		return s.WatchWithContext(ctx, options)
-	}
-	return s.opened(got, w, err)
+	return s.opened(t.end(), w, err)
 }
 
 // opened decides what is done with a watch that was opened with a tap.

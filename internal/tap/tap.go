@@ -22,7 +22,6 @@ type Tap struct {
 	decoder func(Encoding) (sure, bool) // of the items of a list; nil for a watch, which teaches it
 	ahead   int64                       // how much of a list may wait to be decoded
 	samples func() bool                 // whether an item of a list goes both ways
-	raises  bool                        // it asks for protobuf where the client has not chosen
 	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
 	hosts   *Ledger                     // hears where requests go; nil: nobody does
 
@@ -35,14 +34,17 @@ type Tap struct {
 		several  bool      // more than one answer could have been taken
 		why      string    // the last answer was not taken
 		encoding Encoding  // of the one that was
-		raised   bool      // an answer came in protobuf because we have asked for that
 		held     *held     // a watch
 		list     *listBody // a list
 	}
 }
 
-// Begin notes that a transport sends a request of the call now.
-func (t *Tap) Begin(req *http.Request) {
+// Begin notes that a transport sends a request of the call now, and returns it for the transports
+// below, without its tap.
+func (t *Tap) Begin(req *http.Request) *http.Request {
+	t.mu.Lock()
+	t.mu.sent = time.Now()
+	t.mu.Unlock()
 	if t.hosts != nil && req.URL != nil {
 		host := req.URL.Host
 		t.hosts.host.Store(&host)
@@ -50,20 +52,16 @@ func (t *Tap) Begin(req *http.Request) {
 	if t.ledger != nil {
 		t.ledger.receives(&received{}) // whose body is not there yet
 	}
+	return Hidden(req)
 }
 
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
 // is for. The request is the one that was sent; the response is nil if it got none.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.receives(resp)
-	raised := resp != nil && resp.Body != nil && t.raised(req) && isProtobuf(resp)
-	if raised && resp.StatusCode != http.StatusOK {
-		inJSON(resp)
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.seen, t.mu.silent = true, resp == nil
-	t.mu.raised = t.mu.raised || raised && resp.StatusCode == http.StatusOK
 	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
@@ -75,7 +73,6 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 		t.mu.several = true
 	case t.watches:
 		t.mu.encoding, t.mu.held = encoding, newHeld(resp.Body)
-		t.mu.held.ends = raised
 		resp.Body = t.mu.held
 	default:
 		t.takeListLocked(encoding, req, resp)
@@ -133,11 +130,6 @@ func (t *Tap) asksFor(req *http.Request) bool {
 		query.Get("limit") == limit
 }
 
-func isProtobuf(resp *http.Response) bool {
-	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err == nil && media == runtime.ContentTypeProtobuf
-}
-
 // encodingOf returns how a body is written, or why it is none for us.
 func encodingOf(resp *http.Response) (e Encoding, why string) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
@@ -162,7 +154,6 @@ type taken struct {
 	several      bool
 	why          string
 	encoding     Encoding
-	raised       bool
 	held         *held
 	list         *listBody
 }
@@ -172,14 +163,7 @@ func (t *Tap) end() taken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.over = true
-	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.raised, t.mu.held, t.mu.list}
-}
-
-// sends notes that a request is sent now.
-func (t *Tap) sends() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.sent = time.Now()
+	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
 }
 
 // isOver reports whether the call has returned.

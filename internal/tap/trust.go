@@ -34,13 +34,11 @@ type Options struct {
 	// Remember says that objects may come again that were returned before, if Share is set: nobody
 	// writes to any.
 	Remember bool
-	// Drop is what is left out of objects: already while they are decoded, if we do it.
+	// Drop is what is to be left out of what was received: see Trim.
 	Drop *decode.Drop
 	// Identities says that objects need nothing but name, namespace, UID, resourceVersion and kind.
 	// What we decode ourselves has nothing else. It is for lists.
 	Identities bool
-	// PreferProtobuf has the tap ask for protobuf where the client has not chosen an encoding.
-	PreferProtobuf bool
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
@@ -51,6 +49,14 @@ type Options struct {
 func (o *Options) DropOf(paths []string) (refused []string) {
 	o.Drop, refused = decode.DropOf(paths)
 	return refused
+}
+
+// Trim makes of an object that was received, by whomever it was decoded, what may be used: it
+// leaves out what is dropped. It writes to the topmost struct or map only, once.
+func (o *Options) Trim(obj runtime.Object) {
+	if o != nil {
+		o.Drop.Trim(obj)
+	}
 }
 
 // trust is how an informer decodes, and whether it still does. Its lists and watches share it.
@@ -69,8 +75,6 @@ type trust struct {
 
 		suspended string // until the client has decoded a list, and why
 		doubts    int    // about lists that the client could decode
-
-		lowered bool // the client does not take protobuf that it has not asked for
 	}
 }
 
@@ -88,13 +92,11 @@ func (t *trust) checked(d sure) sure {
 	return d
 }
 
-// difference compares an object as both have decoded it, less what is left out.
+// difference compares an object as both have decoded it.
 func (t *trust) difference(ours, theirs runtime.Object) string {
 	if t.options.Identities {
 		return difference(bare(ours), bare(theirs))
 	}
-	t.options.Drop.Trim(ours)
-	t.options.Drop.Trim(theirs)
 	return difference(ours, theirs)
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kinformer/cache/internal/cputime"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // CpuTime is what the process has used.

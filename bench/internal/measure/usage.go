@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/kinformer/cache/internal/cputime"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // Usage is what one measured region took.

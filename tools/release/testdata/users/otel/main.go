@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A program of a user, who has metrics in OpenTelemetry.
+// A program of a user, who has spans in OpenTelemetry.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"log"
 
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,11 +24,8 @@ func pod(name string) *corev1.Pod {
 }
 
 func main() {
-	reader := metric.NewManualReader()
-	provider := metric.NewMeterProvider(metric.WithReader(reader))
-	if _, err := kinformerotel.RegisterMetrics(provider, kinformerotel.Options{}); err != nil {
-		log.Fatal(err)
-	}
+	spans := tracetest.NewInMemoryExporter()
+	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	informer := cache.NewSharedIndexInformer(cachetest.New(pod("a"), pod("b")), &corev1.Pod{}, 0, cache.Indexers{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -36,13 +33,12 @@ func main() {
 	if err := cache.WaitForSync(ctx, informer); err != nil {
 		log.Fatal(err)
 	}
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &all); err != nil {
-		log.Fatal(err)
-	}
-	for _, m := range all.ScopeMetrics[0].Metrics {
-		if m.Name == "kinformer.objects" {
-			fmt.Println(m.Name, m.Data.(metricdata.Sum[float64]).DataPoints[0].Value)
+	once, stop := context.WithCancel(ctx)
+	stop() // so that the next call looks once
+	kinformerotel.RunTraces(once, provider, kinformerotel.TraceOptions{})
+	for _, span := range spans.GetSpans() {
+		if span.Name == "kinformer.sync" {
+			fmt.Println(span.Name)
 		}
 	}
 	cancel()

@@ -1,0 +1,163 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// largestAnswer is the most that is read of one list, and held in memory.
+const largestAnswer = 32 << 20
+
+// clusterConfig returns the configuration of clients for a context of a kubeconfig, "" for the
+// current one: of that file, or else of those that kubectl would read, or else of the cluster that
+// this runs in. The error has nothing of the file.
+func clusterConfig(file, context string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster: give -kubeconfig, and a -context that is in it (%T)", err)
+	}
+	config.Timeout, config.WarningHandler, config.UserAgent = time.Minute, rest.NoWarnings{}, "kinformer-measure"
+	return config, nil
+}
+
+// cluster is where lists are read from.
+type cluster struct {
+	config    *rest.Config
+	namespace string
+	limit     int64 // objects of a list
+}
+
+// list returns the list of a resource as it was sent, in the encoding that generated clients ask
+// for: protobuf if there is a Go type.
+func (c *cluster) list(ctx context.Context, r resource) ([]byte, error) {
+	client, err := c.client(r)
+	if err != nil {
+		return nil, explained(err)
+	}
+	accept := runtime.ContentTypeJSON
+	if r.hasGoType() {
+		accept = runtime.ContentTypeProtobuf + "," + accept
+	}
+	stream, err := client.Get().NamespaceIfScoped(c.namespace, r.namespaced && c.namespace != "").Resource(r.Resource).
+		Param("limit", strconv.FormatInt(c.limit, 10)).SetHeader("Accept", accept).Stream(ctx)
+	if err != nil {
+		return nil, explained(err)
+	}
+	defer func() { _ = stream.Close() }()
+	body, err := io.ReadAll(io.LimitReader(stream, largestAnswer))
+	switch {
+	case err != nil:
+		return nil, explained(err)
+	case len(body) == largestAnswer:
+		return nil, errors.New("its list is too large: use -limit")
+	}
+	return body, nil
+}
+
+// client returns a client for the group and version of a resource.
+func (c *cluster) client(r resource) (*rest.RESTClient, error) {
+	config, version := rest.CopyConfig(c.config), r.GroupVersion()
+	config.GroupVersion, config.NegotiatedSerializer = &version, scheme.Codecs.WithoutConversion()
+	if config.APIPath = "/apis"; r.Group == "" {
+		config.APIPath = "/api"
+	}
+	return rest.RESTClientFor(config)
+}
+
+// explained returns an error that says what happened without the names that a server, or a decoder,
+// puts into its errors.
+func explained(err error) error {
+	var failed *url.Error
+	switch reason := apierrors.ReasonForError(err); {
+	case reason != metav1.StatusReasonUnknown:
+		return fmt.Errorf("the server says: %s", reason)
+	case errors.As(err, &failed):
+		return fmt.Errorf("the request failed: %w", failed.Err)
+	}
+	return fmt.Errorf("the request failed, with an error of type %T", err)
+}
+
+// resource is one that informers can follow.
+type resource struct {
+	schema.GroupVersionResource
+	kind       string
+	namespaced bool
+}
+
+// String returns the resource with its version and group, as pods.v1 and deployments.v1.apps.
+func (r resource) String() string {
+	return strings.TrimSuffix(r.Resource+"."+r.Version+"."+r.Group, ".")
+}
+
+func (r resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithKind(r.kind) }
+
+// hasGoType reports whether client-go has a Go type for the objects; else they are unstructured.
+func (r resource) hasGoType() bool { return scheme.Scheme.Recognizes(r.gvk()) }
+
+// discover returns the resources of the cluster, in their preferred versions: those that are named,
+// or all that are not left out. Groups that do not answer have none.
+func discover(ctx context.Context, config *rest.Config, names []string) ([]resource, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", explained(err))
+	}
+	lists, err := client.ServerPreferredResourcesWithContext(ctx)
+	if _, partial := discovery.GroupDiscoveryFailedErrorGroups(err); err != nil && !partial {
+		return nil, fmt.Errorf("discovery: %w", explained(err))
+	}
+	var all []resource
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		for _, r := range list.APIResources {
+			if err == nil && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") && !strings.Contains(r.Name, "/") {
+				all = append(all, resource{gv.WithResource(r.Name), r.Kind, r.Namespaced})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+	return choice(all, names)
+}
+
+// choice returns the resources that are named, or all but secrets, and events, which are served
+// twice.
+func choice(all []resource, names []string) (chosen []resource, err error) {
+	if len(names) == 0 {
+		return slices.DeleteFunc(all, func(r resource) bool {
+			return r.Resource == "secrets" && r.Group == "" || r.Group == "events.k8s.io"
+		}), nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(r resource) bool {
+			return name == r.Resource || name == r.GroupResource().String() || name == r.String()
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("there is no resource %q that can be listed and watched", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
