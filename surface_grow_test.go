@@ -80,20 +80,3 @@ func hasUnnamedStruct(typ types.Type) bool {
 	}
 	return false
 }
-
-// TestCannotGrow: the test sees such types.
-func TestCannotGrow(t *testing.T) {
-	field := func(name string, typ types.Type) *types.Var { return types.NewField(0, nil, name, typ, false) }
-	unnamed := types.NewStruct([]*types.Var{field("X", types.Typ[types.Int])}, nil)
-	faults := cannotGrow(types.NewStruct([]*types.Var{
-		field("A", unnamed), field("B", types.NewSlice(unnamed)), field("C", types.NewMap(types.Typ[types.String], unnamed)),
-		field("D", types.Typ[types.Int]), field("e", unnamed), field("F", types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))),
-	}, nil))
-	assert.Equal(t, []string{"A is a struct without a name", "B is a struct without a name", "C is a struct without a name"}, faults)
-
-	method := func(name string) *types.Func {
-		return types.NewFunc(0, types.NewPackage("p", "p"), name, types.NewSignatureType(nil, nil, nil, nil, nil, false))
-	}
-	assert.NotEmpty(t, cannotGrow(types.NewInterfaceType([]*types.Func{method("Do")}, nil).Complete()))
-	assert.Empty(t, cannotGrow(types.NewInterfaceType([]*types.Func{method("Do"), method("sealed")}, nil).Complete()))
-}
