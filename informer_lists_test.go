@@ -13,13 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -120,21 +118,4 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		assert.EqualValues(t, 3, status().Dropped)
 		assert.Empty(t, status().Degraded)
 	})
-}
-
-// TestStreamTransformsOnce: on the way of a watch-list into a queue each object is transformed
-// once.
-func TestStreamTransformsOnce(t *testing.T) {
-	calls := map[string]int{}
-	queue := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), func(obj any) (any, error) {
-		calls[testkit.NameAt(obj)]++
-		return obj, nil
-	})
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.EndMark("3"), testkit.Added("c", "4")))}
-		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: cache.SinkOf(queue)}).Run)
-		synctest.Wait()
-		stop()
-	})
-	assert.Equal(t, map[string]int{"a@1": 1, "b@2": 1, "c@4": 1}, calls)
 }

@@ -56,36 +56,6 @@ func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedInd
 	return s, func() { cancel(); <-done }
 }
 
-// TestTransformOnceForEachObjectReceived: by list, watch-list and watch; deletions of the watch
-// too, resyncs and tombstones of a second list not.
-func TestTransformOnceForEachObjectReceived(t *testing.T) {
-	for name, server := range map[string]func() *testkit.Server{
-		"list": func() *testkit.Server {
-			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("2", testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))}
-		},
-		"watch-list": func() *testkit.Server { return &testkit.Server{OnList: testkit.ListOf(testkit.PodList("9"))} },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			counts, server := transformCounts{}, server()
-			initial := testkit.Sent()
-			if !server.NoStream {
-				initial = testkit.Sent(testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.EndMark("2"))
-			}
-			server.OnWatch = testkit.Watches(append(initial, testkit.Modified("a", "3"), testkit.Deleted("b", "4"), testkit.Bookmark("5"), testkit.FailedWith(testkit.ErrExpired)),
-				testkit.Sent(testkit.EndMark("9")))
-			_, stop := informerOn(t, server, func(s cache.SharedIndexInformer) { require.NoError(t, s.SetTransform(counts.transform)) })
-			defer stop()
-			time.Sleep(10*time.Second + time.Minute)
-			synctest.Wait()
-			want := transformCounts{"a@1": 1, "b@2": 1, "a@3": 1, "b@4": 1}
-			if server.NoStream {
-				want["a@1"], want["b@2"] = 2, 2 // received again
-			}
-			assert.Equal(t, want, counts, name)
-		})
-	}
-}
-
 // TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind
 // until a version passes.
 func TestTransformErrorOfAWatchEvent(t *testing.T) {
@@ -115,33 +85,6 @@ func TestTransformErrorOfAWatchEvent(t *testing.T) {
 		assert.EqualValues(t, 1, stats.TransformErrors)
 		status, _ = cache.StatusOf(s.GetController())
 		assert.Empty(t, status.Degraded)
-	})
-}
-
-// TestTransformErrorOfAReplace fails the list, which the reflector tries again, and hands the error
-// to its hook.
-func TestTransformErrorOfAReplace(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		lists := []*corev1.PodList{testkit.PodList("1", testkit.PodAt("a", "1"), badPod("b", "1")), testkit.PodList("2", testkit.PodAt("a", "2"), testkit.PodAt("b", "2"))}
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
-		server.OnList = listInTurn(lists)
-		var seen testkit.Handled
-		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
-			require.NoError(t, s.SetTransform(transformCounts{}.transform))
-			require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
-		})
-		defer stop()
-		assert.False(t, s.HasSynced())
-		assert.Empty(t, s.GetIndexer().List())
-		require.Len(t, seen.Errors(), 1)
-		assert.ErrorIs(t, seen.Errors()[0], errTransform)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		assert.True(t, s.HasSynced())
-		assert.Len(t, s.GetIndexer().List(), 2)
-		stats, _ := cache.QueueStatsOf(s)
-		assert.Zero(t, stats.Untransformed)
 	})
 }
 
