@@ -40,9 +40,6 @@ func InformersQueue(coalesced bool, transform TransformFunc) *PipelineQueue {
 	return &PipelineQueue{p.queue, p}
 }
 
-// SurveyOf looks at a store as Inspect does.
-func SurveyOf(s Store) int { return len(storeOf(s).objects.table.Survey().Indexes) }
-
 // ShouldResync is what a reflector of the informer asks before a resync.
 func ShouldResync(informer SharedIndexInformer) bool {
 	return informer.(*sharedIndexInformer).processor.ShouldResync()

@@ -87,34 +87,3 @@ func TestAllocationsOfAnUpdate(t *testing.T) {
 	assert.Zero(t, q.Waiting.Len(), "the producer applies")
 	assert.Zero(t, perEvent)
 }
-
-func BenchmarkUpdateThroughTheInformer(b *testing.B) {
-	for _, size := range []int{1, 64} {
-		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
-			_, q := informerAndQueue()
-			events, batch := updatesOf(size*10), make([]event.Record, size)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				copy(batch, events[i%10*size:])
-				q.PutBatch(batch)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")
-		})
-	}
-}
-
-func BenchmarkQueue(b *testing.B) {
-	for _, size := range []int{1, 64} {
-		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
-			q := AtomicFIFO().queue
-			events, batch := updatesOf(size*10), make([]event.Record, size)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				copy(batch, events[i%10*size:])
-				q.PutBatch(batch)
-				_ = q.PopAll(func([]event.Record, bool) error { return nil })
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/event")
-		})
-	}
-}
