@@ -132,56 +132,6 @@ func TestIndexFunctionsNeedNotBeSafe(t *testing.T) {
 	require.Len(t, calls, 2*BlockLen)
 }
 
-// TestDraftLeavesWhatItWouldWaitFor: while another index function runs, Put
-// stores the objects and files them in the end.
-func TestDraftLeavesWhatItWouldWaitFor(t *testing.T) {
-	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
-	objects, filed := someItems(5), 0
-	d, block := table.Draft(0), &Block{N: 1}
-	for key, obj := range objects {
-		block.Keys[0], block.Objects[0] = key, obj
-		other := filed%2 == 0 // runs
-		if other {
-			table.functions.Lock()
-		}
-		require.Equal(t, !other, d.Put(block))
-		if other {
-			table.functions.Unlock()
-		}
-		filed++
-	}
-	require.Equal(t, 3, d.Complete())
-	table.Install(d, "1")
-	n, err := table.Count("first", "v")
-	require.NoError(t, err)
-	require.Equal(t, len(objects), n)
-}
-
-// TestPostponedAndPutAgain: what counts in the end is the last object under a
-// key.
-func TestPostponedAndPutAgain(t *testing.T) {
-	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
-	versions := func(value string) *Block {
-		return &Block{N: 1, Keys: [BlockLen]string{"k"}, Objects: [BlockLen]any{&item{values: map[string][]string{"first": {value}}}}}
-	}
-	for _, first := range []bool{false, true} {
-		d := table.Draft(0)
-		for _, free := range []bool{first, !first} {
-			if !free {
-				table.functions.Lock()
-			}
-			d.Put(versions(fmt.Sprint(free)))
-			if !free {
-				table.functions.Unlock()
-			}
-		}
-		table.Install(d, "1")
-		values, err := table.IndexValues("first")
-		require.NoError(t, err)
-		require.Equal(t, []string{fmt.Sprint(!first)}, values)
-	}
-}
-
 func TestTryApplyWaitsForNoWriter(t *testing.T) {
 	table := New(nil, Options{})
 	table.w.Lock()

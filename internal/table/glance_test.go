@@ -4,7 +4,6 @@
 package table
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,33 +25,6 @@ func filled(n int) (table *Table, keys []string) {
 		put(table, keys[i], &half{value: "v"})
 	}
 	return table, keys
-}
-
-// TestGlanceWhileAPostingShrinks: the last member moves into a gap that a
-// glance has passed, and the leaf that it was in is trimmed. The glance finds
-// it where it was, or gives up.
-func TestGlanceWhileAPostingShrinks(t *testing.T) {
-	for leaves := uint32(1); leaves < 4; leaves++ {
-		for stop := range leaves {
-			t.Run(fmt.Sprintf("%d after %d", leaves, stop), func(t *testing.T) {
-				table, keys := filled(int(leaves)*leafLen + 1)
-				v := table.glance()
-				p, err := v.posting("value", "v")
-				require.NoError(t, err)
-				seen := uint32(0)
-				for i, l := range p.leaves {
-					_, sure := v.ids(l, new([leafLen]uint32))
-					require.Equal(t, i < leaves, sure, "leaf %d", i)
-					if i == stop {
-						del(table, keys[i*leafLen+7])
-						require.Len(t, p.rest(), int(leaves)-1, "the writer has trimmed a leaf")
-					}
-					seen++
-				}
-				require.Equal(t, leaves+1, seen, "the last leaf, which has changed, is looked at")
-			})
-		}
-	}
 }
 
 // TestGlanceAnswersFromAState is the same at random: after any member that a

@@ -13,107 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// gate is an IndexFunc that stops in the middle of a write.
-type gate struct {
-	shut    bool
-	entered chan struct{}
-	open    chan struct{}
-}
-
-func (g *gate) index(obj any) ([]string, error) {
-	if it := obj.(*item); g.shut && it.serial == 2 {
-		g.shut = false
-		close(g.entered)
-		<-g.open
-	}
-	return []string{"all"}, nil
-}
-
-// TestReadsGoOnWhileAnIndexFuncBlocks is R3: whatever the writer is at, a read
-// needs nothing that the writer holds.
-func TestReadsGoOnWhileAnIndexFuncBlocks(t *testing.T) {
-	objects := func(serial int) map[string]any {
-		return map[string]any{"a": &item{key: "a", serial: serial}, "b": &item{key: "b", serial: serial}}
-	}
-	for name, write := range map[string]func(*Table, IndexFunc){
-		"Replace": func(table *Table, _ IndexFunc) { table.Replace(maps.All(objects(2)), 2, "2") },
-		"Apply": func(table *Table, _ IndexFunc) {
-			table.Apply([]Op{
-				{Key: "b", Delete: true},
-				{Key: "a", Object: &item{key: "a", serial: 2}},
-				{Key: "c", Object: &item{key: "c", serial: 3}},
-			}, func(string) string { return "2" })
-		},
-		"AddIndexers": func(table *Table, late IndexFunc) {
-			_ = table.AddIndexers(map[string]IndexFunc{"late": late})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := &gate{entered: make(chan struct{}), open: make(chan struct{})}
-			table := New(map[string]IndexFunc{"first": g.index}, Options{})
-			first := 1
-			if name == "AddIndexers" {
-				first = 2
-			}
-			old := objects(first)
-			table.Replace(maps.All(old), 2, "1")
-			g.shut = true
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				write(table, g.index)
-			}()
-			<-g.entered
-
-			requireOldState(t, table, old)
-			s := table.Snapshot()
-			requireOldState(t, s, old)
-			_, err := table.Index("late", old["a"])
-			require.ErrorIs(t, err, ErrNoIndex)
-			require.NotContains(t, table.Indexers(), "late")
-
-			close(g.open)
-			<-done
-			requireOldState(t, s, old)
-			s.Close()
-			if name == "AddIndexers" {
-				n, err := table.Count("late", "all")
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
-			} else {
-				require.Equal(t, "2", table.RV())
-			}
-			requireNothingKept(t, table)
-		})
-	}
-}
-
-func requireOldState(t *testing.T, r reader, old map[string]any) {
-	t.Helper()
-	for key, obj := range old {
-		got, ok := r.Get(key)
-		require.True(t, ok)
-		require.Same(t, obj, got)
-	}
-	_, ok := r.Get("c")
-	require.False(t, ok)
-	require.Equal(t, "1", r.RV())
-	require.Equal(t, 2, r.Len())
-	require.Len(t, r.List(), 2)
-	require.ElementsMatch(t, []string{"a", "b"}, r.ListKeys())
-	objs, err := r.ByIndex("first", "all")
-	require.NoError(t, err)
-	require.ElementsMatch(t, []any{old["a"], old["b"]}, objs)
-	keys, err := r.IndexKeys("first", "all")
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, keys)
-	values, err := r.IndexValues("first")
-	require.NoError(t, err)
-	require.Equal(t, []string{"all"}, values)
-	_, err = r.ByIndex("late", "all")
-	require.ErrorIs(t, err, ErrNoIndex)
-}
-
 // TestDraftIsInvisible walks through a write step by step: before the one store
 // that publishes it every answer is the old one, and right after it every
 // answer is the new one, while nothing is tidied up yet.
@@ -206,40 +105,6 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 	require.Equal(t, before, rest)
 }
 
-func TestFailingIndexFunc(t *testing.T) {
-	var failures []IndexFailure
-	table := New(map[string]IndexFunc{"first": itemIndex("first"), "second": itemIndex("second")},
-		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { failures = append(failures, f) })})
-	good := &item{values: map[string][]string{"first": {"v"}, "second": {"v"}}}
-	bad := &item{values: good.values, broken: map[string]string{"first": "error", "second": "panic"}}
-
-	table.Apply([]Op{{Key: "k", Object: good}}, nil)
-	table.Apply([]Op{{Key: "k", Object: bad}}, nil)
-	obj, ok := table.Get("k")
-	require.True(t, ok, "the object is kept")
-	require.Same(t, bad, obj)
-	for _, index := range []string{"first", "second"} {
-		n, err := table.Count(index, "v")
-		require.NoError(t, err)
-		require.Zero(t, n, "the object leaves the index %s", index)
-	}
-	require.Len(t, failures, 2)
-	require.Equal(t, "first", failures[0].Index)
-	require.Equal(t, "k", failures[0].Key)
-	require.Equal(t, errBroken, failures[0].Err)
-	var p *PanicError
-	require.ErrorAs(t, failures[1].Err, &p)
-	require.Equal(t, errBroken, p.Value)
-	require.ErrorIs(t, p, errBroken)
-	require.NotEmpty(t, p.Stack)
-	require.Equal(t, map[string]uint64{"first": 1, "second": 1}, table.IndexFailures())
-
-	table.Apply([]Op{{Key: "k", Object: good}}, nil)
-	n, err := table.Count("second", "v")
-	require.NoError(t, err)
-	require.Equal(t, 1, n, "a good version enters the index again")
-}
-
 // TestFailureHookMayPanic is how a store restores client-go's panic.
 func TestFailureHookMayPanic(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")},
@@ -297,23 +162,6 @@ func TestUserCodeThatNeverReturns(t *testing.T) {
 		require.NoError(t, table.verify(), name)
 		table.w.Unlock()
 	}
-}
-
-func TestAddIndexersIsAllOrNothing(t *testing.T) {
-	table := New(map[string]IndexFunc{"b": itemIndex("b")}, Options{})
-	err := table.AddIndexers(map[string]IndexFunc{"a": itemIndex("a"), "b": itemIndex("b")})
-	require.ErrorIs(t, err, ErrIndexExists)
-	require.ErrorContains(t, err, `"b"`)
-	require.Len(t, table.Indexers(), 1)
-}
-
-// TestIndexersIsACopy: client-go hands out the live map.
-func TestIndexersIsACopy(t *testing.T) {
-	given := map[string]IndexFunc{"a": itemIndex("a")}
-	table := New(given, Options{})
-	delete(given, "a")
-	delete(table.Indexers(), "a")
-	require.Contains(t, table.Indexers(), "a")
 }
 
 // TestNilObject: nil is an object like any other, and not a deletion.
