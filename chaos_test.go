@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,24 +19,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-func TestJoinerDoesNotHoldUpTheOthers(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		other := &testkit.Journal{}
-		e.add(other, cache.Delivery{})
-		other.Take()
-		release := make(chan struct{})
-		joiner := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(joiner, cache.Delivery{})
-		e.change("b", 100)
-		assert.Len(t, other.Take(), 100)
-		assert.False(t, handle.HasSynced())
-		close(release)
-		synctest.Wait()
-		assert.True(t, handle.HasSynced())
-		assert.Len(t, joiner.Take(), 101)
-	})
-}
 
 // chaos is an informer under load from all sides, in real time, for the race detector.
 type chaos struct {
@@ -142,26 +123,4 @@ func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
 		assert.Empty(c, problems)
 		cache.ShouldResync(c.informer)
 	}
-}
-
-// TestResyncsTakeNoCopyUntilTheyAreRead: whatever waits for a handler that has not come to it, it
-// is one snapshot.
-func TestResyncsTakeNoCopyUntilTheyAreRead(t *testing.T) {
-	inResyncedBubble(t, time.Minute, func(e *exact) {
-		snapshots := func() cache.SnapshotStats {
-			synctest.Wait()
-			stats, ok := cache.SnapshotStatsOf(e.informer)
-			require.True(e, ok)
-			return stats
-		}
-		release := make(chan struct{})
-		stuck := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{})
-		require.Zero(t, snapshots().Open, "the initial list is read by the handler")
-		time.Sleep(time.Minute)
-		assert.Equal(t, 1, snapshots().Open, "the only handler has not come to it")
-		close(release)
-		assert.Zero(t, snapshots().Open)
-		assert.Equal(t, uint64(2), stuck.Stats().Delivered)
-		assert.Zero(t, snapshots().Forgotten)
-	})
 }

@@ -23,19 +23,6 @@ import (
 	"github.com/kinformer/cache/cachetest"
 )
 
-func TestWatchReplaysFromAnyVersion(t *testing.T) {
-	log := []string{"ADDED a 2", "ADDED b 3", "MODIFIED a 4", "DELETED b 5", "ADDED c 6", "MODIFIED c 8"}
-	for from, first := range map[string]int{"1": 0, "2": 1, "3": 2, "4": 3, "5": 4, "6": 5, "7": 5} {
-		synctest.Test(t, func(t *testing.T) {
-			src := scriptedPast(cachetest.Options{})
-			relabel(src, "c", "1")
-			w := open(t, src, bookmarksFrom(from))
-			require.Equal(t, log[first:], take(t, w, len(log)-first))
-			requireSilent(t, w)
-		})
-	}
-}
-
 func TestWatchBeginsWithTheState(t *testing.T) {
 	yes, no := true, false
 	state := []string{"ADDED a 4", "ADDED c 6"}
@@ -129,13 +116,6 @@ func TestWatchOfNothingYet(t *testing.T) {
 		src.Create(pod("a"))
 		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
 	})
-}
-
-func TestCompactionLeavesOpenStreamsAlone(t *testing.T) {
-	src := scriptedPast(cachetest.Options{})
-	w := open(t, src, metav1.ListOptions{ResourceVersion: "1"})
-	src.Compact(src.ResourceVersion())
-	require.Equal(t, []string{"ADDED a 2", "ADDED b 3", "MODIFIED a 4", "DELETED b 5", "ADDED c 6"}, take(t, w, 5))
 }
 
 func TestWatchListModes(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 )
 
 // somePod has fields of every kind before and behind those of its identity.
@@ -31,70 +30,6 @@ func somePod(name, namespace, uid, version string) *v1.Pod {
 		},
 		Spec: v1.PodSpec{NodeName: "node", Priority: new(int32)},
 	}
-}
-
-// TestIdentityInProtobuf: what is read of a message is what its Unmarshal reads, and nothing is
-// read of one that ends too early.
-func TestIdentityInProtobuf(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringN(1, 20, 300)
-		pod := somePod(text.Draw(t, "name"), rapid.String().Draw(t, "namespace"), rapid.String().Draw(t, "uid"), rapid.String().Draw(t, "version"))
-		data, err := pod.Marshal()
-		require.NoError(t, err)
-		var got identity
-		require.True(t, got.read(data))
-		assert.Equal(t, [4]string{pod.Name, pod.Namespace, string(pod.UID), pod.ResourceVersion},
-			[4]string{got.Metadata.Name, got.Metadata.Namespace, got.Metadata.UID, got.Metadata.ResourceVersion})
-
-		metadata, err := pod.ObjectMeta.Marshal()
-		require.NoError(t, err)
-		cut := rapid.IntRange(1, len(metadata)).Draw(t, "cut")
-		assert.False(t, new(identity).read(data[:cut]), "within the metadata")
-	})
-}
-
-// TestOddIdentityInProtobuf: what is not as it is known is given up.
-func TestOddIdentityInProtobuf(t *testing.T) {
-	name := []byte{1<<3 | 2, 1, 'a'}
-	metadata := func(fields ...byte) []byte { return append([]byte{1<<3 | 2, byte(len(fields))}, fields...) }
-	for what, c := range map[string]struct {
-		data []byte
-		ok   bool
-	}{
-		"empty":                {nil, true},
-		"no metadata":          {[]byte{2<<3 | 2, 1, 'x'}, true},
-		"a name":               {metadata(name...), true},
-		"a fixed32":            {append(metadata(name...), 3<<3|5, 1, 2, 3, 4), true},
-		"a fixed64":            {append(metadata(name...), 3<<3|1, 1, 2, 3, 4, 5, 6, 7, 8), true},
-		"a number":             {append(metadata(name...), 3<<3, 0x80, 1), true},
-		"a short fixed32":      {append(metadata(name...), 3<<3|5, 1, 2, 3), false},
-		"a short fixed64":      {append(metadata(name...), 3<<3|1, 1), false},
-		"a short number":       {append(metadata(name...), 3<<3, 0x80), false},
-		"a long number":        {append(metadata(name...), 3<<3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1), false},
-		"a group":              {append(metadata(name...), 3<<3|3), false},
-		"field 0":              {append(metadata(name...), 2, 0), false},
-		"two names":            {metadata(append(name, name...)...), false},
-		"metadata twice":       {append(metadata(name...), metadata(5<<3|2, 1, 'u')...), false},
-		"a length beyond":      {[]byte{1<<3 | 2, 9, 1<<3 | 2, 1, 'a'}, false},
-		"a huge length":        {[]byte{1<<3 | 2, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, false},
-		"a length beyond, in":  {metadata(1<<3|2, 9, 'a'), false},
-		"metadata as a number": {[]byte{1 << 3, 5}, false},
-		"metadata as a group":  {[]byte{1<<3 | 3, 1<<3 | 4}, false},
-		"a name as a number":   {metadata(1<<3, 5), false},
-		"a UID as a fixed32":   {metadata(5<<3|5, 1, 2, 3, 4), false},
-		"a large number":       {[]byte{0xFA, 0xFF, 0xFF, 0xFF, 0x0F, 0}, true},
-		"one too large":        {[]byte{0x82, 0x80, 0x80, 0x80, 0x10, 0}, false},
-		"metadata by 33 bits":  {[]byte{0x8A, 0x80, 0x80, 0x80, 0x80, 1, 3, 1<<3 | 2, 1, 'a'}, false},
-		"a name by 33 bits":    {metadata(0x8A, 0x80, 0x80, 0x80, 0x80, 1, 1, 'a'), false},
-		"a name behind none":   {metadata(append([]byte{1<<3 | 2, 0}, name...)...), true},
-		"a name before none":   {metadata(append(name, 1<<3|2, 0)...), false},
-		"overlong numbers":     {[]byte{0x8A, 0x80, 0, 0x85, 0x80, 0, 0x8A, 0, 0x81, 0, 'a'}, true},
-	} {
-		require.Equal(t, c.ok, new(identity).read(c.data), what)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		new(identity).read(rapid.SliceOf(rapid.Byte()).Draw(t, "anything"))
-	})
 }
 
 // TestBeginsOfIdentities: a message that is cut is read only where client-go reads it too, and a
