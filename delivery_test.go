@@ -124,33 +124,6 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 	})
 }
 
-func TestBlockEndsWithRemovalAndStop(t *testing.T) {
-	for name, end := range map[string]func(e *exact, handle cache.ResourceEventHandlerRegistration){
-		"removal": func(e *exact, handle cache.ResourceEventHandlerRegistration) {
-			require.NoError(e, e.informer.RemoveEventHandler(handle))
-		},
-		"stop": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inExactBubble(t, func(e *exact) {
-				handler, release := stuck("b")
-				handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1})
-				e.change("b", 2*event.BatchLimit)
-				require.Positive(t, e.source.Unread())
-				end(e, handle)
-				synctest.Wait()
-				if name == "stop" {
-					assert.True(t, e.informer.IsStopped(), "the controller does not wait for the handler")
-				} else {
-					assert.Zero(t, e.source.Unread())
-				}
-				close(release)
-				<-handle.ShutdownChan()
-			})
-		})
-	}
-}
-
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		late := &testkit.Journal{}
@@ -250,26 +223,6 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
 		assert.Equal(t, uint64(500), handle.Stats().Coalesced)
-	})
-}
-
-func TestCoalescedInitialListSyncs(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		e.change("b", 1)
-		release := make(chan struct{})
-		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowCoalesce})
-		for _, name := range []string{"a", "b"} { // one of them is in the running call
-			e.source.Remove(name)
-		}
-		e.change("c", 1)
-		assert.False(t, handle.HasSynced())
-		release <- struct{}{}
-		synctest.Wait()
-		assert.True(t, handle.HasSynced(), "an Add that came to nothing counts as delivered")
-		close(release)
-		synctest.Wait()
-		assert.Len(t, handler.Take(), 3, "one Add, its Delete, and c")
 	})
 }
 

@@ -183,6 +183,9 @@ exec REAL "$@"
 // TestMigrationCommand runs the commands of docs/migration.md, there and back: they change imports
 // and nothing else, leave vendor/ alone and no file behind, and need nothing that macOS has not.
 func TestMigrationCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command: at night")
+	}
 	sed, err := exec.LookPath("sed")
 	if err != nil {
 		t.Skip(err)

@@ -23,10 +23,8 @@ var (
 	ErrNoKeyFunc       = errNoKeyFunc
 	ErrNoListerWatcher = errNoListerWatcher
 	ErrNotReached      = errNotReached
-	ErrStoppedUnsynced = errStoppedUnsynced
-
-	SinkOf  = sinkOf
-	StoreOf = storeOf
+	SinkOf             = sinkOf
+	StoreOf            = storeOf
 )
 
 const MaxParallel = maxParallel

@@ -245,19 +245,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	})
 }
 
-// transformCounts counts how often each received object, told by name and version, passes the
-// transform function. Objects with the label v=bad cannot be transformed.
-type transformCounts map[string]int
-
 var errTransform = errors.New("cannot transform")
-
-func (c transformCounts) transform(obj any) (any, error) {
-	c[testkit.NameAt(obj)]++
-	if obj.(*corev1.Pod).Labels["v"] == "bad" {
-		return nil, errTransform
-	}
-	return obj, nil
-}
 
 // badPod is a pod that cannot be transformed.
 func badPod(name, version string) *corev1.Pod {
@@ -276,72 +264,6 @@ func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedInd
 	go func() { s.RunWithContext(ctx); close(done) }()
 	synctest.Wait()
 	return s, func() { cancel(); <-done }
-}
-
-// TestTransformErrorOfAWatchEvent keeps the cached object, and the informer says that it is behind
-// until a version passes.
-func TestTransformErrorOfAWatchEvent(t *testing.T) {
-	texts := testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		stream := testkit.NewScriptedWatch(1)
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
-		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) { require.NoError(t, s.SetTransform(transformCounts{}.transform)) })
-		defer stop()
-		stream.Events <- watch.Event{Type: watch.Modified, Object: badPod("a", "2")}
-		synctest.Wait()
-		assert.Equal(t, "a@1", testkit.NameAt(s.GetIndexer().List()[0]))
-		stats, ok := cache.QueueStatsOf(s)
-		assert.True(t, ok)
-		assert.Equal(t, 1, stats.Untransformed)
-		assert.EqualValues(t, 1, stats.TransformErrors)
-		assert.ErrorIs(t, stats.LastTransformError, errTransform)
-		status, err := cache.StatusOf(s)
-		require.NoError(t, err)
-		assert.Equal(t, []string{"1 objects are not as on the server: the transform function refused them"}, status.Degraded)
-		require.Len(t, texts(), 1)
-		stream.Events <- testkit.Modified("a", "3")
-		synctest.Wait()
-		assert.Equal(t, "a@3", testkit.NameAt(s.GetIndexer().List()[0]))
-		stats, _ = cache.QueueStatsOf(s.GetController())
-		assert.Zero(t, stats.Untransformed)
-		assert.EqualValues(t, 1, stats.TransformErrors)
-		status, _ = cache.StatusOf(s.GetController())
-		assert.Empty(t, status.Degraded)
-	})
-}
-
-// TestCachedOnTransformError: a list brings all objects but the one that fails, which stays as it
-// was.
-func TestCachedOnTransformError(t *testing.T) {
-	texts := testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		stream := testkit.NewScriptedWatch(1)
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(stream)}
-		server.OnList = listInTurn([]*corev1.PodList{
-			testkit.PodList("1", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"), testkit.PodAt("c", "1")),
-			testkit.PodList("5", badPod("a", "5"), testkit.PodAt("b", "5"), badPod("new", "5")),
-		})
-		handler := &testkit.Journal{}
-		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
-			require.NoError(t, s.SetTransform(transformCounts{}.transform))
-			_, err := s.AddEventHandler(handler)
-			require.NoError(t, err)
-		}, cache.WithCachedOnTransformError())
-		defer stop()
-		handler.Take()
-		stream.Events <- testkit.FailedWith(testkit.ErrExpired)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		assert.Equal(t, []string{"delete unknown(c)", "update b b"}, handler.Take())
-		held := []string{}
-		for _, obj := range s.GetIndexer().List() {
-			held = append(held, testkit.NameAt(obj))
-		}
-		assert.ElementsMatch(t, []string{"a@1", "b@5"}, held)
-		stats, _ := cache.QueueStatsOf(s)
-		assert.Equal(t, 2, stats.Untransformed)
-		assert.Len(t, texts(), 2)
-	})
 }
 
 // TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot
@@ -367,13 +289,6 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 			return nil
 		}))
 		assert.ElementsMatch(t, []string{"gone", "b"}, keys, name)
-	}
-}
-
-// listInTurn answers with one list after the other, then with the last one.
-func listInTurn(lists []*corev1.PodList) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		return lists[min(n, len(lists))-1], nil
 	}
 }
 

@@ -183,24 +183,6 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 	})
 }
 
-// TestTransformErrorInAStage: a transform that fails costs the whole state, as in Replace; of a
-// stream LIST is tried then.
-func TestTransformErrorInAStage(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(2)
-		w.Events <- testkit.Added("a", "1")
-		w.Events <- testkit.EndMark("6")
-		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(w)}
-		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return nil, testkit.ErrInternal }})
-		err := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue)}).ListAndWatch(t.Context())
-		require.ErrorIs(t, err, testkit.ErrInternal)
-		assert.Contains(t, err.Error(), "unable to sync list result")
-		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500"}, server.Asked())
-		assert.False(t, queue.HasSynced())
-	})
-}
-
 // TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})}

@@ -178,45 +178,6 @@ func TestWaitForSyncForeign(t *testing.T) {
 	})
 }
 
-// TestStopOnForbidden: the informer ends by itself, and who waits for it is told why.
-func TestStopOnForbidden(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrInternal, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
-		go informer.RunWithContext(t.Context())
-		began := time.Now()
-		err := cache.WaitForSync(t.Context(), informer)
-		assert.Equal(t, time.Second, time.Since(began), "one backoff, for the error that is not 403")
-		assert.True(t, apierrors.IsForbidden(err))
-		require.ErrorIs(t, err, cache.ErrStoppedUnsynced)
-		synctest.Wait()
-		assert.True(t, informer.IsStopped())
-		status, err := cache.StatusOf(informer)
-		require.NoError(t, err)
-		assert.Equal(t, cache.PhaseStopped, status.Phase)
-		assert.Contains(t, status.Degraded, "stopped by its error policy")
-		assert.Len(t, server.Asked(), 2)
-		assert.True(t, apierrors.IsForbidden(cache.WaitForVersion(t.Context(), informer, "5")))
-	})
-}
-
-// TestPolicyWithinARound: the policy decides about errors that are retried within a round, too.
-func TestPolicyWithinARound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrTooManyRequests, testkit.ErrRefused)}
-		var asked []int
-		informer := informerOf(server, cache.WithErrorPolicy(func(_ context.Context, err error, attempts int) cache.ErrorDecision {
-			asked = append(asked, attempts)
-			return cache.ErrorDecision{Stop: errors.Is(err, testkit.ErrRefused), After: time.Hour}
-		}))
-		began := time.Now()
-		informer.RunWithContext(t.Context())
-		assert.Equal(t, time.Hour, time.Since(began))
-		assert.Equal(t, []int{1, 2}, asked)
-	})
-}
-
 // TestWaitForResource: a resource that appears late is noticed within a period, however long it
 // took.
 func TestWaitForResource(t *testing.T) {
