@@ -56,11 +56,6 @@ func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-func (b *bubble) addWithPeriod(handler cache.ResourceEventHandler, period time.Duration) {
-	_, err := b.informer.AddEventHandlerWithResyncPeriod(handler, period)
-	require.NoError(b, err)
-}
-
 // addLoud adds a handler whose log is kept.
 func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery cache.Delivery) (ownRegistration, *testkit.Logged) {
 	lines := &testkit.Logged{}

@@ -65,13 +65,6 @@ func (k knownItems) GetByKey(key string) (any, bool, error) {
 	return it, ok, nil
 }
 
-func bare(obj any) any {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return tombstone.Obj
-	}
-	return obj
-}
-
 func anyOf(items []item) []any {
 	list := make([]any, len(items))
 	for i, it := range items {
