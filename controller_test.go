@@ -6,6 +6,13 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,11 +21,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache/testing"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -41,59 +53,6 @@ func sourceInBubble(t *testing.T) *framework.FakeControllerSource {
 	return source
 }
 
-func TestNewInformerFollowsItsSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &testkit.Journal{}
-		source.Add(testkit.Pod("a", "1"))
-		byLabel := cache.Indexers{"v": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }}
-		indexer, c := cache.NewIndexerInformer(source, &corev1.Pod{}, 0, seen, byLabel)
-		assert.Empty(t, c.LastSyncResourceVersion())
-		runController(t, c)
-		assert.True(t, c.HasSynced())
-		assert.True(t, cache.IsDone(c.HasSyncedChecker()))
-		source.Modify(testkit.Pod("a", "2"))
-		source.Delete(testkit.Pod("a", "2"))
-		source.Add(testkit.Pod("b", "3"))
-		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "update a1 a2", "delete a2", "add b3"}, seen.Take())
-		assert.Equal(t, []string{"3"}, indexer.ListIndexFuncValues("v"))
-		assert.Equal(t, "4", c.LastSyncResourceVersion())
-	})
-}
-
-func TestNewInformerVariants(t *testing.T) {
-	mark := func(obj any) (any, error) {
-		marked := obj.(*corev1.Pod).DeepCopy()
-		marked.Labels["v"] += "x"
-		return marked, nil
-	}
-	for name, build := range map[string]func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller){
-		"plain": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-			return cache.NewInformer(lw, &corev1.Pod{}, 0, h)
-		},
-		"transforming": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-			return cache.NewTransformingInformer(lw, &corev1.Pod{}, 0, h, mark)
-		},
-		"transforming, indexed": func(lw cache.ListerWatcher, h cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-			return cache.NewTransformingIndexerInformer(lw, &corev1.Pod{}, 0, h, cache.Indexers{}, mark)
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			source, seen := sourceInBubble(t), &testkit.Journal{}
-			store, c := build(source, seen)
-			runController(t, c)
-			source.Add(testkit.Pod("a", "1"))
-			synctest.Wait()
-			want := "a1"
-			if name != "plain" {
-				want = "a1x"
-			}
-			assert.Equal(t, []string{"add " + want}, seen.Take(), name)
-			assert.Equal(t, want, testkit.Describe(store.List()[0]), name)
-		})
-	}
-}
-
 func TestNewInformerWithoutAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := sourceInBubble(t)
@@ -101,39 +60,6 @@ func TestNewInformerWithoutAHandler(t *testing.T) {
 		store, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
 		runController(t, c)
 		assert.Len(t, store.List(), 1)
-	})
-}
-
-func TestNewInformerResyncs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &testkit.Journal{}
-		source.Add(testkit.Pod("a", "1"))
-		_, c := cache.NewInformer(source, &corev1.Pod{}, time.Minute, seen)
-		runController(t, c)
-		seen.Take()
-		time.Sleep(2*time.Minute + time.Second)
-		synctest.Wait()
-		assert.Equal(t, []string{"update a1 a1", "update a1 a1"}, seen.Take())
-	})
-}
-
-func TestPanicInTheOnlyHandlerLosesOneCall(t *testing.T) {
-	panics := testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		source, seen := sourceInBubble(t), &testkit.Journal{}
-		seen.On = func(line string) {
-			if line == "add b1" {
-				panic("cannot take it")
-			}
-		}
-		_, c := cache.NewInformer(source, &corev1.Pod{}, 0, seen)
-		runController(t, c)
-		for _, name := range []string{"a", "b", "c"} {
-			source.Add(testkit.Pod(name, "1"))
-		}
-		synctest.Wait()
-		assert.Equal(t, []string{"add a1", "add b1", "add c1"}, seen.Take())
-		assert.Equal(t, 1, panics())
 	})
 }
 
@@ -146,90 +72,6 @@ func reported(t *testing.T) *[]error {
 	}}
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	return &errs
-}
-
-func TestProcessErrorsAreReported(t *testing.T) {
-	errs := reported(t)
-	synctest.Test(t, func(t *testing.T) {
-		source := sourceInBubble(t)
-		failure := errors.New("cannot process")
-		var processed []cache.DeltaType
-		c := cache.New(&cache.Config{
-			Queue:         cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{}),
-			ListerWatcher: source,
-			ObjectType:    &corev1.Pod{},
-			Process: func(obj any, _ bool) error {
-				for _, d := range obj.(cache.Deltas) {
-					processed = append(processed, d.Type)
-				}
-				return failure
-			},
-		})
-		runController(t, c)
-		source.Add(testkit.Pod("a", "1"))
-		source.Add(testkit.Pod("b", "1"))
-		synctest.Wait()
-		assert.Equal(t, []cache.DeltaType{cache.Added, cache.Added}, processed)
-		require.Len(t, *errs, 2)
-		assert.ErrorIs(t, (*errs)[0], failure)
-	})
-}
-
-// TestProcessMayFeedTheSource: the process function has a goroutine of its own, so it may wait for
-// what the reflector does.
-func TestProcessMayFeedTheSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := sourceInBubble(t)
-		var seen []string
-		handle := func(deltas cache.Deltas) {
-			for _, d := range deltas {
-				if d.Type == cache.Added || d.Type == cache.Updated {
-					seen = append(seen, testkit.Describe(d.Object))
-				}
-				if d.Type == cache.Added {
-					source.Modify(testkit.Pod("a", "2"))
-					source.Delete(testkit.Pod("a", "2"))
-				}
-			}
-		}
-		c := cache.New(&cache.Config{
-			Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}),
-			ListerWatcher: source,
-			ObjectType:    &corev1.Pod{},
-			Process:       func(obj any, _ bool) error { handle(obj.(cache.Deltas)); return nil },
-			ProcessBatch:  func(deltas []cache.Delta, _ bool) error { handle(deltas); return nil },
-		})
-		runController(t, c)
-		source.Add(testkit.Pod("a", "1"))
-		synctest.Wait()
-		assert.Equal(t, []string{"a1", "a2"}, seen)
-	})
-}
-
-func TestPanickingProcessFunction(t *testing.T) {
-	panics := testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		source := sourceInBubble(t)
-		var calls atomic.Int64
-		c := cache.New(&cache.Config{
-			Queue:         cache.NewFIFO(cache.MetaNamespaceKeyFunc),
-			ListerWatcher: source,
-			ObjectType:    &corev1.Pod{},
-			Process: func(any, bool) error {
-				if calls.Add(1) == 1 {
-					panic("cannot process")
-				}
-				return nil
-			},
-		})
-		runController(t, c)
-		source.Add(testkit.Pod("a", "1"))
-		synctest.Wait()
-		source.Add(testkit.Pod("b", "1"))
-		time.Sleep(2 * time.Second)
-		assert.EqualValues(t, 2, calls.Load(), "the loop goes on")
-		assert.Equal(t, 1, panics())
-	})
 }
 
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a
@@ -291,4 +133,524 @@ func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool
 		config.ProcessBatch = hearAll
 	}
 	return cache.New(config)
+}
+
+// lookingHandler compares what it is told of an object with what the store has at that moment.
+type lookingHandler struct {
+	t     *testing.T
+	store cache.Store
+	calls int
+}
+
+func (h *lookingHandler) OnAdd(obj any, _ bool) { h.isStored(obj) }
+
+func (h *lookingHandler) OnUpdate(_, obj any) { h.isStored(obj) }
+
+func (h *lookingHandler) isStored(obj any) {
+	h.calls++
+	stored, exists, _ := h.store.Get(obj)
+	if assert.True(h.t, exists, "%s is gone", testkit.NameAt(obj)) {
+		assert.Same(h.t, obj, stored, "%s is stored for %s", testkit.NameAt(stored), testkit.NameAt(obj))
+	}
+}
+
+func (h *lookingHandler) OnDelete(obj any) {
+	h.calls++
+	_, exists, _ := h.store.Get(obj)
+	assert.False(h.t, exists)
+}
+
+// randomServer lists some of a few pods, and then sends so many events of them that they reach the
+// store in one batch.
+type randomServer struct {
+	*testkit.Server
+	rng     *rand.Rand
+	version int
+	live    map[string]*corev1.Pod
+}
+
+func newRandomServer(seed uint64) *randomServer {
+	s := &randomServer{rng: rand.New(rand.NewPCG(seed, 0)), live: map[string]*corev1.Pod{}}
+	s.Server = &testkit.Server{NoStream: true, OnList: s.listed, OnWatch: s.watched}
+	return s
+}
+
+func (s *randomServer) next(name string) *corev1.Pod {
+	s.version++
+	return testkit.PodAt(name, fmt.Sprint(s.version))
+}
+
+func (s *randomServer) event() watch.Event {
+	name := string(rune('a' + s.rng.IntN(4)))
+	obj, kind := s.next(name), watch.Modified
+	switch {
+	case s.rng.IntN(5) == 0:
+		return testkit.Bookmark(obj.ResourceVersion)
+	case s.live[name] == nil:
+		s.live[name], kind = obj, watch.Added
+	case s.rng.IntN(3) == 0:
+		s.live[name], kind = nil, watch.Deleted
+	default:
+		s.live[name] = obj
+	}
+	return watch.Event{Type: kind, Object: obj}
+}
+
+// listed is the state after some events that nobody heard of.
+func (s *randomServer) listed(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	for range s.rng.IntN(5) {
+		s.event()
+	}
+	list := testkit.PodList(fmt.Sprint(s.version))
+	for _, pod := range s.live {
+		if pod != nil {
+			list.Items = append(list.Items, *pod)
+		}
+	}
+	return list, nil
+}
+
+// watched sends events, and then twice that the watch is too old.
+func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	var events []watch.Event
+	for range s.rng.IntN(20) {
+		events = append(events, s.event())
+	}
+	if n < 3 {
+		events = append(events, testkit.FailedWith(testkit.ErrExpired))
+	}
+	return testkit.Sent(events...).Open(), nil
+}
+
+// TestStoreOfNewInformerIsWhereTheHandlerIs: whatever waits in the queue, in a call for an object
+// the store has just what the call tells.
+func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			server, handler := newRandomServer(seed), &lookingHandler{t: t}
+			store, c := cache.NewInformer(server, &corev1.Pod{}, 7*time.Second, handler)
+			handler.store = store
+			runController(t, c)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.NotZero(t, handler.calls)
+			if t.Failed() {
+				t.Log("seed", seed)
+			}
+		})
+	}
+}
+
+// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and
+// so it is asked for in pages, as client-go asks for it, also after a list that was not. Where
+// whole states are streamed, it is streamed.
+func TestTheNewestStateComesInPages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		noStream bool
+		want     []string
+	}{
+		"listed": {true, []string{
+			"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "list rv= limit=500", "watch rv=9",
+		}},
+		"streamed, once streams work": {false, []string{
+			"stream rv=", "list rv=0 limit=500", "watch rv=5", "stream rv=5", "list rv=5 limit=0", "watch rv=5", "stream rv=",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &testkit.Server{NoStream: tc.noStream}
+				server.OnList = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					if o.ResourceVersion == "" {
+						return testkit.PodList("9"), nil
+					}
+					return testkit.PodList("5"), nil
+				}
+				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					switch {
+					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
+						return nil, testkit.ErrExpired
+					case o.SendInitialEvents != nil && n < 5:
+						return nil, testkit.ErrForbidden
+					case o.SendInitialEvents != nil:
+						return testkit.Sent(testkit.EndMark("9")).Open(), nil
+					}
+					return watch.NewFake(), nil
+				}
+				stop := running(t, informerOf(server))
+				time.Sleep(time.Minute)
+				stop()
+				assert.Equal(t, tc.want, server.Asked())
+			})
+		})
+	}
+}
+
+// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to
+// nothing.
+func TestRoomForAShortPage(t *testing.T) {
+	testkit.Reports(t)
+	var before, after goruntime.MemStats
+	remaining, page := int64(math.MaxInt64), testkit.PodList("5", testkit.PodAt("a", "1"))
+	page.RemainingItemCount, page.Continue = &remaining, "next"
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if o.Continue != "" {
+				return nil, testkit.ErrForbidden
+			}
+			return page, nil
+		}}
+		goruntime.ReadMemStats(&before)
+		stop := running(t, informerOf(server))
+		synctest.Wait()
+		stop()
+		goruntime.ReadMemStats(&after)
+		assert.Len(t, server.Asked(), 2)
+	})
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
+}
+
+// TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the
+// count stays.
+func TestStatusOfForeignObjects(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		other := testkit.PodIn("other", "b", "2")
+		w := testkit.NewScriptedWatch(2)
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
+		informer := informerOf(server, cache.WithExpectedNamespace("ns"))
+		stop := running(t, informer)
+		defer stop()
+		status := func() cache.Status {
+			synctest.Wait()
+			s, err := cache.StatusOf(informer)
+			require.NoError(t, err)
+			return s
+		}
+		assert.EqualValues(t, 2, status().Dropped)
+		w.Events <- watch.Event{Type: watch.Added, Object: other}
+		assert.EqualValues(t, 3, status().Dropped)
+		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, status().Degraded)
+		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+
+		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
+		w.Events <- testkit.FailedWith(testkit.ErrExpired)
+		time.Sleep(2 * time.Second) // the backoff
+		assert.EqualValues(t, 3, status().Dropped)
+		assert.Empty(t, status().Degraded)
+	})
+}
+
+// anError is something that goes wrong, and what is reported of it.
+type anError struct {
+	set     func(cache.SharedIndexInformer) error
+	happens func(*cachetest.Source)
+	told    string
+}
+
+// someErrors are reported from several goroutines and functions of an informer.
+func someErrors() map[string]anError {
+	nothing := func(cache.SharedIndexInformer) error { return nil }
+	failsLists := func(s *cachetest.Source) {
+		s.FailNext(cachetest.VerbWatchList, cachetest.InternalError())
+		s.FailNext(cachetest.VerbList, cachetest.InternalError())
+		s.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+	}
+	createsBad := func(s *cachetest.Source) { s.Create(badPod("bad", "")) }
+	return map[string]anError{
+		"list": {nothing, failsLists, "Failed to watch"},
+		"list, and a handler of the program's": {func(i cache.SharedIndexInformer) error {
+			return i.SetWatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler)
+		}, failsLists, "Failed to watch"},
+		"event": {nothing, func(s *cachetest.Source) { s.Inject(cachetest.Garbage(&corev1.Pod{})...) }, "Watch event dropped"},
+		"transform": {func(i cache.SharedIndexInformer) error {
+			return i.SetTransform(refusing(refusals["error"]))
+		}, createsBad, "Unable to write a watch event to the store"},
+		"index function": {func(i cache.SharedIndexInformer) error {
+			return i.AddIndexers(cache.Indexers{"v": func(obj any) ([]string, error) {
+				_, err := refusing(refusals["error"])(obj)
+				return nil, err
+			}})
+		}, createsBad, "Index function failed"},
+	}
+}
+
+// TestFirstErrorInABubble: in a program that left apimachinery's error handlers as they are, and
+// added one, an informer in a bubble goes on at once after an error, and the program's handler
+// hears of it. The last error of the process was on the real clock, decades after the bubble's.
+func TestFirstErrorInABubble(t *testing.T) {
+	for name, failure := range someErrors() {
+		t.Run(name, func(t *testing.T) {
+			utilruntime.HandleError(errors.New("the last error, of the real clock"))
+			told := alsoTold(t)
+			synctest.Test(t, func(t *testing.T) {
+				source := cachetest.New(testkit.Pod("a", ""))
+				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
+				require.NoError(t, failure.set(informer))
+				defer running(t, informer)()
+				synctest.Wait()
+				failure.happens(source)
+				synctest.Wait()
+				source.Create(testkit.Pod("late", ""))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Contains(t, informer.GetStore().ListKeys(), "ns/late")
+			})
+			assert.Contains(t, told(), failure.told)
+		})
+	}
+}
+
+// alsoTold adds an error handler to those that there are, until the test ends, and returns what it
+// was told.
+func alsoTold(t *testing.T) func() []string {
+	var mu sync.Mutex
+	var messages []string
+	before := utilruntime.ErrorHandlers
+	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
+	utilruntime.ErrorHandlers = append(slices.Clone(before), func(_ context.Context, _ error, msg string, _ ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		messages = append(messages, msg)
+	})
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(messages)
+	}
+}
+
+// within fails the test if do takes so long that it waits for something that does not come.
+func within(t *testing.T, what string, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		require.FailNow(t, what)
+	}
+}
+
+// TestWatchIsReadWhileIndexersAreAdded, although nothing can be written to the store: events, the
+// end of the watch, a list.
+func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
+	const events = 100
+	first, second := watch.NewFake(), watch.NewFake()
+	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("9", testkit.PodAt("a", "9"))), OnWatch: testkit.Watches(first, second)}
+	s := cache.InformerFunc()(server, &corev1.Pod{}, 0, cache.Indexers{"unused": func(any) ([]string, error) { return nil, nil }})
+	ctx, cancel := context.WithCancel(t.Context())
+	running := make(chan struct{})
+	go func() { defer close(running); s.RunWithContext(ctx) }()
+	defer func() { cancel(); <-running }()
+	within(t, "informer does not sync", func() { <-s.HasSyncedChecker().Done() })
+
+	inside, held, added := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
+	go func() {
+		added <- s.AddIndexers(cache.Indexers{"version": func(obj any) ([]string, error) {
+			if testkit.NameAt(obj) == "a@9" {
+				close(inside)
+				<-held
+			}
+			version, _ := event.VersionOf(obj)
+			return []string{version}, nil
+		}})
+	}()
+	within(t, "the index function is not called", func() { <-inside })
+	within(t, "the watch is not read", func() {
+		for i := range events {
+			first.Modify(testkit.PodAt("a", fmt.Sprint(10+i)))
+		}
+		first.Error(&testkit.ErrExpired.ErrStatus)
+		second.Modify(testkit.PodAt("a", "200"))
+		second.Modify(testkit.PodAt("a", "201"))
+	})
+	within(t, "status waits", func() {
+		status, err := cache.StatusOf(s)
+		assert.NoError(t, err)
+		assert.EqualValues(t, 2, status.Lists)
+	})
+	assert.Equal(t, "a@9", testkit.NameAt(s.GetIndexer().List()[0]))
+
+	release()
+	within(t, "the store does not catch up", func() {
+		assert.NoError(t, <-added)
+		assert.NoError(t, cache.WaitForVersion(ctx, s, "201"))
+	})
+	found, err := s.GetIndexer().ByIndex("version", "201")
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+}
+
+// slowIndex is an index function that takes its time.
+type slowIndex struct {
+	takes atomic.Int64
+	calls atomic.Int64
+}
+
+func (i *slowIndex) values(obj any) ([]string, error) {
+	i.calls.Add(1)
+	time.Sleep(time.Duration(i.takes.Load()))
+	version, _ := event.VersionOf(obj)
+	return []string{version}, nil
+}
+
+// informerOnSlow runs an informer in a bubble with an index of that function.
+func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s cache.SharedIndexInformer, stop func()) {
+	return informerOn(t, server, func(s cache.SharedIndexInformer) {
+		require.NoError(t, s.AddIndexers(cache.Indexers{"version": index.values}))
+	})
+}
+
+// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell
+// that they are slow.
+func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
+	const events = 5 * table.BlockLen
+	for name, list := range map[string]*corev1.PodList{"empty list": testkit.PodList("1"), "list": testkit.PodList("1", testkit.PodAt("x", "1"))} {
+		synctest.Test(t, func(t *testing.T) {
+			stream, index := watch.NewFake(), &slowIndex{}
+			s, stop := informerOnSlow(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, index)
+			defer stop()
+			index.takes.Store(int64(time.Second))
+			start, before := time.Now(), index.calls.Load()
+			for i := range events {
+				stream.Modify(testkit.PodAt(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+			}
+			assert.LessOrEqual(t, time.Since(start), table.BlockLen*time.Second, name)
+			time.Sleep(events * time.Second)
+			synctest.Wait()
+			assert.EqualValues(t, events, index.calls.Load()-before, "once for each")
+			assert.Len(t, s.GetIndexer().ListKeys(), events+len(list.Items))
+
+			index.takes.Store(0)
+			stream.Modify(testkit.PodAt("x", "100"))
+			synctest.Wait()
+			assert.True(t, cache.IndexesAreQuick(s), "it is quick again")
+		})
+	}
+}
+
+// TestSlowIndexFunctionsOnABatch that the watch channel holds: the reader takes no part in it,
+// however quick they were.
+func TestSlowIndexFunctionsOnABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		index, events := &slowIndex{}, []watch.Event(nil)
+		for i := range event.BatchLimit {
+			events = append(events, testkit.Modified(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+		}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("x", "1")))}
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			index.takes.Store(int64(time.Second)) // the list is in
+			return testkit.Sent(events...).Open(), nil
+		}
+		s, stop := informerOnSlow(t, server, index)
+		defer stop()
+		assert.Equal(t, fmt.Sprint(1+event.BatchLimit), s.LastSyncResourceVersion())
+		time.Sleep(event.BatchLimit * time.Second)
+		synctest.Wait()
+		assert.Len(t, s.GetIndexer().ListKeys(), event.BatchLimit+1)
+	})
+}
+
+// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call.
+func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
+	const objects = 200
+	list := testkit.PodList("1")
+	for i := range objects {
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), "1"))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		index := &slowIndex{}
+		index.takes.Store(int64(time.Second))
+		first, second := watch.NewFake(), watch.NewFake()
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(first, second)}
+		s, stop := informerOnSlow(t, server, index)
+		defer stop()
+		start := time.Now()
+		first.Modify(testkit.PodAt("p0", "2"))
+		assert.LessOrEqual(t, time.Since(start), time.Second)
+		assert.False(t, s.HasSynced())
+		time.Sleep((objects + 1) * time.Second)
+		synctest.Wait()
+		assert.True(t, s.HasSynced())
+		assert.EqualValues(t, objects+1, index.calls.Load(), "once for each")
+		found, err := s.GetIndexer().ByIndex("version", "1")
+		require.NoError(t, err)
+		assert.Len(t, found, objects-1)
+
+		first.Error(&testkit.ErrExpired.ErrStatus)
+		asked := len(server.Asked())
+		time.Sleep(10 * time.Second) // the backoff, and the call
+		synctest.Wait()
+		assert.Len(t, server.Asked(), asked+2, "a list and a watch")
+		time.Sleep(objects * time.Second)
+		synctest.Wait()
+		found, err = s.GetIndexer().ByIndex("version", "1")
+		require.NoError(t, err)
+		assert.Len(t, found, objects)
+	})
+}
+
+// TestIndexFailuresShow in one report of each write and index, and in the status as long as objects
+// are missing.
+func TestIndexFailuresShow(t *testing.T) {
+	texts := testkit.Reports(t)
+	const bad = 100
+	list := testkit.PodList("1", testkit.PodAt("good", "1"))
+	for i := range bad {
+		list.Items = append(list.Items, *badPod(fmt.Sprint("bad", i), "1"))
+	}
+	failing := func(obj any) ([]string, error) {
+		if obj.(*corev1.Pod).Labels["v"] == "bad" {
+			return nil, errors.New("no value")
+		}
+		return []string{""}, nil
+	}
+	panicking := func(obj any) ([]string, error) {
+		if _, err := failing(obj); err != nil {
+			panic(err)
+		}
+		return nil, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		stream := testkit.NewScriptedWatch(bad)
+		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
+			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
+		})
+		defer stop()
+		require.Len(t, texts(), 2)
+		for i, text := range slices.Sorted(slices.Values(texts())) {
+			name := []string{"f", "p"}[i]
+			assert.Contains(t, text, fmt.Sprintf("unable to calculate an index entry for key \"ns/bad0\" on index %q", name))
+			assert.Contains(t, text, fmt.Sprintf("index %s objects %d", name, bad))
+			assert.Equal(t, name == "p", strings.Contains(text, "stack goroutine"), text)
+		}
+		requireMissing := func(n int) {
+			status, err := cache.StatusOf(s)
+			require.NoError(t, err)
+			var want []string
+			for _, name := range []string{"f", "p"} {
+				if n > 0 {
+					want = append(want, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", n, name))
+				}
+			}
+			require.Equal(t, want, status.Degraded)
+		}
+		requireMissing(bad)
+		stream.Events <- testkit.Modified("bad0", "2")
+		stream.Events <- testkit.Deleted("bad1", "3")
+		synctest.Wait()
+		requireMissing(bad - 2)
+		for i := range bad {
+			stream.Events <- testkit.Deleted(fmt.Sprint("bad", i), "4")
+		}
+		synctest.Wait()
+		requireMissing(0)
+		require.Len(t, texts(), 2)
+		failures, _ := cache.IndexFailures(s.GetStore())
+		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
+	})
 }

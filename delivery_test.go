@@ -5,20 +5,33 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/cache/testing"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -109,33 +122,6 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 		assert.Len(t, handler.Take(), 1+2*event.BatchLimit)
 		assert.Len(t, other.Take(), 2*event.BatchLimit-4)
 	})
-}
-
-func TestBlockEndsWithRemovalAndStop(t *testing.T) {
-	for name, end := range map[string]func(e *exact, handle cache.ResourceEventHandlerRegistration){
-		"removal": func(e *exact, handle cache.ResourceEventHandlerRegistration) {
-			require.NoError(e, e.informer.RemoveEventHandler(handle))
-		},
-		"stop": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inExactBubble(t, func(e *exact) {
-				handler, release := stuck("b")
-				handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1})
-				e.change("b", 2*event.BatchLimit)
-				require.Positive(t, e.source.Unread())
-				end(e, handle)
-				synctest.Wait()
-				if name == "stop" {
-					assert.True(t, e.informer.IsStopped(), "the controller does not wait for the handler")
-				} else {
-					assert.Zero(t, e.source.Unread())
-				}
-				close(release)
-				<-handle.ShutdownChan()
-			})
-		})
-	}
 }
 
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
@@ -240,26 +226,6 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 	})
 }
 
-func TestCoalescedInitialListSyncs(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		e.change("b", 1)
-		release := make(chan struct{})
-		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowCoalesce})
-		for _, name := range []string{"a", "b"} { // one of them is in the running call
-			e.source.Remove(name)
-		}
-		e.change("c", 1)
-		assert.False(t, handle.HasSynced())
-		release <- struct{}{}
-		synctest.Wait()
-		assert.True(t, handle.HasSynced(), "an Add that came to nothing counts as delivered")
-		close(release)
-		synctest.Wait()
-		assert.Len(t, handler.Take(), 3, "one Add, its Delete, and c")
-	})
-}
-
 func TestParallelCalls(t *testing.T) {
 	// As many as it takes for each of the four to get some, whatever the seed of the hash: one
 	// process in a million fails.
@@ -342,4 +308,860 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 		})
 	}
 	assert.Equal(t, 1, panics())
+}
+
+// deliveryStep is one thing that happens in a schedule.
+type deliveryStep struct{ op, name, uid string }
+
+func drawSchedule(t *rapid.T) []deliveryStep {
+	step := rapid.Custom(func(t *rapid.T) deliveryStep {
+		return deliveryStep{
+			op:   rapid.SampledFrom([]string{"put", "put", "put", "put", "delete", "settle", "call", "call", "call", "resync", "relist", "join"}).Draw(t, "op"),
+			name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
+			uid:  rapid.SampledFrom([]string{"x", "x", "y"}).Draw(t, "uid"),
+		}
+	})
+	return rapid.SliceOfN(step, 1, 40).Draw(t, "schedule")
+}
+
+// deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a
+// call when they get a token; joiners are handlers like the first, added on the way.
+type deliveryModel struct {
+	delivery cache.Delivery
+	source   *testkit.Pods
+	informer ownInformer
+	version  int
+	handlers []*testkit.Mirror
+	handles  []cache.ResourceEventHandlerRegistration
+	tokens   chan struct{}
+	dropped  atomic.Int64 // calls of OnDisconnect
+}
+
+func (m *deliveryModel) join() error {
+	handler := testkit.NewMirror()
+	handler.SameUID = m.delivery.Overflow == cache.OverflowCoalesce
+	handler.Before = func(string) { <-m.tokens }
+	delivery := m.delivery
+	if delivery.Overflow == cache.OverflowDisconnect {
+		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
+	}
+	handle, err := m.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
+	m.handlers, m.handles = append(m.handlers, handler), append(m.handles, handle)
+	return err
+}
+
+func (m *deliveryModel) put(name, uid string) {
+	m.version++
+	m.source.Put(testkit.PodOf(name, fmt.Sprint(m.version), uid))
+}
+
+func (m *deliveryModel) play(step deliveryStep) error {
+	switch step.op {
+	case "put":
+		m.put(step.name, step.uid)
+	case "delete":
+		m.source.Remove(step.name)
+	case "settle":
+		synctest.Wait()
+	case "call":
+		select {
+		case m.tokens <- struct{}{}:
+		default:
+		}
+	case "resync":
+		time.Sleep(time.Minute)
+	case "relist":
+		m.source.Expire()
+	case "join":
+		return m.join()
+	}
+	return nil
+}
+
+// run plays the schedule in a bubble and returns what was wrong.
+func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
+	synctest.Test(t, func(t *testing.T) {
+		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
+		m.informer = cache.NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(ownInformer)
+		m.put("a", "x")
+		fault = m.join()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { m.informer.RunWithContext(ctx); close(done) }()
+		for _, step := range schedule {
+			fault = errors.Join(fault, m.play(step))
+		}
+		close(m.tokens)
+		time.Sleep(2 * time.Minute) // longer than a resync and any backoff
+		synctest.Wait()
+		fault = errors.Join(fault, judge(m))
+		cancel()
+		<-done
+	})
+	return fault
+}
+
+// judgeComplete wants every handler to know exactly what the store holds.
+func judgeComplete(m *deliveryModel) (fault error) {
+	want := testkit.StateOfPods(slices.Values(m.informer.GetStore().List()))
+	if truth := m.source.State(); fmt.Sprint(truth) != fmt.Sprint(want) {
+		fault = fmt.Errorf("the store holds %v, the source %v", want, truth)
+	}
+	for i, handler := range m.handlers {
+		known, problems, calls := handler.State()
+		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
+			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
+		}
+		statistics := m.handles[i].(cache.MeasuredRegistration).Stats()
+		if statistics.State != cache.HandlerIdle || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
+			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
+		}
+		if !m.handles[i].HasSynced() {
+			fault = errors.Join(fault, fmt.Errorf("handler %d has not synced", i))
+		}
+	}
+	return fault
+}
+
+// judgeDisconnected wants what handlers heard to make sense, and those that were not removed to
+// know everything.
+func judgeDisconnected(m *deliveryModel) (fault error) {
+	staying := &deliveryModel{informer: m.informer, source: m.source}
+	for i, handler := range m.handlers {
+		if m.informer.IsRegistered(m.handles[i]) {
+			staying.handlers, staying.handles = append(staying.handlers, handler), append(staying.handles, m.handles[i])
+			continue
+		}
+		if _, problems, _ := handler.State(); len(problems) > 0 {
+			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
+		}
+		select {
+		case <-m.handles[i].(ownRegistration).ShutdownChan():
+		default:
+			fault = errors.Join(fault, fmt.Errorf("handler %d was removed and is not shut down", i))
+		}
+	}
+	if gone := len(m.handlers) - len(staying.handlers); int64(gone) != m.dropped.Load() {
+		fault = errors.Join(fault, fmt.Errorf("%d handlers were removed, and OnDisconnect called %d times", gone, m.dropped.Load()))
+	}
+	return errors.Join(fault, judgeComplete(staying))
+}
+
+func TestEveryScheduleOfEveryDelivery(t *testing.T) {
+	for name, test := range map[string]struct {
+		delivery cache.Delivery
+		judge    func(*deliveryModel) error
+	}{
+		"lossless":            {cache.Delivery{}, judgeComplete},
+		"lossless parallel":   {cache.Delivery{Parallel: 3}, judgeComplete},
+		"block":               {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2}, judgeComplete},
+		"block parallel":      {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
+		"coalesce":            {cache.Delivery{Overflow: cache.OverflowCoalesce}, judgeComplete},
+		"coalesce parallel":   {cache.Delivery{Overflow: cache.OverflowCoalesce, Parallel: 3}, judgeComplete},
+		"disconnect":          {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3}, judgeDisconnected},
+		"disconnect parallel": {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(rt *rapid.T) {
+				m := &deliveryModel{delivery: test.delivery}
+				if fault := m.run(t, drawSchedule(rt), test.judge); fault != nil {
+					rt.Fatal(fault)
+				}
+			})
+		})
+	}
+}
+
+// TestDeliveryIsRefused: a wish that would be lost is an error that names the field and the mend,
+// for the shared informer when the handler is added, for the other one when it runs.
+func TestDeliveryIsRefused(t *testing.T) {
+	journal := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
+	disconnected := func(error) {}
+	for name, tc := range map[string]struct {
+		handler cache.ResourceEventHandler
+		says    []string
+	}{
+		"unknown overflow":        {cache.Deliver(journal, cache.Delivery{Overflow: 77}), []string{"Overflow(77)", "use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect"}},
+		"negative Max":            {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowBlock, Max: -1}), []string{"Max is -1"}},
+		"Max of Lossless":         {cache.Deliver(journal, cache.Delivery{Max: 5}), []string{"Max is 5", "Overflow is OverflowLossless", "OverflowBlock"}},
+		"Max of Coalesce":         {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowCoalesce, Max: 5}), []string{"Max is 5", "Overflow is OverflowCoalesce"}},
+		"OnDisconnect of another": {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", "Overflow is OverflowBlock"}},
+		"negative Parallel":       {cache.Deliver(journal, cache.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
+		"Parallel of too many":    {cache.Deliver(journal, cache.Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
+		"two faults": {cache.Deliver(journal, cache.Delivery{Max: -3, Parallel: -7}),
+			[]string{"Max is -3", "; Parallel is -7"}},
+		"Deliver of Deliver": {cache.Deliver(cache.Deliver(journal, cache.Delivery{Parallel: 2}), cache.Delivery{Name: "outer"}), []string{"outer", "one Delivery"}},
+		"inside a filter": {cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{Parallel: 2})},
+			[]string{"FilteringResourceEventHandler", "Deliver the filter"}},
+		"inside a filter by pointer": {&cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{Parallel: 2})},
+			[]string{"FilteringResourceEventHandler"}},
+		"inside two filters and Deliver": {
+			cache.Deliver(cache.FilteringResourceEventHandler{Handler: &cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{})}}, cache.Delivery{}),
+			[]string{"FilteringResourceEventHandler"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
+			handle, err := informer.AddEventHandler(tc.handler)
+			assert.Nil(t, handle)
+			require.ErrorIs(t, err, cache.ErrBadDelivery)
+			for _, says := range tc.says {
+				assert.ErrorContains(t, err, says)
+			}
+			assert.NotContains(t, err.Error(), "\n", "one line of a log")
+			assert.Zero(t, informer.(ownInformer).EventHandlerCount())
+		})
+	}
+}
+
+// TestDeliveryIsTaken: what is at the bounds, and a filter that is delivered, is no fault.
+func TestDeliveryIsTaken(t *testing.T) {
+	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
+	for _, handler := range []cache.ResourceEventHandler{
+		cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Parallel: cache.MaxParallel}),
+		cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(error) {}}),
+		cache.Deliver(cache.FilteringResourceEventHandler{Handler: cache.ResourceEventHandlerFuncs{}}, cache.Delivery{Overflow: cache.OverflowBlock, Max: 5}),
+		cache.Deliver((*cache.FilteringResourceEventHandler)(nil), cache.Delivery{}),
+		cache.FilteringResourceEventHandler{},
+	} {
+		_, err := informer.AddEventHandler(handler)
+		assert.NoError(t, err)
+	}
+}
+
+// TestDeliverOfNothing: there is nobody to call.
+func TestDeliverOfNothing(t *testing.T) {
+	_, err := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil).AddEventHandler(cache.Deliver(nil, cache.Delivery{}))
+	assert.ErrorIs(t, err, cache.ErrNilHandler)
+}
+
+// TestOverflowNames: errors and logs say which Overflow it is.
+func TestOverflowNames(t *testing.T) {
+	for overflow, name := range map[cache.Overflow]string{
+		cache.OverflowLossless: "OverflowLossless", cache.OverflowBlock: "OverflowBlock", cache.OverflowCoalesce: "OverflowCoalesce", cache.OverflowDisconnect: "OverflowDisconnect", cache.OverflowDisconnect + 1: "Overflow(4)",
+	} {
+		assert.Equal(t, name, overflow.String())
+	}
+}
+
+// quietHandler hears everything, also where there is none.
+type quietHandler struct{ heard int }
+
+func (h *quietHandler) OnAdd(any, bool) {
+	if h != nil {
+		h.heard++
+	}
+}
+
+func (h *quietHandler) OnUpdate(any, any) {}
+
+func (h *quietHandler) OnDelete(any) {}
+
+// TestTypedNilHandler: a handler that is a nil pointer may be meant, so it is called; but the log
+// says once what it is.
+func TestTypedNilHandler(t *testing.T) {
+	lines := &testkit.Logged{}
+	logger := funcr.New(lines.Write, funcr.Options{})
+	warnings := func() int {
+		return lines.Count(`an event handler is a nil pointer: its calls panic, unless its methods accept that" "type"="*cache_test.quietHandler"`)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		source := testkit.NewPods()
+		source.Put(testkit.Pod("a", "1"))
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		handle, err := informer.AddEventHandlerWithOptions((*quietHandler)(nil), cache.HandlerOptions{Logger: &logger})
+		require.NoError(t, err)
+		assert.Equal(t, 1, warnings())
+		stop := running(t, informer)
+		synctest.Wait()
+		assert.True(t, handle.HasSynced(), "it was called")
+		assert.Equal(t, 1, warnings(), "once, not for each call")
+		_, err = informer.AddEventHandlerWithOptions(&quietHandler{}, cache.HandlerOptions{Logger: &logger})
+		require.NoError(t, err)
+		stop()
+	})
+	cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: testkit.NewPods(), ObjectType: &corev1.Pod{}, Handler: (*quietHandler)(nil), Logger: &logger})
+	assert.Equal(t, 2, warnings())
+	cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: testkit.NewPods(), ObjectType: &corev1.Pod{}, Handler: &quietHandler{}, Logger: &logger})
+	assert.Equal(t, 2, warnings())
+}
+
+// typedJournal is journal for typed handlers.
+type typedJournal struct{ testkit.Journal }
+
+func (j *typedJournal) OnAdd(pod *corev1.Pod, initial bool) { j.Journal.OnAdd(pod, initial) }
+
+func (j *typedJournal) OnUpdate(old, current *corev1.Pod) { j.Journal.OnUpdate(old, current) }
+
+func (j *typedJournal) OnDelete(deleted cache.DeletedObject[*corev1.Pod]) {
+	j.Note("delete %s %s, unknown %t", deleted.GetKey(), describeOptional(deleted.OptionalObj), deleted.FinalStateUnknown != nil)
+}
+
+func describeOptional(p *corev1.Pod) string {
+	if p == nil {
+		return "nothing"
+	}
+	return testkit.Describe(p)
+}
+
+// TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
+func TestDeliverTyped(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		e.source.Put(testkit.Pod("b", "1"))
+		synctest.Wait()
+		release := make(chan struct{})
+		handler := &typedJournal{}
+		handler.On = func(string) { <-release }
+		informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
+		registration, err := informer.AddEventHandler(cache.DeliverTyped(handler, cache.Delivery{Name: "typed", Overflow: cache.OverflowCoalesce}))
+		require.NoError(e, err)
+		for range 3 {
+			e.change("a", 3)
+		}
+		e.source.Remove("b")
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		statistics := registration.(cache.MeasuredRegistration).Stats()
+		assert.Equal(e, "typed", statistics.Name)
+		assert.NotZero(e, statistics.Coalesced)
+		lines := handler.Take()
+		assert.Less(e, len(lines), 5)
+		handler.Take()
+		e.source.Remove("a")
+		synctest.Wait()
+		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.Take())
+	})
+}
+
+// TestDeliverTypedOfTombstones: what is known of a deleted object is told, as client-go's own
+// adapter does.
+func TestDeliverTypedOfTombstones(t *testing.T) {
+	handler := &typedJournal{}
+	untyped := cache.DeliverTyped(handler, cache.Delivery{})
+	theirs := testkit.AsClientGoAdaptsIt(t, handler)
+	for _, obj := range []any{testkit.Pod("a", "1"), cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: testkit.Pod("a", "1")}, cache.DeletedFinalStateUnknown{Key: "ns/a"}} {
+		untyped.OnDelete(obj)
+		ours := handler.Take()
+		theirs.OnDelete(obj)
+		assert.Equal(t, handler.Take(), ours)
+		assert.Len(t, ours, 1)
+	}
+	untyped.OnUpdate(testkit.Pod("a", "1"), testkit.Pod("a", "2"))
+	assert.Equal(t, []string{"update a1 a2"}, handler.Take())
+	assert.Panics(t, func() { untyped.OnAdd(&corev1.Node{}, false) })
+	assert.Panics(t, func() { theirs.OnAdd(&corev1.Node{}, false) })
+}
+
+// TestDeliverTypedIsChecked: as Deliver is.
+func TestDeliverTypedIsChecked(t *testing.T) {
+	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
+	_, err := informer.AddEventHandler(cache.DeliverTyped[*corev1.Pod](nil, cache.Delivery{}))
+	assert.ErrorIs(t, err, cache.ErrNilHandler)
+	_, err = informer.AddEventHandler(cache.DeliverTyped(&typedJournal{}, cache.Delivery{Parallel: -1}))
+	assert.ErrorIs(t, err, cache.ErrBadDelivery)
+	_, err = informer.AddEventHandler(cache.Deliver(cache.DeliverTyped(&typedJournal{}, cache.Delivery{}), cache.Delivery{}))
+	assert.ErrorIs(t, err, cache.ErrBadDelivery)
+	assert.Zero(t, informer.(ownInformer).EventHandlerCount())
+}
+
+// generatedPods are the pod informers of a generated factory that makes ours.
+func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	factory.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	})
+	return factory.Core().V1().Pods()
+}
+
+// handedOut is what controller-runtime's caches hand out an informer as, more or less.
+type handedOut interface {
+	HasSynced() bool
+	HasSyncedChecker() cache.DoneChecker
+	IsStopped() bool
+}
+
+// TestEverythingIsKnownOfWhatFactoriesHandOut: without a type assertion of the user.
+func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		pods := generatedPods(e.source)
+		go pods.Informer().RunWithContext(e.Context())
+		require.NoError(e, cache.WaitForSync(e.Context(), pods.Informer()))
+		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
+		own := pods.Informer()
+		for name, informer := range map[string]handedOut{
+			"generated": own, "generated, typed": typed, "typed again": coreinformers.ToPodIndexInformer(own),
+			"typed twice": cache.NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ cache.SharedIndexInformer }{typed},
+		} {
+			status, err := cache.StatusOf(informer)
+			require.NoError(e, err, name)
+			assert.True(e, status.Synced, name)
+			assert.Equal(e, 1, status.Objects, name)
+			_, ok := cache.QueueStatsOf(informer)
+			assert.True(e, ok, name)
+			assertSnapshot(e, informer)
+			assert.NoError(e, cache.WaitForVersion(e.Context(), informer, "1"), name)
+		}
+		for _, indexer := range []cache.Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), cache.NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
+			assertSnapshot(e, indexer)
+			assert.NotNil(e, cache.StoreOf(indexer), "All, Len and their kin do not copy")
+			_, ok := cache.IndexFailures(indexer)
+			assert.True(e, ok)
+		}
+	})
+}
+
+func assertSnapshot(e *exact, storeOrInformer any) {
+	name := fmt.Sprintf("%T", storeOrInformer)
+	snapshot, err := cache.SnapshotOf(storeOrInformer)
+	require.NoError(e, err, name)
+	assert.Equal(e, 1, snapshot.Len(), name)
+	stats, ok := cache.SnapshotStatsOf(storeOrInformer)
+	assert.True(e, ok, name)
+	assert.Equal(e, 1, stats.Open, name)
+	snapshot.Close()
+}
+
+// filtered is an indexer that shows only some of another one.
+type filtered struct{ cache.Indexer }
+
+func (filtered) ListKeys() []string { return []string{"ns/a"} }
+
+// wrapsItself is an informer that is not ours and passes itself on.
+type wrapsItself struct{ cache.SharedIndexInformer }
+
+func (w wrapsItself) GetController() cache.Controller { return w }
+
+// TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than
+// what is inside.
+func TestWhatIsNotOursIsNotSupported(t *testing.T) {
+	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
+	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
+	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
+		_, err := cache.StatusOf(informer)
+		assert.ErrorIs(t, err, cache.ErrNotSupported)
+		_, ok := cache.QueueStatsOf(informer)
+		assert.False(t, ok)
+		assert.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "1"), cache.ErrNotSupported)
+	}
+	partial := filtered{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	require.NoError(t, partial.Add(testkit.Pod("a", "1")))
+	require.NoError(t, partial.Add(testkit.Pod("b", "1")))
+	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
+		_, err := cache.SnapshotOf(store)
+		assert.ErrorIs(t, err, cache.ErrForeignStore)
+		_, ok := cache.SnapshotStatsOf(store)
+		assert.False(t, ok)
+	}
+	assert.Equal(t, 1, cache.Len(partial))
+	next, stop := iter.Pull2(cache.TypedAll[*corev1.Pod](partial))
+	defer stop()
+	key, _, _ := next()
+	assert.Equal(t, "ns/a", key)
+	_, _, more := next()
+	assert.False(t, more)
+	assert.Nil(t, cache.StoreOf(nil))
+}
+
+// heldHandler stays in its first call until release is closed, and notes the updates that it hears.
+type heldHandler struct {
+	release chan struct{}
+	hold    sync.Once
+	updates []string
+}
+
+func (h *heldHandler) added(any) { h.hold.Do(func() { <-h.release }) }
+
+func (h *heldHandler) updated(old, current any) {
+	h.updates = append(h.updates, value(old)+" -> "+value(current))
+}
+
+func value(obj any) string { return obj.(*corev1.ConfigMap).Data["value"] }
+
+func (h *heldHandler) untyped() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{AddFunc: h.added, UpdateFunc: h.updated}
+}
+
+func (h *heldHandler) typed() cache.TypedResourceEventHandler[*corev1.ConfigMap] {
+	return cache.TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
+		AddFunc:    func(obj *corev1.ConfigMap) { h.added(obj) },
+		UpdateFunc: func(old, current *corev1.ConfigMap) { h.updated(old, current) },
+	}
+}
+
+type handle = cache.ResourceEventHandlerRegistration
+
+// TestWithDelivery: handlers are served as the informer's Delivery says, by whatever method they
+// are added, unless they were added with Deliver, which goes before it as a whole.
+func TestWithDelivery(t *testing.T) {
+	newest, each := []string{"1 -> 4"}, []string{"1 -> 2", "2 -> 3", "3 -> 4"}
+	period := time.Hour
+	everything := func(any) bool { return true }
+	for name, tc := range map[string]struct {
+		add  func(cache.SharedIndexInformer, *heldHandler) (handle, error)
+		want []string
+	}{
+		"AddEventHandler": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return i.AddEventHandler(h.untyped())
+		}, newest},
+		"AddEventHandlerWithResyncPeriod": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return i.AddEventHandlerWithResyncPeriod(h.untyped(), period)
+		}, newest},
+		"AddEventHandlerWithOptions": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return i.AddEventHandlerWithOptions(h.untyped(), cache.HandlerOptions{ResyncPeriod: &period})
+		}, newest},
+		"AddTypedEventHandler": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](i).AddTypedEventHandler(h.typed())
+		}, newest},
+		"a filter": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			filter := cache.FilteringResourceEventHandler{FilterFunc: everything, Handler: h.untyped()}
+			return i.AddEventHandler(filter)
+		}, newest},
+		"Deliver": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			delivery := cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 10}
+			return i.AddEventHandler(cache.Deliver(h.untyped(), delivery))
+		}, each},
+		"Deliver with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return i.AddEventHandler(cache.Deliver(h.untyped(), cache.Delivery{}))
+		}, each},
+		"DeliverTyped with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
+			return i.AddEventHandler(cache.DeliverTyped(h.typed(), cache.Delivery{}))
+		}, each},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				assert.Equal(t, tc.want, heardByHeld(t, tc.add))
+			})
+		})
+	}
+}
+
+// heardByHeld returns what a handler hears of an object that changes three times during its first
+// call, from an informer that coalesces.
+func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler) (handle, error)) []string {
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.InformerFunc(
+		cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1}),
+		cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowCoalesce}), // the last one counts
+	)(server, &corev1.ConfigMap{}, 0, nil)
+	handler := &heldHandler{release: make(chan struct{})}
+	registration, err := add(informer, handler)
+	require.NoError(t, err)
+	defer runInformer(informer)()
+	synctest.Wait()
+	for _, value := range []string{"2", "3", "4"} {
+		server.Update(newConfigMap("a", value))
+		synctest.Wait()
+	}
+	close(handler.release)
+	synctest.Wait()
+	statistics := registration.(cache.MeasuredRegistration).Stats()
+	assert.Equal(t, cache.HandlerIdle, statistics.State)
+	assert.Contains(t, statistics.Name, "cache_test", "named by its place, or type")
+	return handler.updates
+}
+
+// TestWithDeliveryForLateHandlers: so are handlers that are added to an informer that runs.
+func TestWithDeliveryForLateHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cachetest.New()
+		for _, name := range "abcdefghij" {
+			server.Create(newConfigMap(string(name), "1"))
+		}
+		parallel := cache.InformerFunc(cache.WithDelivery(cache.Delivery{Parallel: 1000}))
+		informer := parallel(server, &corev1.ConfigMap{}, 0, nil)
+		defer runInformer(informer)()
+		synctest.Wait()
+		release, running := make(chan struct{}), make(chan struct{}, 10)
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			running <- struct{}{}
+			<-release
+		}})
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Greater(t, len(running), 1, "several calls at a time")
+		close(release)
+		synctest.Wait()
+		assert.Len(t, running, 10)
+	})
+}
+
+// TestWithDeliveryIsRefused: an informer whose Delivery makes no sense does not run, and says so;
+// nor does it take handlers that it would have to serve so.
+func TestWithDeliveryIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		delivery cache.Delivery
+		says     string
+	}{
+		"Overflow":     {cache.Delivery{Overflow: 77}, "WithDelivery: Overflow is Overflow(77)"},
+		"Max":          {cache.Delivery{Max: -1}, "WithDelivery: Max is -1"},
+		"Max of none":  {cache.Delivery{Max: 5}, "WithDelivery: Max is 5, which is for OverflowBlock"},
+		"OnDisconnect": {cache.Delivery{OnDisconnect: func(error) {}}, "WithDelivery: OnDisconnect is set"},
+		"Parallel":     {cache.Delivery{Parallel: 1025}, "WithDelivery: Parallel is 1025"},
+		"Name":         {cache.Delivery{Name: "all"}, `WithDelivery: Name is "all", which is for one handler`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			informer := cache.InformerFunc(cache.WithDelivery(tc.delivery))(cachetest.New(), &corev1.ConfigMap{}, 0, nil)
+			status, err := cache.StatusOf(informer)
+			require.NoError(t, err)
+			assert.ErrorContains(t, status.LastError, tc.says)
+			assert.ErrorContains(t, cache.WaitForSync(t.Context(), informer), tc.says)
+			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			assert.ErrorContains(t, err, tc.says)
+			_, err = informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{}))
+			assert.NoError(t, err)
+			informer.RunWithContext(t.Context())
+			assert.True(t, informer.IsStopped(), "it did not run")
+		})
+	}
+}
+
+// remnant is what is left of an object after a transform that keeps no metadata.
+type remnant struct{ name, version string }
+
+func strip(obj any) (any, error) {
+	pod, isPod := obj.(interface{ GetName() string })
+	if !isPod {
+		return obj, nil
+	}
+	version, _ := event.VersionOf(obj)
+	return remnant{pod.GetName(), version}, nil
+}
+
+// rename is a transform after which the objects have another name than the store's key, all the
+// same one.
+func rename(obj any) (any, error) {
+	object := obj.(interface {
+		GetName() string
+		SetName(string)
+		SetLabels(map[string]string)
+	})
+	object.SetLabels(map[string]string{"name": object.GetName()})
+	object.SetName("one")
+	return obj, nil
+}
+
+// remnantHandler keeps what it hears of each object. Its calls wait for gate.
+type remnantHandler struct {
+	t    *testing.T
+	gate chan struct{}
+
+	mu struct {
+		sync.Mutex
+		inside map[string]bool
+		heard  map[string][]string
+	}
+}
+
+func newRemnantHandler(t *testing.T) *remnantHandler {
+	h := &remnantHandler{t: t, gate: make(chan struct{})}
+	h.mu.inside, h.mu.heard = map[string]bool{}, map[string][]string{}
+	return h
+}
+
+func (h *remnantHandler) OnAdd(obj any, _ bool) { h.hear("add", obj) }
+
+func (h *remnantHandler) OnUpdate(_, obj any) { h.hear("update", obj) }
+
+func (h *remnantHandler) OnDelete(obj any) { h.hear("delete", obj) }
+
+func (h *remnantHandler) hear(kind string, obj any) {
+	name, version := identityOf(obj)
+	h.mu.Lock()
+	assert.False(h.t, h.mu.inside[name], "two calls about %s at once", name)
+	h.mu.inside[name] = true
+	h.mu.heard[name] = append(h.mu.heard[name], kind+" "+version)
+	h.mu.Unlock()
+	<-h.gate
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.inside[name] = false
+}
+
+func identityOf(obj any) (name, version string) {
+	if tombstone, isTombstone := obj.(cache.DeletedFinalStateUnknown); isTombstone {
+		obj = tombstone.Obj
+	}
+	if b, isRemnant := obj.(remnant); isRemnant {
+		return b.name, b.version
+	}
+	version, _ = event.VersionOf(obj)
+	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
+}
+
+// manyPods is how many objects a list of these tests has: more than consumers.
+const manyPods = 10
+
+func listOfMany(version string) *testkit.Server {
+	list := testkit.PodList(version)
+	for i := range manyPods {
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), version))
+	}
+	fresh := func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { return list.DeepCopy(), nil }
+	return &testkit.Server{NoStream: true, OnList: fresh}
+}
+
+// TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first
+// are told object by object, in order with the single changes of the object, although the objects
+// cannot tell the store's keys.
+func TestBulkRecordsKeepObjectsApart(t *testing.T) {
+	for what, transform := range map[string]cache.TransformFunc{"stripped": strip, "renamed": rename} {
+		for name, delivery := range map[string]cache.Delivery{
+			"coalesced": {Overflow: cache.OverflowCoalesce},
+			"parallel":  {Parallel: 4},
+			"both":      {Overflow: cache.OverflowCoalesce, Parallel: 4},
+		} {
+			for _, late := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s %s, late %v", what, name, late), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { tellOfMany(t, transform, delivery, late) })
+				})
+			}
+		}
+	}
+}
+
+func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Delivery, late bool) {
+	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
+	server.OnWatch = testkit.Watches(stream)
+	add := func(s cache.SharedIndexInformer) {
+		_, err := s.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
+		require.NoError(t, err)
+	}
+	s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
+		require.NoError(t, s.SetTransform(transform))
+		if !late {
+			add(s)
+		}
+	})
+	defer stop()
+	if late {
+		add(s)
+		synctest.Wait()
+	}
+	for i := range manyPods {
+		stream.Events <- testkit.Modified(fmt.Sprint("p", i), "2")
+	}
+	stream.Events <- testkit.FailedWith(testkit.ErrExpired) // and a list that says "1" again
+	time.Sleep(2 * time.Minute)                             // and a resync
+	close(handler.gate)
+	synctest.Wait()
+
+	require.Len(t, handler.mu.heard, manyPods)
+	for name, calls := range handler.mu.heard {
+		want := []string{"add 1", "update 2", "update 1", "update 1"} // and further resyncs
+		switch {
+		case delivery.Overflow != cache.OverflowCoalesce:
+			calls = calls[:min(len(calls), len(want))]
+		case len(calls) > 1: // the first call ran while the others were merged
+			want = []string{"add 1", "update 1"}
+		default:
+			want = want[:1]
+		}
+		assert.Equal(t, want, calls, name)
+	}
+}
+
+// chaos is an informer under load from all sides, in real time, for the race detector.
+type chaos struct {
+	*testing.T
+	source   *testkit.Pods
+	informer ownInformer
+}
+
+// handler joins, for a while or for ever, and returns what it knows.
+func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEventHandlerRegistration) {
+	m := testkit.NewMirror()
+	delivery := cache.Delivery{Overflow: cache.Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
+	if delivery.Overflow == cache.OverflowBlock {
+		delivery.Max = 1 + random.IntN(8)
+	}
+	m.SameUID = delivery.Overflow == cache.OverflowCoalesce
+	calls := random.Uint64()
+	var once sync.Once
+	m.Before = func(string) {
+		if calls%7 == 0 {
+			runtime.Gosched()
+		}
+		once.Do(func() {
+			if calls%3 == 0 {
+				_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+				if err != nil {
+					assert.ErrorIs(c, err, cache.ErrAlreadyStopped)
+				}
+			}
+		})
+	}
+	handle, err := c.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(m, delivery), time.Second)
+	require.NoError(c, err)
+	return m, handle
+}
+
+func TestChaos(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	c := &chaos{T: t, source: testkit.NewPods()}
+	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(ownInformer)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
+
+	var work sync.WaitGroup
+	halt := make(chan struct{})
+	var staying [4]*testkit.Mirror
+	for i := range staying {
+		random := rand.New(rand.NewPCG(seed, uint64(i+1)))
+		staying[i], _ = c.handler(random)
+		work.Go(func() { c.comeAndGo(random, halt) })
+	}
+	c.write(rand.New(rand.NewPCG(seed, 0)))
+	close(halt)
+	work.Wait()
+	want := fmt.Sprint(c.source.State())
+	enough, cancelWait := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancelWait()
+	for i, m := range staying {
+		assert.True(t, m.Await(enough, want), "handler %d", i)
+		_, problems, _ := m.State()
+		assert.Empty(t, problems)
+	}
+	cancel()
+	<-stopped
+	assert.Zero(t, c.informer.EventHandlerCount())
+}
+
+// write changes objects, and cuts the watch at times.
+func (c *chaos) write(random *rand.Rand) {
+	for i := range 20_000 {
+		name := string(rune('a' + random.IntN(20)))
+		switch r := random.IntN(1000); {
+		case r == 0:
+			c.source.Expire()
+		case r < 200:
+			c.source.Remove(name)
+		default:
+			c.source.Put(testkit.PodOf(name, fmt.Sprint(i), fmt.Sprint(random.IntN(3))))
+		}
+		if i%64 == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// comeAndGo adds handlers and removes them, one after the other, until halt is closed.
+func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
+	for {
+		select {
+		case <-halt:
+			return
+		default:
+		}
+		m, handle := c.handler(random)
+		for range random.IntN(1000) {
+			runtime.Gosched()
+		}
+		assert.NoError(c, cache.ShutDownEventHandler(c.informer, handle))
+		_, problems, _ := m.State()
+		assert.Empty(c, problems)
+		cache.ShouldResync(c.informer)
+	}
 }

@@ -5,7 +5,9 @@ package cache_test
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,7 +21,7 @@ import (
 
 // TestDocumentsLeadSomewhere: links of the Markdown files lead to files and headings that are
 // there, and the files and folders, the targets of make, the programs, the tests and the names of
-// our packages that they name exist.
+// our packages that they name exist. So do the names in comments.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
@@ -39,26 +41,17 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 			assert.Contains(t, tests, test, "in %s", file)
 		}
 	}
-}
-
-// TestCommentsNameWhatIsThere: the names of our packages that comments of the other packages write
-// exist.
-func TestCommentsNameWhatIsThere(t *testing.T) {
-	names, count := documentedSurface(t), 0
-	for _, folder := range []string{"audit", "cachetest", "debug", "direct", "factory", "kinformerotel", "kinformerprom", "trim"} {
-		files, err := filepath.Glob(folder + "/*.go")
+	files, err := filepath.Glob("*/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			comments := strings.Join(found(text, `(?m)^\s*//(.*)$`), "\n")
-			for _, name := range found([]byte(comments), namesOfOurs) {
-				count++
+		for _, comment := range found(text, `(?m)^\s*//(.*)$`) {
+			for _, name := range found([]byte(comment), namesOfOurs) {
 				assert.Contains(t, names, name, "in %s", file)
 			}
 		}
 	}
-	assert.Greater(t, count, 20, "this test finds names")
 }
 
 // documents returns the Markdown files.
@@ -139,33 +132,6 @@ func documentedSurface(t *testing.T) (names []string) {
 // ourFolders are those whose paths the Markdown files write from the root on.
 const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"
 
-// TestReasonsInDocuments: the reasons for not decoding directly that docs/direct.md explains are
-// those that the Status tells.
-func TestReasonsInDocuments(t *testing.T) {
-	text, err := os.ReadFile("docs/direct.md")
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "\n| `Why` begins with |")
-	require.True(t, ok)
-	section, _, _ = strings.Cut(section, "\n\n")
-	reasons := found([]byte(section), `"([^"]+)"`)
-	require.Greater(t, len(reasons), 10)
-	files, err := filepath.Glob("internal/tap/*.go")
-	require.NoError(t, err)
-	var sources strings.Builder
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		sources.Write(source)
-	}
-	said := strings.ReplaceAll(sources.String(), `KillSwitch + " is off`, `"KINFORMER_DIRECT is off`)
-	for _, reason := range reasons {
-		assert.Contains(t, said, `"`+reason)
-	}
-}
-
 // found returns what the expression's group matched.
 func found(text []byte, expression string) (groups []string) {
 	for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
@@ -186,4 +152,86 @@ func allTests(t *testing.T) (names []string) {
 		return err
 	}))
 	return names
+}
+
+// migrationCommand returns what a section of docs/migration.md says to run, apart from what the go
+// command does.
+func migrationCommand(t *testing.T, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile("docs/migration.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var command []string
+	for line := range strings.Lines(section) {
+		if line, indented := strings.CutPrefix(line, "    "); indented && !strings.HasPrefix(line, "go ") {
+			command = append(command, line)
+		}
+	}
+	require.NotEmpty(t, command)
+	return strings.Join(command, "")
+}
+
+// sedOfMacOS is a sed that wants what the one of macOS and the BSDs wants: a suffix for the files
+// as they were, next to -i.
+const sedOfMacOS = `#!/bin/sh
+if [ "$1" = -i ]; then echo "sed: -i needs a suffix" >&2; exit 1; fi
+exec REAL "$@"
+`
+
+// TestMigrationCommand runs the commands of docs/migration.md, there and back: they change imports
+// and nothing else, leave vendor/ alone and no file behind, and need nothing that macOS has not.
+func TestMigrationCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command: at night")
+	}
+	sed, err := exec.LookPath("sed")
+	if err != nil {
+		t.Skip(err)
+	}
+	tools := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "sed"), []byte(strings.Replace(sedOfMacOS, "REAL", sed, 1)), 0o755))
+	const theirs, ours = "k8s.io/client-go/tools/cache", "github.com/kinformer/cache"
+	imports := func(path string) string {
+		return "package p\n\nimport (\n\t\"" + path + "\"\n\t\"" + path + "/synctrack\"\n\tf \"" + path + "/testing\"\n\t\"k8s.io/client-go/tools/record\"\n" +
+			"\t\"" + ours + "/factory\"\n)\n\n// See " + theirs + " and " + ours + ".\n"
+	}
+	before := map[string]string{
+		"p.go": imports(theirs), "sub/dir/q.go": imports(theirs), "other.go": "package p\n", "notes.md": "\"" + theirs + "\"\n",
+		"vendor/k8s.io/client-go/informers/i.go": imports(theirs), "sub/vendor/v.go": imports(theirs),
+	}
+	dir := t.TempDir()
+	run := func(command string) {
+		c := exec.Command("bash", "-e", "-o", "pipefail", "-c", command)
+		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	for name, text := range before {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	run(migrationCommand(t, "The import line"))
+	after := maps.Clone(before)
+	after["p.go"], after["sub/dir/q.go"] = imports(ours), imports(ours)
+	assert.Equal(t, after, readTree(t, dir))
+
+	run(migrationCommand(t, "The way back"))
+	assert.Equal(t, before, readTree(t, dir), "packages of ours alone stay imported")
+}
+
+func readTree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	}))
+	return files
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -244,4 +245,150 @@ func ExampleRetryProcess() {
 	group.Wait()
 	fmt.Println(attempts, "attempts")
 	// Output: 3 attempts
+}
+
+// byContents indexes the ConfigMaps of the examples by what they say.
+func byContents(obj any) ([]string, error) {
+	value := obj.(*corev1.ConfigMap).Data["value"]
+	if value == "" {
+		return nil, errors.New("there is no value")
+	}
+	return []string{value}, nil
+}
+
+// An index function that fails for an object: the object is in the store and not in the index.
+func ExampleOnIndexFailure() {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"value": byContents},
+		cache.OnIndexFailure(func(f cache.IndexFailure) { fmt.Println(f.Index, f.Key, f.Err) }))
+	_ = store.Add(newConfigMap("a", ""))
+
+	failures, ok := cache.IndexFailures(store)
+	fmt.Println(store.ListKeys(), store.ListIndexFuncValues("value"), failures, ok)
+	// Output:
+	// value default/a there is no value
+	// [default/a] [] map[value:1] true
+}
+
+// The members of an index value, with their type and without a copied list.
+func ExampleTypedByIndexSeq() {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"value": byContents})
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+
+	members, err := cache.TypedByIndexSeq[*corev1.ConfigMap](store, "value", "2")
+	if err != nil {
+		fmt.Println(err)
+	}
+	for key, member := range members {
+		fmt.Println(key, member.Data["value"])
+	}
+	// Output: default/b 2
+}
+
+// A list that is taken again and again, always into the same memory.
+func ExampleListInto() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+
+	var list []any
+	for range 3 {
+		list = cache.ListInto(store, list[:0])
+	}
+	fmt.Println(len(list))
+	// Output: 2
+}
+
+// What open snapshots keep in memory: the version that has been replaced.
+func ExampleSnapshotStatsOf() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "1"))
+
+	snapshot, err := cache.SnapshotOf(store)
+	if err != nil {
+		fmt.Println(err)
+	}
+	_ = store.Update(newConfigMap("a", "2"))
+	stats, ok := cache.SnapshotStatsOf(store)
+	fmt.Println(stats.Open, stats.Kept, ok)
+
+	snapshot.Close() // soon after that, what was kept is garbage
+	stats, ok = cache.SnapshotStatsOf(store)
+	fmt.Println(stats.Open, ok)
+	// Output:
+	// 1 1 true
+	// 0 true
+}
+
+// An informer with an index and a handler that puts names into a queue, as in client-go.
+func ExampleNewSharedIndexInformer() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "2"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	})
+	names := make(chan cache.ObjectName, 10) // a workqueue, in a controller
+	enqueue := func(obj any) {
+		if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
+			names <- name
+		}
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: enqueue, UpdateFunc: func(_, obj any) { enqueue(obj) }, DeleteFunc: enqueue,
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+
+	if err := cache.WaitForSync(ctx, informer, registration); err != nil {
+		fmt.Println(err)
+	}
+	found, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
+	fmt.Println(len(found), err, len(names))
+	// Output: 2 <nil> 2
+}
+
+// A view of an informer with the type of its objects, in handlers and in reads.
+func ExampleNewTypedSharedIndexInformer() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
+		cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{}))
+	registration, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
+		AddFunc: func(added *corev1.ConfigMap) { fmt.Println("added", added.Name) },
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+
+	if err := cache.WaitForSync(ctx, registration); err != nil {
+		fmt.Println(err)
+	}
+	if found, ok := cache.TypedGet[*corev1.ConfigMap](informer.GetStore(), "default/a"); ok {
+		fmt.Println(found.Data["value"])
+	}
+	// Output:
+	// added a
+	// 1
+}
+
+// Reads that copy nothing.
+func ExampleAll() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+
+	var keys []string
+	for key := range cache.All(store) {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	fmt.Println(keys, cache.Len(store))
+	// Output: [default/a default/b] 2
 }

@@ -23,10 +23,8 @@ var (
 	ErrNoKeyFunc       = errNoKeyFunc
 	ErrNoListerWatcher = errNoListerWatcher
 	ErrNotReached      = errNotReached
-	ErrStoppedUnsynced = errStoppedUnsynced
-
-	SinkOf  = sinkOf
-	StoreOf = storeOf
+	SinkOf             = sinkOf
+	StoreOf            = storeOf
 )
 
 const MaxParallel = maxParallel
@@ -39,9 +37,6 @@ func InformersQueue(transform TransformFunc) *PipelineQueue {
 	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform})
 	return &PipelineQueue{p.queue, p}
 }
-
-// SurveyOf looks at a store as Inspect does.
-func SurveyOf(s Store) int { return len(storeOf(s).objects.table.Survey().Indexes) }
 
 // ShouldResync is what a reflector of the informer asks before a resync.
 func ShouldResync(informer SharedIndexInformer) bool {

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,39 +83,21 @@ func inModule(path string) string {
 }
 
 const (
-	mostRootFiles     = 26 // without tests
 	mostLines         = 500
 	mostFunctionLines = 60
-	mostColumns       = 100 // of comments, a tab being four
 )
 
-// TestRootStaysSmall: what is new is a package of its own.
-func TestRootStaysSmall(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	count := 0
-	for _, file := range files {
-		if !strings.HasSuffix(file, "_test.go") {
-			count++
-		}
-	}
-	assert.LessOrEqual(t, count, mostRootFiles)
-}
-
-// TestSizes: files and functions, tests included, stay short enough to be read at once. Generated
-// files are exempt.
-func TestSizes(t *testing.T) { everySource(t, checkSize) }
-
-// everySource calls check for each file of Go of all modules.
-func everySource(t *testing.T, check func(*testing.T, string)) {
+// TestSizes: files and functions stay short enough to be read at once. Tests and what is generated
+// are exempt.
+func TestSizes(t *testing.T) {
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "bin"):
 			return filepath.SkipDir
-		case filepath.Ext(path) == ".go":
-			check(t, path)
+		case filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go"):
+			checkSize(t, path)
 		}
 		return nil
 	}))
@@ -136,25 +117,6 @@ func checkSize(t *testing.T, path string) {
 		if function, ok := declaration.(*ast.FuncDecl); ok {
 			lines := files.Position(function.End()).Line - files.Position(function.Pos()).Line + 1
 			assert.LessOrEqual(t, lines, mostFunctionLines, "lines of %s in %s", function.Name.Name, path)
-		}
-	}
-}
-
-// TestCommentWidths: comments are 100 columns wide at most, everywhere. What is printed or written
-// as code within them is exempt.
-func TestCommentWidths(t *testing.T) { everySource(t, checkWidths) }
-
-func checkWidths(t *testing.T, path string) {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	number, output := 0, false
-	for line := range strings.Lines(string(text)) {
-		number++
-		comment, found := strings.CutPrefix(strings.TrimLeft(line, "\t"), "//")
-		output = found && (output || strings.HasPrefix(comment, " Output:"))
-		if found && !output && !strings.HasPrefix(comment, "\t") && !strings.HasPrefix(comment, "   ") {
-			columns := utf8.RuneCountInString(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))
-			assert.LessOrEqual(t, columns, mostColumns, "%s:%d", path, number)
 		}
 	}
 }

@@ -4,298 +4,34 @@
 package cache_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-// queues are empty queues of every kind over items, known objects included.
-func queues(known knownItems) map[string]cache.Queue {
-	return map[string]cache.Queue{
-		"FIFO":      cache.NewFIFO(itemKey),
-		"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-		"RealFIFO":  cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, KnownObjects: known}),
-		"RealFIFO, atomic": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
-			KeyFunction: itemKey, AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
-		}),
-	}
-}
-
-func everyQueue(t *testing.T, test func(t *testing.T, q cache.Queue)) {
-	for name, q := range queues(knownItems{}) {
-		t.Run(name, func(t *testing.T) { test(t, q) })
-	}
-}
 
 func take(any, bool) error { return nil }
 
 func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
-
-func TestQueueRefusesWhatHasNoKey(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		var keyError cache.KeyError
-		for _, bad := range []any{nil, "no item"} {
-			assert.ErrorAs(t, q.Add(bad), &keyError)
-			assert.ErrorAs(t, q.Update(bad), &keyError)
-			assert.ErrorAs(t, q.Delete(bad), &keyError)
-			assert.ErrorAs(t, q.Replace([]any{item{"a", 1}, bad}, ""), &keyError)
-		}
-		q.Close()
-		_, err := q.Pop(take)
-		assert.ErrorIs(t, err, cache.ErrFIFOClosed, "nothing was queued")
-	})
-}
-
-func TestClosedQueueIsEmptiedFirst(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Add(item{"a", 1}))
-		q.Close()
-		q.Close()
-		require.NoError(t, q.Add(item{"b", 1}), "what comes late is taken as well")
-		assert.True(t, q.(interface{ IsClosed() bool }).IsClosed())
-		for range 2 {
-			_, err := q.Pop(take)
-			require.NoError(t, err)
-		}
-		_, err := q.Pop(take)
-		assert.ErrorIs(t, err, cache.ErrFIFOClosed)
-	})
-}
-
-func TestCloseWakesEveryPop(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		var poppers sync.WaitGroup
-		for range 3 {
-			poppers.Go(func() {
-				_, err := q.Pop(take)
-				assert.ErrorIs(t, err, cache.ErrFIFOClosed)
-			})
-		}
-		q.Close()
-		poppers.Wait()
-	})
-}
-
-func TestHasSyncedWhenTheFirstListIsThrough(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"))
-		for more := true; more; more = !q.HasSynced() {
-			_, err := q.Pop(func(_ any, initial bool) error {
-				assert.True(t, initial)
-				return nil
-			})
-			require.NoError(t, err)
-		}
-		assert.True(t, cache.IsDone(q.HasSyncedChecker()))
-		require.NoError(t, q.Add(item{"c", 1}))
-		_, err := q.Pop(func(_ any, initial bool) error {
-			assert.False(t, initial)
-			return nil
-		})
-		require.NoError(t, err)
-	})
-}
-
-func TestHasSyncedWithoutAReplace(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		assert.False(t, q.HasSynced())
-		require.NoError(t, q.Add(item{"a", 1}))
-		assert.True(t, q.HasSynced())
-	})
-}
-
-func TestEmptyReplaceSyncs(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Replace(nil, "1"))
-		if !q.HasSynced() { // an atomic queue has the empty list to hand out
-			_, err := q.Pop(take)
-			require.NoError(t, err)
-		}
-		assert.True(t, q.HasSynced())
-	})
-}
-
-func TestProcessErrorIsPassedOn(t *testing.T) {
-	failure := errors.New("cannot process")
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Add(item{"a", 1}))
-		popped, err := q.Pop(func(any, bool) error { return failure })
-		assert.ErrorIs(t, err, failure)
-		assert.NotNil(t, popped)
-	})
-}
-
-// TestPanicLeavesTheQueueUsable: the lock is released and the item gone, as if it had been
-// processed.
-func TestPanicLeavesTheQueueUsable(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Replace([]any{item{"a", 1}}, "1"))
-		assert.Panics(t, func() { _, _ = q.Pop(func(any, bool) error { panic("cannot process") }) })
-		assert.True(t, q.HasSynced())
-		require.NoError(t, q.Add(item{"b", 1}))
-		_, err := q.Pop(take)
-		require.NoError(t, err)
-	})
-}
-
-// TestAtomicEvents: a Replace, a resync and a bookmark are one delta each, alone in their batch.
-func TestAtomicEvents(t *testing.T) {
-	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, EmitDeltaTypeBookmark: true})
-	require.NoError(t, q.Replace([]any{item{"a", 1}}, "1"))
-	require.NoError(t, q.Add(item{"b", 1}))
-	require.NoError(t, q.Update(item{"a", 2}))
-	require.NoError(t, q.Update(item{"a", 3}))
-	require.NoError(t, q.Resync())
-	require.NoError(t, q.Bookmark("9"))
-
-	var batches [][]cache.Delta
-	note := func(deltas []cache.Delta, _ bool) error { batches = append(batches, deltas); return nil }
-	for range 5 {
-		require.NoError(t, q.PopBatch(note, func(obj any, initial bool) error { return note(obj.(cache.Deltas), initial) }))
-	}
-	assert.Equal(t, [][]cache.Delta{
-		{delta(cache.ReplacedAll, cache.ReplacedAllInfo{ResourceVersion: "1", Objects: []any{item{"a", 1}}})},
-		{delta(cache.Added, item{"b", 1}), delta(cache.Updated, item{"a", 2})},
-		{delta(cache.Updated, item{"a", 3})},
-		{delta(cache.SyncAll, cache.SyncAllInfo{})},
-		{delta(cache.Bookmark, cache.BookmarkInfo{ResourceVersion: "9"})},
-	}, batches)
-}
-
-func TestBookmarkNeedsItsOption(t *testing.T) {
-	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true})
-	require.NoError(t, q.Bookmark("9"))
-	q.Close()
-	_, err := q.Pop(take)
-	assert.ErrorIs(t, err, cache.ErrFIFOClosed)
-}
-
-func TestRealFIFORefusesContradictions(t *testing.T) {
-	for name, opts := range map[string]cache.RealFIFOOptions{
-		"known objects with atomic events": {AtomicEvents: true, KnownObjects: knownItems{}},
-		"neither":                          {},
-		"unlocked without atomic events":   {KnownObjects: knownItems{}, UnlockWhileProcessing: true},
-		"bookmarks without atomic events":  {KnownObjects: knownItems{}, EmitDeltaTypeBookmark: true},
-	} {
-		assert.Panics(t, func() { cache.NewRealFIFOWithOptions(opts) }, name)
-	}
-}
-
-// TestTransformOnTheWayIn: objects, not tombstones, and never what a resync brings back.
-func TestTransformOnTheWayIn(t *testing.T) {
-	double := func(obj any) (any, error) {
-		it := obj.(item)
-		if it.value < 0 {
-			return nil, errNoItem
-		}
-		return item{it.key, it.value * 2}, nil
-	}
-	known := knownItems{"old": {"old", 1}}
-	for name, q := range map[string]cache.Queue{
-		"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: double}),
-		"RealFIFO":  cache.NewRealFIFO(itemKey, known, double),
-	} {
-		assert.ErrorIs(t, q.Add(item{"a", -1}), errNoItem, name)
-		assert.ErrorIs(t, q.Replace([]any{item{"a", -1}}, ""), errNoItem, name)
-		require.NoError(t, q.Resync())
-		require.NoError(t, q.Add(item{"b", 1}))
-		require.NoError(t, q.Delete(cache.DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}))
-		var got []cache.Delta
-		for len(got) < 3 {
-			popped, err := q.Pop(take)
-			require.NoError(t, err)
-			got = append(got, popped.(cache.Deltas)...)
-		}
-		assert.Equal(t, []cache.Delta{
-			delta(cache.Sync, item{"old", 1}), delta(cache.Added, item{"b", 2}), delta(cache.Deleted, cache.DeletedFinalStateUnknown{Key: "b", Obj: item{"b", 5}}),
-		}, got, name)
-	}
-}
-
-// failingItems cannot be looked up.
-type failingItems struct{}
-
-func (failingItems) ListKeys() []string { return []string{"gone", "broken"} }
-func (failingItems) GetByKey(key string) (any, bool, error) {
-	if key == "broken" {
-		return nil, false, errNoItem
-	}
-	return nil, false, nil
-}
-
-func TestKnownObjectsThatCannotBeLookedUp(t *testing.T) {
-	for name, q := range map[string]cache.Queue{
-		"DeltaFIFO": cache.NewDeltaFIFO(itemKey, failingItems{}),
-		"RealFIFO":  cache.NewRealFIFO(itemKey, failingItems{}, nil),
-	} {
-		require.NoError(t, q.Resync(), name)
-		require.NoError(t, q.Replace(nil, ""), name)
-		for _, key := range []string{"gone", "broken"} {
-			popped, err := q.Pop(take)
-			require.NoError(t, err)
-			assert.Equal(t, cache.Deltas{delta(cache.Deleted, cache.DeletedFinalStateUnknown{Key: key})}, popped, name)
-		}
-	}
-}
-
-// TestUnlockWhileProcessing: what is put while a batch is processed is neither lost nor waited for.
-func TestUnlockWhileProcessing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, UnlockWhileProcessing: true})
-		require.NoError(t, q.Add(item{"a", 1}))
-		_, err := q.Pop(func(any, bool) error { return q.Add(item{"b", 1}) })
-		require.NoError(t, err)
-		popped, err := q.Pop(take)
-		require.NoError(t, err)
-		assert.Equal(t, cache.Deltas{delta(cache.Added, item{"b", 1})}, popped)
-	})
-}
-
-func TestConcurrentUseOfAQueue(t *testing.T) {
-	const producers, each = 4, 200
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		var group, consumer sync.WaitGroup
-		for p := range producers {
-			group.Go(func() {
-				for i := range each {
-					assert.NoError(t, q.Add(item{string(rune('a' + p)), i}))
-				}
-			})
-		}
-		last := map[string]int{}
-		consumer.Go(func() {
-			for {
-				popped, err := q.Pop(take)
-				if errors.Is(err, cache.ErrFIFOClosed) {
-					return
-				}
-				deltas, ok := popped.(cache.Deltas)
-				if !ok {
-					deltas = cache.Deltas{{Object: popped}}
-				}
-				for _, d := range deltas {
-					it := d.Object.(item)
-					assert.GreaterOrEqual(t, it.value, last[it.key], "order of one object")
-					last[it.key] = it.value
-				}
-			}
-		})
-		group.Wait()
-		q.Close()
-		consumer.Wait()
-		assert.Len(t, last, producers)
-		for key, value := range last {
-			assert.Equal(t, each-1, value, key)
-		}
-	})
-}
 
 func TestPanickingKeyFunction(t *testing.T) {
 	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
@@ -304,41 +40,519 @@ func TestPanickingKeyFunction(t *testing.T) {
 	assert.Zero(t, depthOf(q))
 }
 
-// TestListWithDuplicateKeys: the last one counts, in every queue.
-func TestListWithDuplicateKeys(t *testing.T) {
-	everyQueue(t, func(t *testing.T, q cache.Queue) {
-		require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 1}, item{"a", 2}}, "1"))
-		last := map[string]int{}
-		q.Close()
-		for {
-			popped, err := q.Pop(take)
+// item is the object of the queue and store tests: key and content.
+type item struct {
+	key   string
+	value int
+}
+
+var errNoItem = errors.New("not an item")
+
+func itemKey(obj any) (string, error) {
+	if it, ok := obj.(item); ok {
+		return it.key, nil
+	}
+	return "", errNoItem
+}
+
+// knownItems is a naive KeyListerGetter.
+type knownItems map[string]item
+
+func (k knownItems) ListKeys() []string { return sets.List(sets.KeySet(k)) }
+
+func (k knownItems) GetByKey(key string) (any, bool, error) {
+	it, ok := k[key]
+	return it, ok, nil
+}
+
+func anyOf(items []item) []any {
+	list := make([]any, len(items))
+	for i, it := range items {
+		list[i] = it
+	}
+	return list
+}
+
+var (
+	drawItem = rapid.Custom(func(t *rapid.T) item {
+		return item{key: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"), value: rapid.IntRange(0, 99).Draw(t, "value")}
+	})
+	drawItems = rapid.SliceOfNDistinct(drawItem, 0, 4, func(it item) string { return it.key })
+)
+
+// impatientServer has a history of n updates of one pod, and ends a watch after slots events that
+// nobody has read yet, as a server does with slow watchers.
+func impatientServer(n, slots int) *testkit.Server {
+	return &testkit.Server{
+		NoStream: true,
+		OnList:   testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))),
+		OnWatch: func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			from, err := strconv.Atoi(o.ResourceVersion)
 			if err != nil {
-				assert.ErrorIs(t, err, cache.ErrFIFOClosed)
-				break
+				return nil, err
 			}
-			for _, it := range itemsOf(popped) {
-				last[it.key] = it.value
+			w := testkit.NewScriptedWatch(slots)
+			for version := from + 1; version <= n; version++ {
+				if len(w.Events) == slots {
+					close(w.Events)
+					break
+				}
+				w.Events <- testkit.Modified("a", fmt.Sprint(version))
 			}
-		}
-		assert.Equal(t, map[string]int{"a": 2, "b": 1}, last)
-		assert.True(t, q.HasSynced())
+			return w, nil
+		},
+	}
+}
+
+// TestSlowConsumerWithALimit reaches the final state without another list, although the server ends
+// its watches, and no more than the limit ever waits.
+func TestSlowConsumerWithALimit(t *testing.T) {
+	for name, queue := range map[string]interface {
+		cache.Queue
+		SetLimit(int)
+	}{
+		"RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const limit, events = 7, 200
+			queue.SetLimit(limit)
+			server := impatientServer(events, 20)
+			deepest, last, seen := 0, "", 0
+			c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
+				time.Sleep(time.Second)
+				deepest = max(deepest, depthOf(queue))
+				for _, d := range obj.(cache.Deltas) {
+					if p, isPod := d.Object.(*corev1.Pod); isPod {
+						last = p.ResourceVersion
+						seen++
+					}
+				}
+				return nil
+			}})
+			runController(t, c)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			assert.Equal(t, fmt.Sprint(events), last, name)
+			assert.LessOrEqual(t, deepest, limit, name)
+			assert.Equal(t, 1, server.Mu.Lists, name)
+			assert.GreaterOrEqual(t, server.Mu.Watches, events/20, name)
+			if name == "RealFIFO" {
+				stats, ok := cache.QueueStatsOf(c)
+				require.True(t, ok)
+				assert.Equal(t, limit, stats.Limit)
+				assert.Greater(t, stats.Pauses, uint64(events/limit-2))
+				assert.Greater(t, stats.Paused, time.Duration(events/2)*time.Second)
+				assert.Equal(t, events-1, seen)
+			}
+		})
+	}
+}
+
+// TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit
+// lets it go on.
+func TestFullQueueIsNotInTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := cache.AtomicFIFO()
+		queue.SetLimit(2)
+		server := impatientServer(9, 20)
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), ResyncPeriod: time.Minute})
+		stop := testkit.InBackground(t, r.Run)
+		synctest.Wait()
+		assert.Equal(t, 2, depthOf(queue), "the list and an update")
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		assert.Equal(t, 3, depthOf(queue), "and a resync")
+		require.NoError(t, queue.Replace(nil, "5"))
+		require.NoError(t, queue.Bookmark("6"))
+		require.NoError(t, queue.Add(testkit.PodAt("b", "7")))
+		assert.Equal(t, 6, depthOf(queue))
+		stats, _ := cache.QueueStatsOf(queue)
+		assert.EqualValues(t, 1, stats.Pauses)
+		assert.Equal(t, time.Minute+time.Second, stats.Paused)
+		queue.SetLimit(8)
+		synctest.Wait()
+		assert.Equal(t, 8, depthOf(queue))
+		queue.SetLimit(0)
+		synctest.Wait()
+		assert.Equal(t, 6+7, depthOf(queue), "all that the server has")
+		queue.SetLimit(1)
+		time.Sleep(time.Minute)
+		stop()
 	})
 }
 
-// itemsOf are the items in what any queue hands out.
-func itemsOf(popped any) (items []item) {
-	deltas, ok := popped.(cache.Deltas)
-	if !ok {
-		return []item{popped.(item)}
-	}
-	for _, d := range deltas {
-		if list, ok := d.Object.(cache.ReplacedAllInfo); ok {
-			for _, obj := range list.Objects {
-				items = append(items, obj.(item))
-			}
-		} else {
-			items = append(items, d.Object.(item))
+// TestCloseEndsAPause: a closed queue takes everything, so that nobody waits for a consumer that
+// has gone.
+func TestCloseEndsAPause(t *testing.T) {
+	queue := cache.AtomicFIFO()
+	queue.SetLimit(1)
+	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
+	items, freed := cache.EngineOf(queue).Room()
+	assert.Zero(t, items)
+	queue.Close()
+	<-freed
+	items, freed = cache.EngineOf(queue).Room()
+	assert.Positive(t, items)
+	assert.Nil(t, freed)
+}
+
+func TestQueueLimitOfAnInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := informerOn(t, impatientServer(100, 20), func(cache.SharedIndexInformer) {}, cache.WithQueueLimit(3))
+		defer stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, "a@100", testkit.NameAt(s.GetIndexer().List()[0]))
+		stats, _ := cache.QueueStatsOf(s)
+		assert.Equal(t, 3, stats.Limit)
+	})
+}
+
+func depthOf(queue any) int {
+	stats, _ := cache.QueueStatsOf(queue)
+	return stats.Depth
+}
+
+// TestPauseIsNoSilenceOfTheServer: the idle watchdog, once armed, counts only the time in which the
+// reflector would have read.
+func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := cache.AtomicFIFO()
+		queue.SetLimit(2)
+		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
+		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), IdleTimeout: time.Minute})
+		defer testkit.InBackground(t, r.Run)()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.Asked())
+		assert.Equal(t, 2, depthOf(queue))
+		queue.SetLimit(0)
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		assert.Len(t, server.Asked(), 2)
+		assert.Equal(t, 4, depthOf(queue))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, "watch rv=4", server.Asked()[2], "now it is silent")
+	})
+}
+
+var errTransform = errors.New("cannot transform")
+
+// badPod is a pod that cannot be transformed.
+func badPod(name, version string) *corev1.Pod {
+	p := testkit.PodAt(name, version)
+	p.Labels = map[string]string{"v": "bad"}
+	return p
+}
+
+// informerOn runs an informer on a scripted server in a bubble until the returned function is
+// called.
+func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (s cache.SharedIndexInformer, stop func()) {
+	s = cache.InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
+	setUp(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { s.RunWithContext(ctx); close(done) }()
+	synctest.Wait()
+	return s, func() { cancel(); <-done }
+}
+
+// TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot
+// be transformed is listed all the same.
+func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
+	testkit.Reports(t)
+	known := knownItems{"a": {"a", 1}, "gone": {"gone", 1}}
+	failing := func(obj any) (any, error) {
+		if obj.(item).key == "a" {
+			return nil, errTransform
 		}
+		return obj, nil
 	}
-	return items
+	real, delta := cache.NewRealFIFO(itemKey, known, failing), cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: failing})
+	cache.EngineOf(real).Reader.Transform.KeepCached, cache.EngineOf(delta).Reader.Transform.KeepCached = true, true
+	for name, q := range map[string]cache.Queue{"RealFIFO": real, "DeltaFIFO": delta} {
+		require.NoError(t, q.Replace([]any{item{"a", 2}, item{"b", 2}}, "2"), name)
+		var keys []string
+		require.NoError(t, cache.EngineOf(q).PopAll(func(batch []event.Record, _ bool) error {
+			for i := range batch {
+				keys = append(keys, batch[i].Key)
+			}
+			return nil
+		}))
+		assert.ElementsMatch(t, []string{"gone", "b"}, keys, name)
+	}
+}
+
+// TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
+// cannot be transformed, too, and no deletion leaves its object behind.
+func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
+	failing := func(any) (any, error) { return nil, errTransform }
+	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
+	refused := cache.EngineOf(q).PutBatch([]event.Record{{Type: cache.Added, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"known", 2}}})
+	require.Len(t, refused, 1)
+	assert.Equal(t, cache.Added, refused[0].Type)
+	assert.NoError(t, q.Delete(item{"b", 1}))
+	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
+	assert.Zero(t, cache.EngineOf(q).Reader.Transform.Untransformed())
+	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
+}
+
+// TestRefusedDeletionsInQueues: a deletion of a watch that cannot be transformed is queued with the
+// last object that the queue has or knows, if there is one, and in an atomic queue, which knows
+// none, without. One that somebody else puts is not queued.
+func TestRefusedDeletionsInQueues(t *testing.T) {
+	refuses := false
+	transform := func(obj any) (any, error) {
+		if refuses {
+			return nil, errTransform
+		}
+		return obj, nil
+	}
+	known := knownItems{"known": {"known", 1}}
+	for name, test := range map[string]struct {
+		queue cache.Queue
+		want  []string
+	}{
+		"RealFIFO": {cache.NewRealFIFO(itemKey, known, transform), []string{
+			"Added new1", "Deleted unknown(known1)", "Deleted unknown(new1)",
+		}},
+		"atomic RealFIFO": {cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: itemKey, AtomicEvents: true, Transformer: transform}), []string{
+			"Added new1", "Deleted unknown(known)", "Deleted unknown(new)", "Deleted unknown(none)",
+		}},
+		"DeltaFIFO": {cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: transform}), []string{
+			"Added new1", "Deleted unknown(new1)", "Deleted unknown(known1)",
+		}},
+	} {
+		refuses = false
+		require.NoError(t, test.queue.Add(item{"new", 1}), name)
+		refuses = true
+		assert.ErrorIs(t, test.queue.Delete(item{"new", 2}), errTransform, name)
+		var records []event.Record
+		for _, key := range []string{"known", "new", "none"} {
+			records = append(records, event.Record{Type: cache.Deleted, Object: item{key, 2}})
+		}
+		assert.Empty(t, cache.EngineOf(test.queue).PutBatch(records), name)
+		assert.Equal(t, test.want, popped(t, test.queue), name)
+		assert.Zero(t, cache.EngineOf(test.queue).Reader.Transform.Untransformed(), name)
+	}
+}
+
+// popped returns what waits in the queue.
+func popped(t *testing.T, q cache.Queue) (deltas []string) {
+	for q.Close(); ; {
+		_, err := q.Pop(func(obj any, _ bool) error {
+			for _, d := range obj.(cache.Deltas) {
+				deltas = append(deltas, string(d.Type)+" "+itemOf(d.Object))
+			}
+			return nil
+		})
+		if errors.Is(err, cache.ErrFIFOClosed) {
+			return deltas
+		}
+		require.NoError(t, err)
+	}
+}
+
+func itemOf(obj any) string {
+	switch of := obj.(type) {
+	case cache.DeletedFinalStateUnknown:
+		if of.Obj == nil {
+			return "unknown(" + of.Key + ")"
+		}
+		return "unknown(" + itemOf(of.Obj) + ")"
+	case item:
+		return fmt.Sprint(of.key, of.value)
+	default:
+		return fmt.Sprint(obj)
+	}
+}
+
+// TestRefusedUntilReplaced: an object that was refused counts as behind until a Replace that has it
+// succeeds, not while one fails for another object.
+func TestRefusedUntilReplaced(t *testing.T) {
+	refused := item{"a", 1}
+	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, Transformer: func(obj any) (any, error) {
+		if obj == refused {
+			return nil, errTransform
+		}
+		return obj, nil
+	}})
+	behind := cache.EngineOf(q).Reader.Transform.Behind
+	require.ErrorIs(t, q.Add(item{"a", 1}), errTransform)
+	assert.Equal(t, map[string]struct{}{"a": {}}, behind())
+	refused = item{"b", 1}
+	require.ErrorIs(t, q.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"), errTransform)
+	assert.Equal(t, map[string]struct{}{"a": {}, "b": {}}, behind())
+	require.NoError(t, q.Replace([]any{item{"a", 1}, item{"b", 2}}, "2"))
+	assert.Empty(t, behind())
+}
+
+// TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted,
+// whatever takes from the queue.
+func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
+	texts, panics := testkit.Reports(t), testkit.QuietPanics(t)
+	for name, queue := range map[string]cache.Queue{
+		"RealFIFO":  cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}),
+		"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{}),
+		"FIFO":      cache.NewFIFO(cache.MetaNamespaceKeyFunc),
+		"foreign":   foreignQueue{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{})},
+	} {
+		before, panicsBefore := len(texts()), panics()
+		synctest.Test(t, func(t *testing.T) {
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "2")))}
+			seen := []string{}
+			c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
+				seen = append(seen, event.Name(obj))
+				if event.Name(obj) == `"ns/a"` {
+					panic("cannot process")
+				}
+				return nil
+			}})
+			runController(t, c)
+			assert.Contains(t, seen, `"ns/a"`, name)
+			stats, ok := cache.QueueStatsOf(c)
+			assert.EqualValues(t, 1, stats.ProcessErrors, name)
+			assert.ErrorContains(t, stats.LastProcessError, `panicked on "ns/a": cannot process`, name)
+			assert.Equal(t, name == "RealFIFO" || name == "DeltaFIFO", ok, name)
+		})
+		assert.Len(t, texts(), before+1, name)
+		assert.Equal(t, panicsBefore+1, panics(), name)
+	}
+}
+
+// foreignQueue is a Queue of which this package knows nothing.
+type foreignQueue struct{ inner cache.Queue }
+
+func (q foreignQueue) Add(obj any) error { return q.inner.Add(obj) }
+
+func (q foreignQueue) Update(obj any) error { return q.inner.Update(obj) }
+
+func (q foreignQueue) Delete(obj any) error { return q.inner.Delete(obj) }
+
+func (q foreignQueue) Replace(list []any, version string) error {
+	return q.inner.Replace(list, version)
+}
+
+func (q foreignQueue) Resync() error { return q.inner.Resync() }
+
+func (q foreignQueue) Pop(process cache.PopProcessFunc) (any, error) { return q.inner.Pop(process) }
+
+func (q foreignQueue) HasSynced() bool { return q.inner.HasSynced() }
+
+func (q foreignQueue) HasSyncedChecker() cache.DoneChecker { return q.inner.HasSyncedChecker() }
+
+func (q foreignQueue) Close() { q.inner.Close() }
+
+// TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever
+// goroutine; the informer goes on.
+func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
+	panics := testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		stream := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
+		var heard []error
+		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
+			cache.WrapDetector(s, func(d cache.MutationDetector) cache.MutationDetector { return &panicsOn{d, "a@1", "b@2"} })
+		}, cache.WithProcessErrorHandler(func(_ context.Context, err error) { heard = append(heard, err) }))
+		defer stop()
+		require.Len(t, heard, 1)
+		assert.ErrorContains(t, heard[0], "a batch of 1")
+		time.Sleep(2 * time.Second) // the pause after a panic
+		stream.Events <- testkit.Added("b", "2")
+		synctest.Wait()
+		require.Len(t, heard, 2)
+		assert.ErrorContains(t, heard[1], `begins with ns/b: cannot take b@2`)
+		stream.Events <- testkit.Added("c", "3")
+		synctest.Wait()
+		assert.Len(t, s.GetIndexer().List(), 3)
+		stats, _ := cache.QueueStatsOf(s)
+		assert.EqualValues(t, 2, stats.ProcessErrors)
+		assert.Equal(t, 2, panics())
+	})
+}
+
+// panicsOn is a mutation detector that panics for the named objects.
+type panicsOn struct {
+	cache.MutationDetector
+	first, second string
+}
+
+func (d *panicsOn) AddObject(obj any) {
+	if name := testkit.NameAt(obj); name == d.first || name == d.second {
+		panic(fmt.Sprint("cannot take ", name))
+	}
+}
+
+func TestStatsOfOtherThings(t *testing.T) {
+	for name, other := range map[string]any{
+		"nil": nil, "a FIFO": cache.NewFIFO(nil), "not started": cache.NewSharedInformer(nil, &corev1.Pod{}, 0),
+	} {
+		_, ok := cache.QueueStatsOf(other)
+		assert.False(t, ok, name)
+	}
+	q := cache.AtomicFIFO()
+	require.NoError(t, q.Add(testkit.Pod("a", "1")))
+	stats, ok := cache.QueueStatsOf(q)
+	assert.True(t, ok)
+	assert.Equal(t, cache.QueueStats{Depth: 1}, stats)
+}
+
+// probe is an index function that reads the store, each time that it is called, so that it reads it
+// in the middle of whatever is on its way into it.
+type probe struct {
+	mu    sync.Mutex
+	store cache.Store
+	seen  []string // states, each as often as it was seen
+}
+
+func (p *probe) index(obj any) ([]string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, err := cache.SnapshotOf(p.store)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	filed, err := s.ByIndex("probe", "all")
+	newest := ""
+	for _, listed := range s.List() {
+		newest = event.LaterVersion(newest, listed.(*corev1.Pod).ResourceVersion)
+	}
+	p.seen = append(p.seen, fmt.Sprintf("%q: %d, %d filed, newest %q", s.ResourceVersion(), s.Len(), len(filed), newest))
+	return []string{"all"}, err
+}
+
+// TestReadersSeeABatchWhole: what waits at the watch is one batch, and a list is one Replace. Who
+// reads in the middle of either sees the state before it.
+func TestReadersSeeABatchWhole(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		const size = 100
+		var events []watch.Event
+		later := testkit.PodList("3000", testkit.PodAt("a", "1"))
+		for i := range size {
+			events = append(events, testkit.Added(fmt.Sprintf("b-%d", i), fmt.Sprint(1000+i)))
+			later.Items = append(later.Items, *testkit.PodAt(fmt.Sprintf("b-%d", i), fmt.Sprint(2000+i)))
+		}
+		events = append(events, testkit.Deleted("z", "1100"), testkit.Modified("a", "1101"), testkit.FailedWith(testkit.ErrExpired))
+		lists := []runtime.Object{testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("z", "2")), later}
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(events...)),
+			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) { return lists[n-1], nil }}
+		p := &probe{}
+		informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()))(server, &corev1.Pod{}, 0, cache.Indexers{"probe": p.index})
+		p.store = informer.GetStore()
+		stop := running(t, informer)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		want := slices.Concat(
+			slices.Repeat([]string{`"": 0, 0 filed, newest ""`}, 2),
+			slices.Repeat([]string{`"5": 2, 2 filed, newest "2"`}, size+1),
+			slices.Repeat([]string{`"1101": 101, 101 filed, newest "1101"`}, size+1),
+		)
+		assert.Equal(t, want, p.seen)
+		assert.Equal(t, "3000", informer.LastSyncResourceVersion())
+	})
 }

@@ -5,17 +5,13 @@ package cache_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -155,30 +151,4 @@ func TestStateLinesOfAPanic(t *testing.T) {
 			"recovered degraded=2s failures=2", "stopped",
 		}, statesOf(lines.Take()))
 	})
-}
-
-// TestLogTable: docs/observability.md has each line that tells of a state or of a handler, and its
-// words.
-func TestLogTable(t *testing.T) {
-	document, err := os.ReadFile("docs/observability.md")
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(document), "\n## Logs\n")
-	require.True(t, ok)
-	section, _, _ = strings.Cut(section, "\n## ")
-	sources, err := filepath.Glob("internal/reflector/*.go")
-	require.NoError(t, err)
-	count := 0
-	for _, file := range append(sources, "internal/fanout/remarks.go", "pipeline.go") {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		words := found(source, `\.tell\(ctx, state\w+, "([^"]+)"`)
-		if base := filepath.Base(file); base == "states.go" || base == "remarks.go" || base == "pipeline.go" {
-			words = append(words, found(source, `(?m)(?:^\tstate\w+ += |return |message :?= |Info\(|, )"([\w-][^"]*)"`)...)
-		}
-		for _, word := range words {
-			assert.Contains(t, section, word, "of %s", file)
-		}
-		count += len(words)
-	}
-	assert.Greater(t, count, 37, "this test finds words")
 }

@@ -4,22 +4,33 @@
 package cache_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	goruntime "runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -167,45 +178,6 @@ func TestWaitForSyncForeign(t *testing.T) {
 	})
 }
 
-// TestStopOnForbidden: the informer ends by itself, and who waits for it is told why.
-func TestStopOnForbidden(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrInternal, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
-		go informer.RunWithContext(t.Context())
-		began := time.Now()
-		err := cache.WaitForSync(t.Context(), informer)
-		assert.Equal(t, time.Second, time.Since(began), "one backoff, for the error that is not 403")
-		assert.True(t, apierrors.IsForbidden(err))
-		require.ErrorIs(t, err, cache.ErrStoppedUnsynced)
-		synctest.Wait()
-		assert.True(t, informer.IsStopped())
-		status, err := cache.StatusOf(informer)
-		require.NoError(t, err)
-		assert.Equal(t, cache.PhaseStopped, status.Phase)
-		assert.Contains(t, status.Degraded, "stopped by its error policy")
-		assert.Len(t, server.Asked(), 2)
-		assert.True(t, apierrors.IsForbidden(cache.WaitForVersion(t.Context(), informer, "5")))
-	})
-}
-
-// TestPolicyWithinARound: the policy decides about errors that are retried within a round, too.
-func TestPolicyWithinARound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrTooManyRequests, testkit.ErrRefused)}
-		var asked []int
-		informer := informerOf(server, cache.WithErrorPolicy(func(_ context.Context, err error, attempts int) cache.ErrorDecision {
-			asked = append(asked, attempts)
-			return cache.ErrorDecision{Stop: errors.Is(err, testkit.ErrRefused), After: time.Hour}
-		}))
-		began := time.Now()
-		informer.RunWithContext(t.Context())
-		assert.Equal(t, time.Hour, time.Since(began))
-		assert.Equal(t, []int{1, 2}, asked)
-	})
-}
-
 // TestWaitForResource: a resource that appears late is noticed within a period, however long it
 // took.
 func TestWaitForResource(t *testing.T) {
@@ -244,4 +216,234 @@ func TestWaitForCacheSync(t *testing.T) {
 		assert.True(t, cache.WaitForCacheSync(stop, func() bool { return true }), "what has synced has, as in client-go")
 		assert.True(t, cache.WaitForNamedCacheSyncWithContext(t.Context()))
 	})
+}
+
+// TestStatusPrintsWell: in one line that a reader understands, of every status and by every logger.
+func TestStatusPrintsWell(t *testing.T) {
+	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	for want, s := range map[string]cache.Status{
+		"never run, 0 objects, 0 lists, 0 watches":                                 {},
+		"never run, 1 object, 0 lists, 0 watches":                                  {Phase: cache.PhaseNew, Objects: 1},
+		"never run, 0 objects, 0 lists, 0 watches; it cannot run; last error: bad": {Phase: cache.PhaseNew, Degraded: []string{"it cannot run"}, LastError: errors.New("bad")},
+		"listing for 1.235s (list), 0 objects, 1 list, 0 watches":                  {Phase: cache.PhaseListing, PhaseSince: at, PhaseAge: 1234567 * time.Microsecond, Mode: cache.ListModeList, Lists: 1},
+		`watching for 1h0m1s (watch-list) at version "7", 2 objects, 0 lists, 3 watches, 2 reconnects (last outage 1m2s), last event 3s ago`: {
+			Phase: cache.PhaseWatching, PhaseSince: at, PhaseAge: time.Hour + 1234*time.Millisecond, Mode: cache.ListModeWatchList, ResourceVersion: "7", Objects: 2, Watches: 3,
+			LastError: errors.New("long ago"), LastErrorAt: at, Reconnects: 2, LastOutage: 62111 * time.Millisecond, LastEvent: at, LastEventAge: 3 * time.Second},
+		"backing off for 1s (list), 0 objects, 2 lists, 0 watches; 2 errors since the last success; last error: one; two": {
+			Phase: cache.PhaseBackingOff, PhaseSince: at, PhaseAge: time.Second, Mode: cache.ListModeList, Lists: 2, Attempts: 2,
+			Degraded: []string{"2 errors since the last success"}, LastError: errors.Join(errors.New("one"), errors.New("two"))},
+		"backing off, 0 objects, 0 lists, 0 watches": {Phase: cache.PhaseBackingOff, Attempts: 1}, // nobody's, but it must not print nil
+	} {
+		for _, verb := range []string{"%v", "%+v", "%s"} {
+			assert.Equal(t, want, fmt.Sprintf(verb, s), verb)
+			assert.Equal(t, want, fmt.Sprintf(verb, &s), verb)
+		}
+		for name, line := range logLines(s) {
+			assert.NotContains(t, line, "nil", name)
+			assert.Contains(t, line, fmt.Sprintf("%q", want), name)
+		}
+	}
+}
+
+// logLines is what loggers make of a value.
+func logLines(value any) map[string]string {
+	var klogs, slogs, funcs bytes.Buffer
+	textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&klogs))).Info("said", "status", value)
+	slog.New(slog.NewTextHandler(&slogs, nil)).Info("said", "status", value)
+	funcr.New(func(_, args string) { funcs.WriteString(args) }, funcr.Options{}).Info("said", "status", value)
+	return map[string]string{"klog": klogs.String(), "slog": slogs.String(), "funcr": funcs.String()}
+}
+
+// heldBy returns how many bytes of memory are held by what make returns.
+func heldBy[T any](make func() T) (value T, bytes int64) {
+	var before, after goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&before)
+	value = make()
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	return value, int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
+// largeErrors are errors that hold an answer of 8 MB.
+func largeErrors() map[string]func() error {
+	const large = 8 << 20
+	return map[string]func() error{
+		"kind":    func() error { return runtime.NewMissingKindErr(strings.Repeat("x", large)) },
+		"version": func() error { return runtime.NewMissingVersionErr(strings.Repeat("x", large)) },
+		"status":  func() error { return apierrors.NewInternalError(errors.New(strings.Repeat("x", large))) },
+		"causes": func() error {
+			err := apierrors.NewInternalError(io.EOF)
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "cause", Message: strings.Repeat("x", large)}}
+			return err
+		},
+		"one's own": func() error { return errors.New(strings.Repeat("x", large)) },
+		"key":       func() error { return cache.KeyError{Obj: struct{ large *[large]byte }{new([large]byte)}, Err: io.EOF} },
+		"joined":    func() error { return errors.Join(io.EOF, fmt.Errorf("and %w", errors.New(strings.Repeat("x", large)))) },
+	}
+}
+
+// TestStatusKeepsNoAnswer: an informer that is fine again holds nothing of the answer that it could
+// not read, nor do the stats of its queue of what a process function returned.
+func TestStatusKeepsNoAnswer(t *testing.T) {
+	before := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil // one that keeps what it is told would be counted
+	defer func() { utilruntime.ErrorHandlers = before }()
+	for name, broken := range largeErrors() {
+		t.Run(name, func(t *testing.T) {
+			var informer cache.SharedIndexInformer
+			status, held := heldBy(func() (status cache.Status) {
+				synctest.Test(t, func(t *testing.T) {
+					informer = informerOf(&testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+						if n == 1 {
+							return nil, broken()
+						}
+						return testkit.PodList("5"), nil
+					}, OnWatch: testkit.Watches()})
+					defer running(t, informer)()
+					require.NoError(t, cache.WaitForSync(t.Context(), informer))
+					synctest.Wait()
+					var err error
+					status, err = cache.StatusOf(informer)
+					require.NoError(t, err)
+				})
+				return status
+			})
+			assert.Less(t, held, int64(2<<20))
+			assert.Zero(t, status.Attempts, "it is fine again")
+			require.Error(t, status.LastError)
+			assert.ErrorContains(t, status.LastError, "failed to list *v1.Pod")
+			goruntime.KeepAlive(informer)
+
+			controller, held := heldBy(func() cache.Controller { return failsOnce(t, broken()) })
+			assert.Less(t, held, int64(2<<20))
+			stats, _ := cache.QueueStatsOf(controller)
+			assert.EqualValues(t, 1, stats.ProcessErrors)
+			assert.Error(t, stats.LastProcessError)
+		})
+	}
+}
+
+// failsOnce returns a controller that has run, whose process function returned err once.
+func failsOnce(t *testing.T, err error) (c cache.Controller) {
+	synctest.Test(t, func(t *testing.T) {
+		c = cache.New(&cache.Config{
+			Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+			ListerWatcher: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "6")))},
+			Process: func(any, bool) (failed error) {
+				failed, err = err, nil
+				return failed
+			},
+		})
+		defer running(t, c)()
+		synctest.Wait()
+	})
+	return c
+}
+
+// keyless is an object without metadata.
+func keyless() runtime.Object { return &metav1.Status{Message: testkit.Secret} }
+
+// failing is a key function, or a store, that has no key for anything.
+func failing(obj any) (string, error) {
+	return "", cache.KeyError{Obj: obj, Err: errors.New("no key today")}
+}
+
+// keylessStore is a store of the user's that refuses everything.
+type keylessStore struct{ cache.ReflectorStore }
+
+func (keylessStore) Replace([]any, string) error { return nil }
+
+func (keylessStore) Add(obj any) error { _, err := failing(obj); return err }
+
+func (keylessStore) Resync() error { return cache.KeyError{Obj: keyless(), Err: io.EOF} }
+
+// TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a
+// watch, in a store or a process function, what is logged and reported, and what statuses say,
+// names its type at most.
+func TestObjectsStayOutOfLogs(t *testing.T) {
+	for name, run := range mayTellObjects() {
+		t.Run(name, func(t *testing.T) {
+			var lines testkit.Logged
+			t.Cleanup(klog.CaptureState().Restore)
+			klog.SetLogger(funcr.New(lines.Write, funcr.Options{Verbosity: 4}))
+			reported := testkit.Reports(t)
+			said := run(t)
+			texts := append(reported(), lines.Take()...)
+			for _, err := range said {
+				texts = append(texts, fmt.Sprint(err))
+			}
+			assert.Regexp(t, "object of type|no key", strings.Join(texts, "\n"), "something was said about it")
+			for _, text := range texts {
+				assert.NotContains(t, text, testkit.Secret)
+			}
+		})
+	}
+}
+
+// followed runs an informer for some seconds, and returns what errors and status say.
+func followed(t *testing.T, informer cache.Controller) (said []error) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := running(t, informer)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		status, err := cache.StatusOf(informer)
+		require.NoError(t, err)
+		stats, ok := cache.QueueStatsOf(informer)
+		require.True(t, ok)
+		stop()
+		said = append(said, status.LastError, stats.LastProcessError, stats.LastTransformError, errors.New(status.String()))
+	})
+	return said
+}
+
+// keepsNothing runs a reflector for some seconds on a store that refuses everything.
+func keepsNothing(t *testing.T, server *testkit.Server) []error {
+	synctest.Test(t, func(t *testing.T) {
+		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(keylessStore{}), ResyncPeriod: time.Second}).Run)
+		time.Sleep(3 * time.Second)
+		stop()
+	})
+	return nil
+}
+
+// mayTellObjects are ways in which a secret object fails.
+func mayTellObjects() map[string]func(t *testing.T) []error {
+	items := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{{Object: keyless()}}}
+	hidden := testkit.PodAt("a", "6")
+	hidden.Labels = map[string]string{"password": testkit.Secret}
+	event := watch.Event{Type: watch.Added, Object: hidden}
+	server := func() *testkit.Server {
+		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", hidden)), OnWatch: testkit.Watches(testkit.Sent(event))}
+	}
+	processed := func(t *testing.T, process cache.ProcessFunc) []error {
+		return followed(t, cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server(), Process: process}))
+	}
+	return map[string]func(t *testing.T) []error{
+		"list": func(t *testing.T) []error {
+			return followed(t, cache.NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, cache.Indexers{}))
+		},
+		"transform": func(t *testing.T) []error {
+			informer := informerOf(server(), cache.WithCachedOnTransformError())
+			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
+			return followed(t, informer)
+		},
+		"index": func(t *testing.T) []error {
+			informer := informerOf(server())
+			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
+			return followed(t, informer)
+		},
+		"process": func(t *testing.T) []error {
+			return processed(t, func(obj any, _ bool) error { _, err := failing(obj); return fmt.Errorf("process: %w", err) })
+		},
+		"retried": func(t *testing.T) []error {
+			return processed(t, cache.RetryProcess(cache.RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
+		},
+		"foreign store": func(t *testing.T) []error {
+			return keepsNothing(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))})
+		},
+		"foreign store, stream": func(t *testing.T) []error {
+			return keepsNothing(t, &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(event, testkit.EndMark("7")))})
+		},
+	}
 }

@@ -4,7 +4,6 @@
 package cache_test
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -199,24 +198,5 @@ func TestPulledLoopsHoldTheirState(t *testing.T) {
 		stats, _ = cache.SnapshotStatsOf(s)
 		assert.Zero(t, stats.Open, name)
 		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
-	}
-}
-
-// BenchmarkSnapshot: the cost of taking and closing a snapshot does not grow with the store.
-func BenchmarkSnapshot(b *testing.B) {
-	for _, size := range []int{100, 100_000} {
-		b.Run(fmt.Sprint("objects=", size), func(b *testing.B) {
-			s := cache.NewStore(itemKey)
-			list := make([]any, size)
-			for i := range list {
-				list[i] = item{key: fmt.Sprint(i)}
-			}
-			require.NoError(b, s.Replace(list, ""))
-			for b.Loop() {
-				snapshot, err := cache.SnapshotOf(s)
-				require.NoError(b, err)
-				snapshot.Close()
-			}
-		})
 	}
 }

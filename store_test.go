@@ -6,9 +6,6 @@ package cache_test
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"runtime"
-	"slices"
 	"sync"
 	"testing"
 
@@ -16,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
@@ -39,192 +34,8 @@ func byValue(obj any) ([]string, error) {
 	}
 }
 
-// valuesOf is byValue for the model: what fails has no values.
-func valuesOf(it item) []string {
-	if it.value%10 >= 7 {
-		return nil
-	}
-	return []string{fmt.Sprintf("3:%d", it.value%3), fmt.Sprintf("5:%d", it.value%5)}
-}
-
-// storeModel is a store in its plainest form.
-type storeModel map[string]item
-
-func (m storeModel) under(value string) (keys []string) {
-	for key, it := range m {
-		if slices.Contains(valuesOf(it), value) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func (m storeModel) values() sets.Set[string] {
-	all := sets.New[string]()
-	for _, it := range m {
-		all.Insert(valuesOf(it)...)
-	}
-	return all
-}
-
-func (m storeModel) check(t require.TestingT, indexer cache.Indexer, indexed bool) {
-	require.ElementsMatch(t, slices.Collect(maps.Keys(m)), indexer.ListKeys())
-	require.ElementsMatch(t, anyOf(slices.Collect(maps.Values(m))), indexer.List())
-	if !indexed {
-		return
-	}
-	require.Equal(t, m.values(), sets.New(indexer.ListIndexFuncValues("value")...))
-	for value := range m.values().Insert("absent") {
-		keys, err := indexer.IndexKeys("value", value)
-		require.NoError(t, err)
-		require.ElementsMatch(t, m.under(value), keys)
-		objects, err := indexer.ByIndex("value", value)
-		require.NoError(t, err)
-		require.Len(t, objects, len(keys))
-		for _, obj := range objects {
-			require.Equal(t, m[obj.(item).key], obj)
-		}
-	}
-}
-
-func TestIndexerAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		indexer, model, indexed := cache.NewIndexer(itemKey, cache.Indexers{}), storeModel{}, false
-		put := func(t *rapid.T) {
-			it := drawItem.Draw(t, "item")
-			require.NoError(t, indexer.Add(it))
-			model[it.key] = it
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"put": put,
-			"delete": func(t *rapid.T) {
-				it := drawItem.Draw(t, "item")
-				require.NoError(t, indexer.Delete(it))
-				delete(model, it.key)
-			},
-			"replace": func(t *rapid.T) {
-				items := drawItems.Draw(t, "list")
-				require.NoError(t, indexer.Replace(anyOf(items), ""))
-				clear(model)
-				for _, it := range items {
-					model[it.key] = it
-				}
-			},
-			"transaction": func(t *rapid.T) {
-				var transactions []cache.Transaction
-				for _, it := range drawItems.Draw(t, "changes") {
-					typ := rapid.SampledFrom([]cache.TransactionType{cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}).Draw(t, "type")
-					transactions = append(transactions, cache.Transaction{Object: it, Type: typ})
-					if model[it.key] = it; typ == cache.TransactionTypeDelete {
-						delete(model, it.key)
-					}
-				}
-				require.Nil(t, indexer.(cache.TransactionStore).Transaction(transactions...))
-			},
-			"addIndexers": func(t *rapid.T) {
-				err := indexer.AddIndexers(cache.Indexers{"value": byValue})
-				require.Equal(t, indexed, err != nil, "a name that exists is refused")
-				indexed = true
-			},
-			"index": func(t *rapid.T) {
-				it := drawItem.Draw(t, "item")
-				found, err := indexer.Index("value", it)
-				if !indexed || it.value%10 == 7 || it.value%10 == 8 {
-					require.Error(t, err)
-					return
-				}
-				require.NoError(t, err)
-				want := sets.New[string]()
-				for _, value := range valuesOf(it) {
-					want.Insert(model.under(value)...)
-				}
-				require.Len(t, found, want.Len(), "each object once")
-			},
-			"": func(t *rapid.T) { model.check(t, indexer, indexed) },
-		})
-	})
-}
-
-func TestStoreErrorsLeaveItAsItWas(t *testing.T) {
-	store := cache.NewStore(itemKey, cache.WithTransformer(func(obj any) (any, error) {
-		if obj.(item).value < 0 {
-			return nil, errNoItem
-		}
-		return item{key: obj.(item).key, value: obj.(item).value + 1}, nil
-	}))
-	require.NoError(t, store.Add(item{"a", 1}))
-	var keyError cache.KeyError
-	for name, call := range map[string]func(obj any) error{
-		"Add": store.Add, "Update": store.Update, "Delete": store.Delete,
-		"Get":     func(obj any) error { _, _, err := store.Get(obj); return err },
-		"Replace": func(obj any) error { return store.Replace([]any{item{"b", 1}, obj}, "9") },
-	} {
-		assert.ErrorAs(t, call("no item"), &keyError, name)
-		assert.ErrorIs(t, call(nil), event.ErrNilObject, name)
-	}
-	assert.ErrorIs(t, store.Add(item{"b", -1}), errNoItem)
-	assert.ErrorIs(t, store.Replace([]any{item{"b", -1}}, "9"), errNoItem)
-	assert.Equal(t, []any{item{"a", 2}}, store.List())
-	assert.Empty(t, store.LastStoreSyncResourceVersion())
-
-	err := store.(cache.TransactionStore).Transaction(
-		cache.Transaction{Object: item{"c", 1}, Type: cache.TransactionTypeAdd},
-		cache.Transaction{Object: nil, Type: cache.TransactionTypeAdd},
-		cache.Transaction{Object: item{"a", 0}, Type: cache.TransactionTypeDelete})
-	require.NotNil(t, err)
-	assert.Equal(t, []int{0, 2}, err.SuccessfulIndices)
-	assert.Equal(t, 3, err.TotalTransactions)
-	require.Len(t, err.Errors, 1)
-	assert.ErrorIs(t, err.Errors[0], event.ErrNilObject)
-	assert.Equal(t, []any{item{"c", 1}}, store.List(), "the others are applied")
-	runtime.GC()
-	runtime.GC() // no memory of earlier transactions is left
-	err = store.(cache.TransactionStore).Transaction(cache.Transaction{Type: cache.TransactionTypeAdd})
-	require.NotNil(t, err)
-	assert.Equal(t, []int{}, err.SuccessfulIndices, "as client-go's, not nil")
-}
-
-func TestGetIndexersIsACopy(t *testing.T) {
-	given := cache.Indexers{"value": byValue}
-	store := cache.NewThreadSafeStore(given, cache.Indices{})
-	delete(given, "value")
-	store.GetIndexers()["other"] = byValue
-	assert.Len(t, store.GetIndexers(), 1)
-	_, err := store.ByIndex("other", "")
-	assert.ErrorContains(t, err, "other")
-	assert.ErrorContains(t, store.AddIndexers(cache.Indexers{"value": byValue, "new": byValue}), "value")
-	assert.Len(t, store.GetIndexers(), 1, "all names must be new")
-}
-
 func versioned(name, rv string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv}}
-}
-
-func TestStoreVersionOnlyGrowsButForReplace(t *testing.T) {
-	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	for _, step := range []struct {
-		do   func()
-		want string
-	}{
-		{func() { _ = store.Add(versioned("a", "5")) }, "5"},
-		{func() { _ = store.Update(versioned("a", "3")) }, "5"},
-		{func() { _ = store.Update(versioned("a", "10")) }, "10"},
-		{func() { _ = store.Delete(versioned("a", "11")) }, "11"},
-		{func() { _ = store.Delete(cache.DeletedFinalStateUnknown{Key: "a"}) }, "11"},
-		{func() { store.Bookmark("7") }, "11"},
-		{func() { store.Bookmark("12") }, "12"},
-		{func() { _ = store.Replace(nil, "4") }, "4"},
-		{func() {
-			store.(cache.TransactionStore).Transaction(
-				cache.Transaction{Object: versioned("b", "9"), Type: cache.TransactionTypeAdd},
-				cache.Transaction{Object: versioned("c", "8"), Type: cache.TransactionTypeAdd})
-		}, "9"},
-		{func() { store.Bookmark("not-a-number") }, "not-a-number"},
-	} {
-		step.do()
-		assert.Equal(t, step.want, store.LastStoreSyncResourceVersion())
-	}
 }
 
 // TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every

@@ -4,19 +4,37 @@
 package cache_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/doc/comment"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	_ "k8s.io/client-go/tools/cache"
+	clientgo "k8s.io/client-go/tools/cache"
 	_ "k8s.io/client-go/tools/cache/synctrack"
 	_ "k8s.io/client-go/tools/cache/testing"
 
-	_ "github.com/kinformer/cache"
+	"github.com/kinformer/cache"
 	_ "github.com/kinformer/cache/synctrack"
 	_ "github.com/kinformer/cache/testing"
 )
@@ -181,48 +199,697 @@ func without(names, others []string) (rest []string) {
 	return rest
 }
 
-func TestNameListKeepsComments(t *testing.T) {
-	list := parseNameList("x", "# head\ncache.A  some reason\n\ncache.B\n")
-	assert.Equal(t, []string{"cache.A", "cache.B"}, list.names())
-	assert.Equal(t, []string{"cache.B"}, list.withoutReason())
-	list.remove(func(name string) bool { return name == "cache.A" })
-	assert.Equal(t, []string{"# head", "cache.B"}, list.lines)
-	list.set([]string{"cache.C"})
-	assert.Equal(t, []string{"# head", "cache.C"}, list.lines)
+// surface is what a package shows: its exported names, and which of them (or of their methods,
+// "Type.Method") are marked deprecated.
+type surface struct {
+	pkg        *types.Package
+	deprecated map[string]bool
 }
 
-func TestJudgeSurfaceWantsTrueLists(t *testing.T) {
-	lists := func(missing, different, own string) []*nameList {
-		return []*nameList{parseNameList("m", missing), parseNameList("d", different), parseNameList("o", own)}
+// surfaceReport is the result of comparing our surface with theirs. All names are without their
+// package, in alphabetical order.
+type surfaceReport struct {
+	missing   []string // names that only they have
+	extra     []string // names that only we have; "Type.Member" for a member that only our own type has
+	different []string // types that both have and that are two types
+	faults    []string // differences that keep a user's code from compiling, or from meaning the same
+}
+
+// comparison compares two surfaces, taking our type for theirs of the same name where own says that
+// it has an engine of its own.
+type comparison struct {
+	theirs, ours surface
+	own          func(name string) bool
+	report       surfaceReport
+}
+
+func compareSurfaces(theirs, ours surface, own func(name string) bool) surfaceReport {
+	c := &comparison{theirs: theirs, ours: ours, own: own}
+	for _, name := range exportedNames(theirs.pkg) {
+		if our := ours.pkg.Scope().Lookup(name); our == nil {
+			c.report.missing = append(c.report.missing, name)
+		} else {
+			c.compareObject(theirs.pkg.Scope().Lookup(name), our)
+		}
 	}
-	for name, tc := range map[string]struct {
-		report surfaceReport
-		lists  []*nameList
-		want   []string
-	}{
-		"all true": {
-			surfaceReport{missing: []string{"p.A"}, different: []string{"p.B"}, extra: []string{"p.C"}},
-			lists("p.A soon", "p.B own engine\np.A own engine", "p.C"), nil,
-		},
-		"missing, unlisted": {surfaceReport{missing: []string{"p.A"}}, lists("", "", ""),
-			[]string{"p.A: is missing, and not listed in m"}},
-		"listed as missing, there": {surfaceReport{}, lists("p.A soon", "", ""),
-			[]string{"p.A: is not missing: take it off m"}},
-		"different, unlisted": {surfaceReport{different: []string{"p.A"}}, lists("", "", ""),
-			[]string{"p.A: is another type than theirs, and not listed in d"}},
-		"listed as different, the same": {surfaceReport{}, lists("", "p.A own", ""),
-			[]string{"p.A: is no type of our own: take it off d"}},
-		"own, unlisted": {surfaceReport{extra: []string{"p.A"}}, lists("", "", ""),
-			[]string{"p.A: is not in client-go, and not listed in o"}},
-		"listed as own, gone": {surfaceReport{}, lists("", "", "p.A"),
-			[]string{"p.A: is no name of our own: take it off o"}},
-		"no reason": {surfaceReport{missing: []string{"p.A"}}, lists("p.A", "", ""),
-			[]string{"p.A: has no reason in m"}},
-		"a fault cannot be listed": {surfaceReport{faults: []string{"p.A: bad"}}, lists("", "", ""),
-			[]string{"p.A: bad"}},
+	for _, name := range exportedNames(ours.pkg) {
+		if theirs.pkg.Scope().Lookup(name) == nil {
+			c.report.extra = append(c.report.extra, name)
+		}
+	}
+	sort.Strings(c.report.extra)
+	sort.Strings(c.report.faults)
+	return c.report
+}
+
+func (c *comparison) faultf(name, format string, args ...any) {
+	c.report.faults = append(c.report.faults, name+": "+fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) compareObject(their, our types.Object) {
+	name := their.Name()
+	c.compareDeprecated(name)
+	if kindOf(their) != kindOf(our) {
+		c.faultf(name, "is a %s, theirs is a %s", kindOf(our), kindOf(their))
+		return
+	}
+	switch their := their.(type) {
+	case *types.Const:
+		c.compareConst(their, our.(*types.Const))
+	case *types.TypeName:
+		c.compareType(their, our.(*types.TypeName))
+	default:
+		c.compareUse(name, their.Type(), our.Type())
+	}
+}
+
+func (c *comparison) compareConst(their, our *types.Const) {
+	if !constant.Compare(their.Val(), token.EQL, our.Val()) {
+		c.faultf(their.Name(), "has the value %s, theirs has %s", our.Val(), their.Val())
+	}
+	c.compareUse(their.Name(), their.Type(), our.Type())
+}
+
+func (c *comparison) compareUse(name string, their, our types.Type) {
+	if !c.same(their, our) {
+		c.faultf(name, "has the type %s, theirs has %s", our, their)
+	}
+}
+
+func (c *comparison) compareDeprecated(name string) {
+	if their, our := c.theirs.deprecated[name], c.ours.deprecated[name]; their != our {
+		c.faultf(name, "marked deprecated: %t, theirs: %t", our, their)
+	}
+}
+
+// compareType reports two types of one name as different. Whoever uses only what is exported must
+// still be able to use ours for theirs: the same kind of type, and each exported field and method.
+func (c *comparison) compareType(their, our *types.TypeName) {
+	if identicalTypes(their.Type(), our.Type()) {
+		return
+	}
+	name := their.Name()
+	c.report.different = append(c.report.different, name)
+	if t, o := shapeOf(their.Type()), shapeOf(our.Type()); t != o {
+		c.faultf(name, "is %s, theirs is %s", o, t)
+		return
+	}
+	c.compareMembers(name, fieldsOf(their.Type()), fieldsOf(our.Type()))
+	c.compareMembers(name, methodsOf(their.Type()), methodsOf(our.Type()))
+	c.compareReceivers(name, their.Type(), our.Type())
+}
+
+func (c *comparison) compareMembers(owner string, theirs, ours map[string]types.Type) {
+	for member, their := range theirs {
+		name := owner + "." + member
+		our, ok := ours[member]
+		if !ok {
+			c.faultf(name, "is missing")
+			continue
+		}
+		c.compareUse(name, their, our)
+		c.compareDeprecated(name)
+	}
+	for member := range ours {
+		if _, ok := theirs[member]; !ok {
+			c.report.extra = append(c.report.extra, owner+"."+member)
+		}
+	}
+}
+
+// compareReceivers finds methods that a value of their type has and only a pointer to ours.
+func (c *comparison) compareReceivers(owner string, their, our types.Type) {
+	values := types.NewMethodSet(our)
+	for method := range types.NewMethodSet(their).Methods() {
+		if obj := method.Obj(); obj.Exported() && values.Lookup(c.ours.pkg, obj.Name()) == nil {
+			c.faultf(owner+"."+obj.Name(), "has a pointer receiver, theirs has a value")
+		}
+	}
+}
+
+// same tells whether two types are one, taking our types with an own engine for theirs at any
+// depth.
+func (c *comparison) same(their, our types.Type) bool {
+	if c.substitutes(their, our) {
+		return true
+	}
+	their, our = types.Unalias(their), types.Unalias(our)
+	switch their := their.(type) {
+	case *types.Named:
+		our, ok := our.(*types.Named)
+		return ok && (c.substitutes(their, our) || their.Origin() == our.Origin()) &&
+			c.sameList(typeArgs(their), typeArgs(our))
+	case *types.TypeParam:
+		our, ok := our.(*types.TypeParam)
+		return ok && their.Index() == our.Index()
+	case *types.Pointer:
+		our, ok := our.(*types.Pointer)
+		return ok && c.same(their.Elem(), our.Elem())
+	case *types.Slice:
+		our, ok := our.(*types.Slice)
+		return ok && c.same(their.Elem(), our.Elem())
+	case *types.Map:
+		our, ok := our.(*types.Map)
+		return ok && c.same(their.Key(), our.Key()) && c.same(their.Elem(), our.Elem())
+	case *types.Chan:
+		our, ok := our.(*types.Chan)
+		return ok && their.Dir() == our.Dir() && c.same(their.Elem(), our.Elem())
+	case *types.Signature:
+		our, ok := our.(*types.Signature)
+		return ok && c.sameSignature(their, our)
+	}
+	return types.Identical(their, our)
+}
+
+func (c *comparison) sameSignature(their, our *types.Signature) bool {
+	return their.Variadic() == our.Variadic() &&
+		c.sameList(constraints(their.TypeParams()), constraints(our.TypeParams())) &&
+		c.sameList(elements(their.Params()), elements(our.Params())) &&
+		c.sameList(elements(their.Results()), elements(our.Results()))
+}
+
+func (c *comparison) sameList(their, our []types.Type) bool {
+	if len(their) != len(our) {
+		return false
+	}
+	for i := range their {
+		if !c.same(their[i], our[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// substitutes tells whether our names one of our types with an own engine and their its
+// counterpart, alias or not.
+func (c *comparison) substitutes(their, our types.Type) bool {
+	t, o := typeName(their), typeName(our)
+	return t != nil && o != nil && t.Name() == o.Name() && t.Pkg() == c.theirs.pkg && o.Pkg() == c.ours.pkg &&
+		c.own(t.Name())
+}
+
+// identicalTypes tells whether our is their, or an alias of it. An alias of a generic type must
+// hand over its parameters one by one, under the same constraints.
+func identicalTypes(their, our types.Type) bool {
+	alias, ok := our.(*types.Alias)
+	if !ok || alias.TypeParams().Len() == 0 {
+		return types.Identical(their, our)
+	}
+	theirNamed, ok := their.(*types.Named)
+	ourNamed, okOurs := types.Unalias(our).(*types.Named)
+	if !ok || !okOurs || theirNamed.Origin() != ourNamed.Origin() || alias.TypeParams().Len() != ourNamed.TypeArgs().Len() {
+		return false
+	}
+	for i := range alias.TypeParams().Len() {
+		param := alias.TypeParams().At(i)
+		if ourNamed.TypeArgs().At(i) != param ||
+			!types.Identical(param.Constraint(), theirNamed.TypeParams().At(i).Constraint()) {
+			return false
+		}
+	}
+	return true
+}
+
+func exportedNames(pkg *types.Package) []string {
+	names := pkg.Scope().Names()
+	exported := names[:0:0]
+	for _, name := range names {
+		if token.IsExported(name) {
+			exported = append(exported, name)
+		}
+	}
+	return exported
+}
+
+func kindOf(obj types.Object) string {
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", obj), "*types."))
+}
+
+// shapeOf names the kind of type that composite literals, calls and type parameters depend on.
+func shapeOf(t types.Type) string {
+	shape := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", t.Underlying()), "*types."))
+	if generic, ok := t.(interface{ TypeParams() *types.TypeParamList }); ok && generic.TypeParams().Len() > 0 {
+		return fmt.Sprintf("%s of %d types", shape, generic.TypeParams().Len())
+	}
+	return shape
+}
+
+func fieldsOf(t types.Type) map[string]types.Type {
+	fields := map[string]types.Type{}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for field := range s.Fields() {
+			if field.Exported() {
+				fields[field.Name()] = field.Type()
+			}
+		}
+	}
+	return fields
+}
+
+// methodsOf returns the exported methods of a pointer to t, or of t where t is an interface.
+func methodsOf(t types.Type) map[string]types.Type {
+	if !types.IsInterface(t) {
+		t = types.NewPointer(t)
+	}
+	methods := map[string]types.Type{}
+	for method := range types.NewMethodSet(t).Methods() {
+		if method.Obj().Exported() {
+			methods[method.Obj().Name()] = method.Type()
+		}
+	}
+	return methods
+}
+
+func typeName(t types.Type) *types.TypeName {
+	if named, ok := t.(interface{ Obj() *types.TypeName }); ok {
+		return named.Obj()
+	}
+	return nil
+}
+
+func typeArgs(t *types.Named) (list []types.Type) {
+	for arg := range t.TypeArgs().Types() {
+		list = append(list, arg)
+	}
+	return list
+}
+
+func constraints(params *types.TypeParamList) (list []types.Type) {
+	for param := range params.TypeParams() {
+		list = append(list, param.Constraint())
+	}
+	return list
+}
+
+func elements(tuple *types.Tuple) (list []types.Type) {
+	for v := range tuple.Variables() {
+		list = append(list, v.Type())
+	}
+	return list
+}
+
+// listedPackage is what the go command tells of a package. Export is the file with its compiled
+// types.
+type listedPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// loadSurfaces reads the surfaces of packages, and of what they import, from the go command's build
+// cache. Types that two of them share are one type. It needs no network: everything was compiled
+// for this test already.
+func loadSurfaces(t *testing.T, paths ...string) map[string]surface {
+	t.Helper()
+	listed := listPackages(t, paths)
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(listed[path].Export)
+	})
+	surfaces := make(map[string]surface, len(paths))
+	for _, path := range paths {
+		pkg, err := imports.Import(path)
+		require.NoError(t, err)
+		var files []string
+		for _, file := range listed[path].GoFiles {
+			files = append(files, filepath.Join(listed[path].Dir, file))
+		}
+		surfaces[path] = surface{pkg: pkg, deprecated: deprecatedNames(parseFiles(t, files))}
+	}
+	return surfaces
+}
+
+func listPackages(t *testing.T, paths []string) map[string]listedPackage {
+	t.Helper()
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}, buildFlags()...)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, paths...)...)
+	cmd.Env = append(os.Environ(), "GOPROXY=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+
+	listed := map[string]listedPackage{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg listedPackage
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return listed
+		}
+		require.NoError(t, err)
+		listed[pkg.ImportPath] = pkg
+	}
+}
+
+// buildFlags returns the flags under which this test was built and by which the build cache tells
+// packages apart, so that the go command finds what it compiled for this test and compiles nothing
+// anew.
+func buildFlags() (flags []string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "-race", "-msan", "-asan", "-tags":
+			flags = append(flags, setting.Key+"="+setting.Value)
+		}
+	}
+	return flags
+}
+
+func parseFiles(t *testing.T, paths []string) []*ast.File {
+	t.Helper()
+	files := make([]*ast.File, len(paths))
+	for i, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files[i] = file
+	}
+	return files
+}
+
+// deprecatedNames returns the exported names of a package, "Type.Method" for methods, whose comment
+// deprecates them.
+func deprecatedNames(files []*ast.File) map[string]bool {
+	deprecated := map[string]bool{}
+	for _, file := range files {
+		for name, docs := range documentedNames(file) {
+			for _, doc := range docs {
+				if isDeprecated(doc) {
+					deprecated[name] = true
+				}
+			}
+		}
+	}
+	return deprecated
+}
+
+// documentedNames returns the exported names that a file declares, each with the comments that
+// belong to it: first its own, then that of the group it stands in, if it stands in one.
+func documentedNames(file *ast.File) map[string][]*ast.CommentGroup {
+	names := map[string][]*ast.CommentGroup{}
+	add := func(name string, docs ...*ast.CommentGroup) {
+		if token.IsExported(name) {
+			names[name] = docs
+		}
+	}
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			add(funcName(decl), decl.Doc)
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				own, specNames := docOf(spec)
+				docs := []*ast.CommentGroup{own, decl.Doc}
+				if !decl.Lparen.IsValid() {
+					docs = docs[1:]
+				}
+				for _, name := range specNames {
+					add(name, docs...)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// docOf returns the comment and the names of a type, constant or variable specification.
+func docOf(spec ast.Spec) (doc *ast.CommentGroup, names []string) {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		return spec.Doc, []string{spec.Name.Name}
+	case *ast.ValueSpec:
+		for _, name := range spec.Names {
+			names = append(names, name.Name)
+		}
+		return spec.Doc, names
+	}
+	return nil, nil
+}
+
+// funcName returns the function's name, "Type.Method" for a method of an exported type, "" for any
+// other method.
+func funcName(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return decl.Name.Name
+	}
+	receiver := decl.Recv.List[0].Type
+	if star, ok := receiver.(*ast.StarExpr); ok {
+		receiver = star.X
+	}
+	if owner, ok := receiver.(*ast.Ident); ok && owner.IsExported() && decl.Name.IsExported() {
+		return fmt.Sprintf("%s.%s", owner.Name, decl.Name.Name)
+	}
+	return ""
+}
+
+func isDeprecated(doc *ast.CommentGroup) bool {
+	for paragraph := range strings.SplitSeq(doc.Text(), "\n\n") {
+		if strings.HasPrefix(paragraph, "Deprecated: ") {
+			return true
+		}
+	}
+	return false
+}
+
+// reachable returns the names of the methods that a type assertion can reach on a value.
+func reachable(value any) (names []string) {
+	t := reflect.TypeOf(value)
+	for i := range t.NumMethod() {
+		names = append(names, t.Method(i).Name)
+	}
+	return names
+}
+
+// ownMethods returns the methods of a type that own.txt, and with it doc.go, lists.
+func ownMethods(t *testing.T, typeName string) (names []string) {
+	for _, name := range readNameList(t, ownFile).names() {
+		if method, ok := strings.CutPrefix(name, "cache."+typeName+"."); ok {
+			names = append(names, method)
+		}
+	}
+	return names
+}
+
+// TestMethodsBehindInterfaces: what is handed out has the methods of its counterpart in client-go
+// and those that doc.go lists, and no engine's, whatever interface a user asserts.
+func TestMethodsBehindInterfaces(t *testing.T) {
+	key := cache.MetaNamespaceKeyFunc
+	ourStore, ourController := cache.NewInformerWithOptions(cache.InformerOptions{})
+	_, theirController := clientgo.NewInformerWithOptions(clientgo.InformerOptions{})
+	ourInformer, theirInformer := cache.NewSharedIndexInformer(nil, nil, 0, nil), clientgo.NewSharedIndexInformer(nil, nil, 0, nil)
+	for name, c := range map[string]struct{ ours, theirs any }{
+		"NewStore":                        {cache.NewStore(key), clientgo.NewStore(key)},
+		"NewIndexer":                      {cache.NewIndexer(key, nil), clientgo.NewIndexer(key, nil)},
+		"NewThreadSafeStore":              {cache.NewThreadSafeStore(nil, nil), clientgo.NewThreadSafeStore(nil, nil)},
+		"store of an informer":            {ourStore, clientgo.NewStore(key)},
+		"RealFIFO":                        {&cache.RealFIFO{}, &clientgo.RealFIFO{}},
+		"DeltaFIFO":                       {&cache.DeltaFIFO{}, &clientgo.DeltaFIFO{}},
+		"FIFO":                            {&cache.FIFO{}, &clientgo.FIFO{}},
+		"controller":                      {ourController, theirController},
+		"controller of a shared informer": {ourInformer.GetController(), theirInformer.GetController()},
+		"HasSyncedChecker of an informer": {ourInformer.HasSyncedChecker(), theirInformer.HasSyncedChecker()},
+		"GetIndexer of a shared informer": {ourInformer.GetIndexer(), theirInformer.GetIndexer()},
+	} {
+		want := slices.Concat(reachable(c.theirs), ownMethods(t, name))
+		assert.ElementsMatch(t, want, reachable(c.ours), name)
+	}
+}
+
+// TestMethodsOfOurOwn: what client-go has no counterpart of has the methods of the interface that
+// it is handed out as.
+func TestMethodsOfOurOwn(t *testing.T) {
+	snapshot, err := cache.SnapshotOf(cache.NewStore(cache.MetaNamespaceKeyFunc))
+	require.NoError(t, err)
+	defer snapshot.Close()
+	assert.ElementsMatch(t, methodsOfInterface[cache.Snapshot](), reachable(snapshot))
+
+	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{})
+	assert.ElementsMatch(t, methodsOfInterface[cache.DoneChecker](), reachable(controller.HasSyncedChecker()))
+}
+
+func methodsOfInterface[T any]() (names []string) {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumMethod() {
+		if method := t.Method(i); method.IsExported() {
+			names = append(names, method.Name)
+		}
+	}
+	return names
+}
+
+// ownHeading is the section of the package's documentation that lists our own names.
+const ownHeading = "Names beyond client-go's"
+
+// TestOwnNamesAreListedInDoc: doc.go lists the names of own.txt, as links, each once and no others.
+func TestOwnNamesAreListedInDoc(t *testing.T) {
+	var want []string
+	for _, name := range readNameList(t, ownFile).names() {
+		want = append(want, strings.TrimPrefix(name, "cache."))
+	}
+	assert.ElementsMatch(t, want, linksUnder(parsedDoc(t), ownHeading))
+}
+
+// parsedDoc returns the package's documentation, in which every name in brackets is taken for one
+// of the package.
+func parsedDoc(t *testing.T) *comment.Doc {
+	t.Helper()
+	files := parseFiles(t, []string{"doc.go"})
+	require.NotNil(t, files[0].Doc)
+	parser := comment.Parser{LookupSym: func(string, string) bool { return true }}
+	return parser.Parse(files[0].Doc.Text())
+}
+
+// linksUnder returns the names that are linked between a heading and the next one, in order.
+func linksUnder(doc *comment.Doc, heading string) (names []string) {
+	under := false
+	for _, block := range doc.Content {
+		if h, ok := block.(*comment.Heading); ok {
+			under = len(h.Text) == 1 && h.Text[0] == comment.Plain(heading)
+			continue
+		}
+		if under {
+			names = append(names, linksIn(block)...)
+		}
+	}
+	return names
+}
+
+func linksIn(block comment.Block) (names []string) {
+	switch block := block.(type) {
+	case *comment.List:
+		for _, item := range block.Items {
+			for _, paragraph := range item.Content {
+				names = append(names, linksIn(paragraph)...)
+			}
+		}
+	case *comment.Paragraph:
+		for _, text := range block.Text {
+			if link, ok := text.(*comment.DocLink); ok && link.ImportPath == "" {
+				names = append(names, strings.TrimPrefix(link.Recv+"."+link.Name, "."))
+			}
+		}
+	}
+	return names
+}
+
+// TestOptionalMethods: our informers and registrations have the methods that client-go's have
+// beyond their interfaces, or that its tests reach into them for.
+func TestOptionalMethods(t *testing.T) {
+	for name, informer := range map[string]cache.SharedInformer{
+		"NewSharedInformer":                 cache.NewSharedInformer(nil, nil, 0),
+		"NewSharedIndexInformer":            cache.NewSharedIndexInformer(nil, nil, 0, nil),
+		"NewSharedIndexInformerWithOptions": cache.NewSharedIndexInformerWithOptions(nil, nil, cache.SharedIndexInformerOptions{}),
+		"InformerFunc":                      cache.InformerFunc()(nil, nil, 0, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, judgeSurface(tc.report, tc.lists[0], tc.lists[1], tc.lists[2]))
+			optional, ok := informer.(interface {
+				HasStarted() bool
+				EventHandlerCount() int
+				IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
+			})
+			require.True(t, ok)
+			assert.False(t, optional.HasStarted())
+			assert.Zero(t, optional.EventHandlerCount())
+			handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			require.NoError(t, err)
+			assert.Equal(t, 1, optional.EventHandlerCount())
+			assert.True(t, optional.IsRegistered(handle))
+			finished := handle.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+			require.NoError(t, informer.RemoveEventHandler(handle))
+			<-finished
+			assert.Zero(t, optional.EventHandlerCount())
+			assert.False(t, optional.IsRegistered(handle))
 		})
+	}
+}
+
+// implementedByUsers are the interfaces that a later version cannot give more methods.
+var implementedByUsers = []string{"audit.Informer", "direct.Getter"}
+
+// TestNamesCanGrow: a later version can give structs more fields, and interfaces more methods,
+// without breaking what compiles. That takes a name for the type of each field that is a struct,
+// and interfaces that nobody else can implement.
+func TestNamesCanGrow(t *testing.T) {
+	own, count := readNameList(t, ownFile), 0
+	for name, typ := range ownTypes(t) {
+		if strings.HasPrefix(name, "cache.") && !own.has(name) || slices.Contains(implementedByUsers, name) {
+			continue
+		}
+		count++
+		assert.Empty(t, cannotGrow(typ), name)
+	}
+	assert.Greater(t, count, 40, "this test finds types")
+}
+
+// ownTypes returns the exported types of this module's packages that are no aliases.
+func ownTypes(t *testing.T) map[string]types.Type {
+	t.Helper()
+	var paths []string
+	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "trim"} {
+		paths = append(paths, path.Join(modulePath, folder))
+	}
+	all := map[string]types.Type{}
+	for _, loaded := range loadSurfaces(t, paths...) {
+		scope := loaded.pkg.Scope()
+		for _, name := range scope.Names() {
+			if declared, ok := scope.Lookup(name).(*types.TypeName); ok && declared.Exported() && !declared.IsAlias() {
+				all[loaded.pkg.Name()+"."+name] = declared.Type().Underlying()
+			}
+		}
+	}
+	return all
+}
+
+// cannotGrow returns what keeps a type from growing.
+func cannotGrow(typ types.Type) (faults []string) {
+	switch typ := typ.(type) {
+	case *types.Struct:
+		for field := range typ.Fields() {
+			if field.Exported() && hasUnnamedStruct(field.Type()) {
+				faults = append(faults, field.Name()+" is a struct without a name")
+			}
+		}
+	case *types.Interface:
+		sealed := false
+		for method := range typ.Methods() {
+			sealed = sealed || !method.Exported()
+		}
+		if !sealed {
+			faults = append(faults, "it can be implemented elsewhere")
+		}
+	}
+	return faults
+}
+
+func hasUnnamedStruct(typ types.Type) bool {
+	switch typ := typ.(type) {
+	case *types.Struct:
+		return typ.NumFields() > 0
+	case interface{ Elem() types.Type }:
+		return hasUnnamedStruct(typ.Elem())
+	}
+	return false
+}
+
+// TestTypedReadsOfStructsDoNotCompile: stores hold pointers to the types of the API, so that a read
+// whose asterisk was forgotten finds nothing.
+func TestTypedReadsOfStructsDoNotCompile(t *testing.T) {
+	const core, meta, unstructured = "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	surfaces := loadSurfaces(t, ourModule, core, meta, unstructured)
+	named := func(pkg, name string) types.Type { return surfaces[pkg].pkg.Scope().Lookup(name).Type() }
+	for _, name := range []string{"TypedAll", "TypedByIndexSeq", "TypedGet"} {
+		signature, ok := named(ourModule, name).(*types.Signature)
+		require.True(t, ok, name)
+		constraint, ok := signature.TypeParams().At(0).Constraint().Underlying().(*types.Interface)
+		require.True(t, ok, name)
+		for _, object := range []types.Type{
+			named(core, "Pod"), named(core, "Node"), named(meta, "PartialObjectMetadata"), named(unstructured, "Unstructured"),
+		} {
+			assert.False(t, types.Satisfies(object, constraint), "%s[%v]", name, object)
+			assert.True(t, types.Satisfies(types.NewPointer(object), constraint), "%s[*%v]", name, object)
+		}
+		for _, other := range []types.Type{named(meta, "Object"), types.Typ[types.String]} {
+			assert.True(t, types.Satisfies(other, constraint), "%s[%v]", name, other)
+		}
 	}
 }

@@ -6,6 +6,10 @@ package audit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,12 +17,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -304,4 +314,314 @@ func TestPassingIsCounted(t *testing.T) {
 		assert.Empty(t, all.Audits.Found)
 		assert.Empty(t, all.Causes)
 	})
+}
+
+// slowPages is a source whose informer waits for an hour for each second page, and then gets an
+// error.
+type slowPages struct {
+	*cachetest.Source
+	slow atomic.Bool
+}
+
+func (s *slowPages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.Continue != "" && o.Limit == 150 && s.slow.Load() {
+		time.Sleep(time.Hour)
+		return nil, errors.New("no second page")
+	}
+	return s.Source.ListWithContext(ctx, o)
+}
+
+func (s *slowPages) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+// TestRefusedWhileRelisted: what the transform has refused stays that until the state is stored
+// that has it: neither a relist that goes on, nor one that has failed, makes a finding of it.
+func TestRefusedWhileRelisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := make([]string, 200)
+		for i := range names {
+			names[i] = fmt.Sprintf("p%03d", i)
+		}
+		src := &slowPages{Source: pods(names...)}
+		var strict atomic.Bool
+		strict.Store(true)
+		refuses := func(obj any) (any, error) {
+			if strict.Load() && obj.(*corev1.Pod).Labels["v"] == "bad" {
+				return nil, errors.New("cannot take it")
+			}
+			return obj, nil
+		}
+		r := follow(t, src.Source, src, refuses, cache.WithCachedOnTransformError(), cache.WithListMode(cache.ListModeList), cache.WithPageSize(150))
+		src.Put(testkit.Pod("p000", "bad"))
+		src.Put(testkit.Pod("p001", "2"))
+		r.calm()
+		isRefused := func() {
+			report := r.once(t, audit.Options{Repair: audit.Relist})
+			assert.Empty(t, report.Findings)
+			assert.Equal(t, 1, report.Refused)
+		}
+		isRefused()
+		strict.Store(false)
+		src.slow.Store(true)
+		require.NoError(t, cache.Relist(r))
+		r.calm()
+		isRefused()
+		time.Sleep(time.Hour)
+		r.calm()
+		isRefused()
+		src.slow.Store(false)
+		time.Sleep(2 * time.Hour)
+		report := r.once(t, audit.Options{Depth: audit.Content})
+		assert.Empty(t, report.Findings)
+		assert.Zero(t, report.Refused)
+		assert.Equal(t, "bad", r.stored("p000").Labels["v"])
+	})
+}
+
+// TestReportOfAFailedAudit: a report knows what was not compared, and what was not looked at twice.
+func TestReportOfAFailedAudit(t *testing.T) {
+	assert.False(t, audit.Report{}.Equal())
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		r := follow(t, src, src, nil)
+		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", nil)
+		src.FailNext(cachetest.VerbList, forbidden)
+		report, err := audit.Once(t.Context(), r, audit.Options{})
+		assert.True(t, apierrors.IsForbidden(err))
+		assert.False(t, report.Equal())
+		assert.Equal(t, "*v1.Pod, by versions: not compared", report.String())
+
+		require.NoError(t, r.GetStore().Delete(r.stored("a")))
+		src.FailNext(cachetest.VerbList, nil, forbidden)
+		report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+		assert.True(t, apierrors.IsForbidden(err))
+		assert.False(t, report.Equal())
+		assert.Nil(t, report.Confirmed)
+		assert.False(t, report.Relisted)
+		assert.Equal(t, `*v1.Pod: 0 objects at version "2", by versions: 1 missing, not confirmed (missing ns/a)`, report.String())
+	})
+}
+
+// manyAlike are so few that hardly any of the parts that they share is checked by chance.
+const manyAlike = 30
+
+// alike is a client of pods that are decoded directly and have the same labels, but for the first
+// one, which goes both ways.
+func alike(t *testing.T, media string) cache.ListerWatcher {
+	list, events := testkit.PodList("5000"), [][]byte(nil)
+	for i := range manyAlike {
+		pod := testkit.PodAt(fmt.Sprintf("p%02d", i), fmt.Sprint(1000+i))
+		pod.Labels = map[string]string{"app": "that of all others"}
+		if i == 0 {
+			pod.Labels["app"] = "that of this one"
+		}
+		list.Items = append(list.Items, *pod)
+		events = append(events, taptest.Frame(watch.Added, pod, media))
+	}
+	end := testkit.PodAt("", "5000")
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	events = append(events, taptest.Frame(watch.Bookmark, end, media))
+	body := [][]byte{taptest.Encoded(list, media)}
+	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+		switch query := r.URL.Query(); {
+		case query.Get("sendInitialEvents") != "":
+			return events, true
+		case query.Get("watch") != "":
+			return nil, true
+		}
+		return body, false
+	}}
+	config := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
+	config.ContentType = media
+	config.Wrap(direct.Transport)
+	set, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return direct.NewListWatch(set.CoreV1().RESTClient(), &corev1.Pod{}, "pods", "", nil)
+}
+
+// sharedLabels returns labels that two objects share. An object that goes both ways may have its
+// own, and which do is left to chance.
+func sharedLabels(t *testing.T, store cache.Store) map[string]string {
+	seen := map[uintptr]bool{}
+	for _, obj := range store.List() {
+		labels := obj.(*corev1.Pod).Labels
+		at := reflect.ValueOf(labels).Pointer()
+		if seen[at] {
+			return labels
+		}
+		seen[at] = true
+	}
+	require.Fail(t, "no object shares its labels")
+	return nil
+}
+
+// TestWrittenParts: who writes to a part that objects share writes to all of them. An audit finds
+// that, although what it lists is written alike, and after a relist all of them are right.
+func TestWrittenParts(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+			t.Run(fmt.Sprint(media, mode), func(t *testing.T) {
+				reports := testkit.Reports(t)
+				synctest.Test(t, func(t *testing.T) {
+					r := follow(t, nil, alike(t, media), nil,
+						cache.WithListMode(mode), cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))
+					require.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
+					sharedLabels(t, r.GetStore())["app"] = "written"
+					report := r.once(t, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+					assert.Greater(t, report.Confirmed[audit.Different], manyAlike/2)
+					assert.True(t, report.Relisted)
+					r.calm()
+					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
+					status, err := cache.StatusOf(r)
+					require.NoError(t, err)
+					assert.EqualValues(t, 1, status.Decoding.Mutations)
+					assert.Len(t, reports(), 1)
+				})
+			})
+		}
+	}
+}
+
+// stepped is a source that calls a function before it answers the n-th page that an audit asks for.
+type stepped struct {
+	*cachetest.Source
+	pages  int
+	before func(n int)
+}
+
+func (s *stepped) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if s.before != nil && (o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.Continue != "") {
+		s.pages++
+		s.before(s.pages)
+	}
+	return s.Source.ListWithContext(ctx, o)
+}
+
+func (s *stepped) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+// lists are pages of the two lists of an audit that finds something, and moments beside them.
+const (
+	firstBegins = iota + 1
+	firstGoesOn
+	secondBegins
+	secondGoesOn
+	between
+)
+
+// disturbance is what happens to an informer during an audit, and what then becomes of an object
+// that the store lacks: while the first snapshot is compared, half a second before the second one
+// is taken, and while that is compared.
+type disturbance struct {
+	name                  string
+	do                    func(*stepped, *rig, context.CancelFunc)
+	first, amid, secondly outcome
+}
+
+// outcome is what an audit comes to.
+type outcome struct {
+	found    []string
+	tries    int
+	relisted bool
+	err      string // is in the error; "": none
+}
+
+var (
+	once  = []string{"missing ns/p000 once"}
+	twice = []string{"missing ns/p000"}
+)
+
+func disturbances(t *testing.T) []disturbance {
+	passed, confirmed := outcome{once, 1, false, ""}, outcome{twice, 1, true, ""}
+	unconfirmed := outcome{once, 1, false, "not confirmed: the informer has stopped"}
+	unanswered := outcome{twice, 1, true, "the state is not stored yet"}
+	return []disturbance{
+		{"stop", func(_ *stepped, _ *rig, stop context.CancelFunc) { stop() },
+			outcome{nil, 0, false, "the informer has stopped"}, unconfirmed, unconfirmed},
+		{"relist", func(_ *stepped, r *rig, _ context.CancelFunc) { require.NoError(t, cache.Relist(r)) },
+			passed, confirmed, confirmed}, // amid: it has not begun
+		{"relist that takes long", func(s *stepped, r *rig, _ context.CancelFunc) {
+			s.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
+			require.NoError(t, cache.Relist(r))
+		}, unanswered, unanswered, unanswered},
+		{"expiry", func(s *stepped, _ *rig, _ context.CancelFunc) {
+			s.Compact(s.Tick())
+			s.Cut()
+		}, outcome{nil, 2, false, ""}, passed, passed},
+		{"event", func(s *stepped, _ *rig, _ context.CancelFunc) {
+			s.Patch("ns", "p000", func(obj runtime.Object) { obj.(*corev1.Pod).Labels = map[string]string{"written": "now"} })
+		}, passed, passed, confirmed},
+	}
+}
+
+// disturbed audits an informer that lacks an object, and has something happen at a moment.
+func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Report, err error, stopped bool) {
+	names := make([]string, 600) // two pages
+	for i := range names {
+		names[i] = fmt.Sprintf("p%03d", i)
+	}
+	s := &stepped{Source: pods(names...)}
+	r = &rig{Source: s.Source, SharedIndexInformer: cache.InformerFunc()(s, &corev1.Pod{}, 0, cache.Indexers{})}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.RunWithContext(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	r.calm()
+	require.NoError(t, r.GetStore().Delete(r.stored("p000")))
+	s.Tick()
+	s.Bookmark()
+	r.calm()
+	disturb := func() {
+		d.do(s, r, stop)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+	}
+	s.before = func(n int) {
+		if n == moment {
+			disturb()
+		}
+		if n == firstGoesOn && moment == between {
+			go func() { time.Sleep(time.Second / 2); d.do(s, r, stop) }()
+		}
+	}
+	report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+	r.calm() // a page that the audit did not wait for comes
+	return r, report, err, ctx.Err() != nil
+}
+
+// TestDisturbed: whatever happens to an informer at whatever moment of an audit, the audit tells no
+// more than two snapshots have, asks for no relist that is not needed, and leaves the informer as
+// it is.
+func TestDisturbed(t *testing.T) {
+	for _, d := range disturbances(t) {
+		for _, moment := range []int{firstBegins, firstGoesOn, between, secondBegins, secondGoesOn} {
+			t.Run(fmt.Sprint(d.name, " ", moment), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r, report, err, stopped := disturbed(t, d, moment)
+					want := d.first
+					switch moment {
+					case between:
+						want = d.amid
+					case secondBegins, secondGoesOn:
+						want = d.secondly
+					}
+					got := outcome{found: found(report), tries: report.Tries, relisted: report.Relisted}
+					if err != nil {
+						got.err = want.err
+						assert.ErrorContains(t, err, want.err)
+					}
+					assert.Equal(t, want, got)
+					assert.Equal(t, report.Relisted && err == nil, report.Repaired)
+					if stopped {
+						return
+					}
+					time.Sleep(2 * time.Hour)
+					r.calm()
+					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+				})
+			})
+		}
+	}
 }

@@ -4,6 +4,7 @@
 package cachetest_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/cachetest"
@@ -187,4 +190,345 @@ func TestRewindGivesVersionsAgain(t *testing.T) {
 	require.Panics(t, func() { src.Rewind(5) })
 	src.Compact(4)
 	require.Panics(t, func() { src.Rewind(3) })
+}
+
+// names lists src, and returns the answer's resourceVersion and its objects as
+// "name rv".
+func names(t *testing.T, src *cachetest.Source, options metav1.ListOptions) (rv, next string, lines []string) {
+	t.Helper()
+	list, err := src.ListWithContext(t.Context(), options)
+	require.NoError(t, err)
+	m, err := meta.ListAccessor(list)
+	require.NoError(t, err)
+	require.NoError(t, meta.EachListItem(list, func(obj runtime.Object) error {
+		item, err := meta.Accessor(obj)
+		require.NoError(t, err)
+		lines = append(lines, item.GetName()+" "+item.GetResourceVersion())
+		return nil
+	}))
+	return m.GetResourceVersion(), m.GetContinue(), lines
+}
+
+// scriptedPast is a source at 7 whose state was {a 2, b 3} at 3, and is {a 4,
+// c 6} now.
+func scriptedPast(opts cachetest.Options) *cachetest.Source {
+	opts.Objects = pods("a", "b")
+	src := cachetest.NewSource(opts)
+	relabel(src, "a", "1")
+	src.Delete("default", "b")
+	src.Create(pod("c"))
+	src.Tick()
+	return src
+}
+
+func TestListVersions(t *testing.T) {
+	now := []string{"a 4", "c 6"}
+	for _, c := range []struct {
+		name    string
+		options metav1.ListOptions
+		rv      string
+		items   []string
+	}{
+		{"most recent", metav1.ListOptions{}, "7", now},
+		{"any", metav1.ListOptions{ResourceVersion: "0"}, "7", now},
+		{"any ignores the limit", metav1.ListOptions{ResourceVersion: "0", Limit: 1}, "7", now},
+		{"not older, by default", metav1.ListOptions{ResourceVersion: "3"}, "7", now},
+		{"not older, by name", metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, "7", now},
+		{"exact", metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "3", []string{"a 2", "b 3"}},
+		{"exact in between", metav1.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "5", []string{"a 4"}},
+		{"limited is exact", metav1.ListOptions{ResourceVersion: "4", Limit: 5}, "4", []string{"a 4", "b 3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rv, next, items := names(t, scriptedPast(cachetest.Options{}), c.options)
+			require.Equal(t, c.rv, rv)
+			require.Equal(t, c.items, items)
+			require.Empty(t, next)
+		})
+	}
+}
+
+func TestListRefuses(t *testing.T) {
+	src := scriptedPast(cachetest.Options{})
+	_, next, _ := names(t, src, metav1.ListOptions{Limit: 1})
+	src.Tick()
+	src.Compact(8)
+	send := true
+	for _, c := range []struct {
+		name    string
+		options metav1.ListOptions
+		is      func(error) bool
+	}{
+		{"no number", metav1.ListOptions{ResourceVersion: "x"}, apierrors.IsBadRequest},
+		{"compacted", metav1.ListOptions{ResourceVersion: "7", Limit: 1}, apierrors.IsResourceExpired},
+		{"compacted, by name", metav1.ListOptions{ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, apierrors.IsResourceExpired},
+		{"compacted token", metav1.ListOptions{Continue: next}, apierrors.IsResourceExpired},
+		{"foreign token", metav1.ListOptions{Continue: "?"}, apierrors.IsBadRequest},
+		{"token and version", metav1.ListOptions{Continue: next, ResourceVersion: "7"}, apierrors.IsBadRequest},
+		{"future", metav1.ListOptions{ResourceVersion: "9"}, isTooLarge},
+		{"exact future", metav1.ListOptions{ResourceVersion: "9", Limit: 1}, isTooLarge},
+		{"match without version", metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact}, apierrors.IsInvalid},
+		{"initial events", metav1.ListOptions{SendInitialEvents: &send}, apierrors.IsInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := src.List(c.options)
+			require.True(t, c.is(err), "%v", err)
+		})
+	}
+}
+
+func isTooLarge(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+func TestPagesShowOneState(t *testing.T) {
+	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c", "d", "e")})
+	rv, next, items := names(t, src, metav1.ListOptions{Limit: 2})
+	require.Equal(t, "6", rv)
+	require.Equal(t, []string{"a 2", "b 3"}, items)
+
+	src.Delete("default", "b")
+	src.Delete("default", "c")
+	relabel(src, "d", "1")
+	src.Create(pod("bb"))
+	rv, next, items = names(t, src, metav1.ListOptions{Limit: 2, Continue: next})
+	require.Equal(t, "6", rv)
+	require.Equal(t, []string{"c 4", "d 5"}, items)
+	rv, next, items = names(t, src, metav1.ListOptions{Limit: 2, Continue: next})
+	require.Equal(t, "6", rv)
+	require.Equal(t, []string{"e 6"}, items)
+	require.Empty(t, next)
+}
+
+func TestPagesTellHowManyRemain(t *testing.T) {
+	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c"), NewList: podList})
+	list, err := src.List(metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, *list.(*corev1.PodList).RemainingItemCount)
+}
+
+func TestNoWatchCachePagesAnyVersion(t *testing.T) {
+	src := scriptedPast(cachetest.Options{NoWatchCache: true})
+	_, next, items := names(t, src, metav1.ListOptions{ResourceVersion: "0", Limit: 1})
+	require.Equal(t, []string{"a 4"}, items)
+	require.NotEmpty(t, next)
+}
+
+func TestListTypes(t *testing.T) {
+	widget := &unstructured.Unstructured{}
+	widget.SetAPIVersion("example.com/v1")
+	widget.SetKind("Widget")
+	widget.SetName("w")
+
+	list, err := cachetest.New(widget).List(metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "WidgetList", list.(*unstructured.UnstructuredList).GetKind())
+	require.Equal(t, "example.com/v1", list.(*unstructured.UnstructuredList).GetAPIVersion())
+	require.Len(t, list.(*unstructured.UnstructuredList).Items, 1)
+
+	list, err = cachetest.New(pod("a")).List(metav1.ListOptions{})
+	require.NoError(t, err)
+	require.IsType(t, &corev1.Pod{}, list.(*metav1.List).Items[0].Object)
+
+	list, err = cachetest.NewSource(cachetest.Options{NewList: podList, Objects: pods("a")}).List(metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "a", list.(*corev1.PodList).Items[0].Name)
+
+	_, err = cachetest.NewSource(cachetest.Options{NewList: podList, Objects: []runtime.Object{widget}}).List(metav1.ListOptions{})
+	require.ErrorContains(t, err, "do not fit into *v1.PodList")
+}
+
+// nodeField lets pods be selected by their node.
+var nodeField = map[string]func(runtime.Object) string{
+	"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
+}
+
+// labeled is a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
+func labeled(t *testing.T) *cachetest.Source {
+	t.Helper()
+	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b"), Fields: nodeField, NewList: podList})
+	relabel(src, "a", "y")
+	relabel(src, "b", "y")
+	relabel(src, "a", "x")
+	c := pod("c")
+	c.Spec.NodeName = "n"
+	src.Create(c)
+	return src
+}
+
+func TestListsSelect(t *testing.T) {
+	exact := metav1.ResourceVersionMatchExact
+	for _, c := range []struct {
+		options metav1.ListOptions
+		items   []string
+	}{
+		{metav1.ListOptions{LabelSelector: "l=x"}, []string{"a 6"}},
+		{metav1.ListOptions{LabelSelector: "l"}, []string{"a 6", "b 5"}},
+		{metav1.ListOptions{LabelSelector: "l!=x", ResourceVersion: "0"}, []string{"b 5", "c 7"}},
+		{metav1.ListOptions{LabelSelector: "l=y", ResourceVersion: "5", ResourceVersionMatch: exact}, []string{"a 4", "b 5"}},
+		{metav1.ListOptions{LabelSelector: "l=z"}, nil},
+		{metav1.ListOptions{FieldSelector: "metadata.name=b"}, []string{"b 5"}},
+		{metav1.ListOptions{FieldSelector: "metadata.name!=b,metadata.namespace=default"}, []string{"a 6", "c 7"}},
+		{metav1.ListOptions{FieldSelector: "metadata.namespace=other"}, nil},
+		{metav1.ListOptions{FieldSelector: "spec.nodeName=n"}, []string{"c 7"}},
+		{metav1.ListOptions{FieldSelector: "spec.nodeName!=n", LabelSelector: "l=y"}, []string{"b 5"}},
+	} {
+		_, next, items := names(t, labeled(t), c.options)
+		require.Equal(t, c.items, items, "%v", c.options)
+		require.Empty(t, next)
+	}
+}
+
+// TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not
+// count the rest.
+func TestPagesOfASelection(t *testing.T) {
+	src := labeled(t)
+	list, err := src.List(metav1.ListOptions{Limit: 1, LabelSelector: "l"})
+	require.NoError(t, err)
+	page := list.(*corev1.PodList)
+	require.Equal(t, "a", page.Items[0].Name)
+	require.Nil(t, page.RemainingItemCount)
+	for _, want := range [][]string{{"b 5"}, nil} {
+		require.NotEmpty(t, page.Continue)
+		_, next, items := names(t, src, metav1.ListOptions{Limit: 1, LabelSelector: "l", Continue: page.Continue})
+		require.Equal(t, want, items)
+		page.Continue = next
+	}
+	require.Empty(t, page.Continue)
+}
+
+func TestWatchesSelect(t *testing.T) {
+	for _, c := range []struct {
+		options metav1.ListOptions
+		events  []string
+	}{
+		{metav1.ListOptions{LabelSelector: "l=x"}, []string{"ADDED a 6", "ADDED b 9", "DELETED a 10", "MODIFIED b 11", "DELETED b 12"}},
+		{metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "1"},
+			[]string{"ADDED a 6", "ADDED b 9", "DELETED a 10", "MODIFIED b 11", "DELETED b 12"}},
+		{metav1.ListOptions{LabelSelector: "!l", ResourceVersion: "1"},
+			[]string{"ADDED a 2", "ADDED b 3", "DELETED a 4", "DELETED b 5", "ADDED c 7", "DELETED c 8", "ADDED a 10"}},
+		{metav1.ListOptions{FieldSelector: "metadata.name=c"}, []string{"ADDED c 7", "DELETED c 8"}},
+		{metav1.ListOptions{FieldSelector: "spec.nodeName=n", ResourceVersion: "5"}, []string{"ADDED c 7", "DELETED c 8"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			src := labeled(t)
+			w := open(t, src, c.options)
+			src.Delete("default", "c")
+			relabel(src, "b", "x")
+			cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) { p.Labels = nil })
+			cachetest.PatchAs(src, "default", "b", func(p *corev1.Pod) { p.Generation++ })
+			relabel(src, "b", "z")
+			require.Equal(t, c.events, take(t, w, len(c.events)), "%v", c.options)
+			requireSilent(t, w)
+		})
+	}
+}
+
+// TestWhatLeavesASelection is deleted as it was, at the version of the write that took it out.
+func TestWhatLeavesASelection(t *testing.T) {
+	src := labeled(t)
+	w := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
+	relabel(src, "a", "z")
+	event := <-w.ResultChan()
+	require.Equal(t, "DELETED a 8", line(event))
+	require.Equal(t, "x", event.Object.(*corev1.Pod).Labels["l"])
+	require.Equal(t, "z", src.Get("default", "a").(*corev1.Pod).Labels["l"])
+}
+
+// TestScriptsAndSelections: what is sent again goes to those who heard of it; what is injected goes
+// to all.
+func TestScriptsAndSelections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := labeled(t)
+		x := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
+		y := open(t, src, metav1.ListOptions{LabelSelector: "l=y", ResourceVersion: "7"})
+		src.Resend(6)
+		require.Equal(t, []string{"ADDED a 6"}, take(t, x, 1))
+		require.Equal(t, []string{"DELETED a 6"}, take(t, y, 1))
+		src.Resend(5)
+		require.Equal(t, []string{"ADDED b 5"}, take(t, y, 1))
+		requireSilent(t, x)
+		src.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+		require.Equal(t, []string{"ERROR Expired"}, take(t, x, 1))
+		require.Equal(t, []string{"ERROR Expired"}, take(t, y, 1))
+	})
+}
+
+func TestBadSelectorsAreRefused(t *testing.T) {
+	for selectors, says := range map[metav1.ListOptions]string{
+		{LabelSelector: "l in x"}:        "label selector",
+		{FieldSelector: "metadata.name"}: "field selector",
+		{FieldSelector: "spec.other=x"}:  "set Options.Fields",
+	} {
+		src := labeled(t)
+		_, err := src.List(selectors)
+		require.True(t, apierrors.IsBadRequest(err), "%v", err)
+		require.ErrorContains(t, err, says)
+		_, err = src.Watch(selectors)
+		require.True(t, apierrors.IsBadRequest(err), "%v", err)
+	}
+	_, err := labeled(t).List(metav1.ListOptions{FieldSelector: "spec.other=x"})
+	require.ErrorContains(t, err, "metadata.name, metadata.namespace, spec.nodeName")
+}
+
+func TestRequestsAreRecordedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		src.FailNext(cachetest.VerbWatch, cachetest.Expired())
+		start, seconds := time.Now(), int64(300)
+		_, err := src.List(metav1.ListOptions{Limit: 2, ResourceVersion: "0", LabelSelector: "a=b", FieldSelector: "metadata.name=d"})
+		require.NoError(t, err)
+		<-time.After(time.Second)
+		_, err = src.Watch(metav1.ListOptions{ResourceVersion: "2", TimeoutSeconds: &seconds})
+		require.Error(t, err)
+		open(t, src, watchListFrom(""))
+
+		require.Equal(t, []string{
+			`list rv="0" limit=2 labels="a=b" fields="metadata.name=d"`,
+			`watch rv="2"`,
+			`watch-list rv="" match=NotOlderThan bookmarks`,
+		}, requests(src))
+		all := src.Requests()
+		require.Equal(t, start, all[0].At)
+		require.Equal(t, start.Add(time.Second), all[1].At)
+		require.EqualValues(t, 300, *all[1].Options.TimeoutSeconds)
+	})
+}
+
+func TestWaitRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		done := make(chan []cachetest.Request, 1)
+		go func() {
+			all, err := src.WaitRequests(t.Context(), 2)
+			require.NoError(t, err)
+			done <- all
+		}()
+		for range 2 {
+			synctest.Wait()
+			require.Empty(t, done)
+			_, err := src.List(metav1.ListOptions{})
+			require.NoError(t, err)
+		}
+		require.Len(t, <-done, 2)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := src.WaitRequests(ctx, 3)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, `waited for 3 requests, got 2 (list rv="", list rv="")`)
+	})
+}
+
+func TestWaitWatching(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, src.WaitWatching(ctx, 1), "waited for 1 open watches, got 0")
+		w := open(t, src, metav1.ListOptions{})
+		require.NoError(t, src.WaitWatching(t.Context(), 1))
+		require.ErrorIs(t, src.WaitNotWatching(ctx), context.DeadlineExceeded)
+		go w.Stop()
+		require.NoError(t, src.WaitNotWatching(t.Context()))
+	})
 }

@@ -161,22 +161,3 @@ func assertBounded(t *testing.T, h http.Handler, query string) {
 	}
 	assert.Less(t, get(h, query).Body.Len(), most, query)
 }
-
-// BenchmarkHugeInformer is what one look at such an informer costs.
-func BenchmarkHugeInformer(b *testing.B) {
-	ctx, cancel := context.WithCancel(b.Context())
-	release, ended := make(chan struct{}), make(chan struct{})
-	informer := cache.NewSharedIndexInformer(serving(thousandPods()...), &corev1.Pod{}, 0, nil)
-	huge(b, release)(informer)
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	require.True(b, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	defer func() { close(release); cancel(); <-ended }()
-	inspection, err := cache.Inspect(informer)
-	require.NoError(b, err)
-	require.InEpsilon(b, 1_000_000, inspection.Indices[len(inspection.Indices)-1].Values, 0.3)
-	h := Handler(Options{})
-	b.ReportAllocs()
-	for b.Loop() {
-		get(h, fmt.Sprint("id=", inspection.ID))
-	}
-}

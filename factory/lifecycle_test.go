@@ -5,7 +5,9 @@ package factory_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,13 +15,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/core"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
@@ -285,4 +295,412 @@ func TestTypedFactoryConcurrently(t *testing.T) {
 		started = append(started, informer.String())
 	}
 	assert.ElementsMatch(t, []string{"*v1.Pod", "*v1.Deployment"}, started)
+}
+
+// refusePods has a fake client answer 403 to all that is asked about pods.
+func refusePods(client interface {
+	PrependReactor(verb, resource string, reaction clienttesting.ReactionFunc)
+	PrependWatchReactor(resource string, reaction clienttesting.WatchReactionFunc)
+}) {
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(podsResource.GroupResource(), "", errors.New("not you"))
+	})
+}
+
+// waited is what a wait has returned.
+type waited[K comparable] struct {
+	synced map[K]bool
+	err    error
+}
+
+// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
+// of hanging.
+func bubbleContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestWaitIsOverWhenAnInformerStops: an informer that has stopped will not sync, and the others are
+// still waited for.
+func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
+	type stopper = func(f *factory.ResourceFactory, stopPods context.CancelFunc)
+	stoppers := map[string]stopper{
+		"by Stop":        func(f *factory.ResourceFactory, _ context.CancelFunc) { f.Stop(podsResource) },
+		"by its context": func(_ *factory.ResourceFactory, stopPods context.CancelFunc) { stopPods() },
+	}
+	for how, stop := range stoppers {
+		for library, construct := range map[string]factory.Constructor{"ours": nil, "client-go": clientgo.NewSharedIndexInformer} {
+			t.Run(how+" "+library, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+					refusePods(client)
+					f := factory.Dynamic(client, 0, factory.WithConstructor(construct))
+					ctx, cancel := context.WithCancel(bubbleContext(t))
+					defer f.Shutdown()
+					defer cancel()
+					podsCtx, stopPods := context.WithCancel(ctx)
+					f.ForResource(podsResource)
+					f.StartWithContext(podsCtx)
+					f.ForResource(nodesResource)
+					f.StartWithContext(ctx)
+					result := make(chan waited[schema.GroupVersionResource], 1)
+					go func() {
+						synced, err := f.WaitForCacheSyncWithContext(ctx)
+						result <- waited[schema.GroupVersionResource]{synced, err}
+					}()
+					synctest.Wait()
+					require.Empty(t, result, "pods may still sync")
+
+					stop(f, stopPods)
+					got := <-result
+					require.Error(t, got.err)
+					assert.NotErrorIs(t, got.err, context.DeadlineExceeded)
+					assert.ErrorContains(t, got.err, "stopped before")
+					assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, got.synced)
+				})
+			})
+		}
+	}
+}
+
+// TestWaitSaysWhatThePolicyStopped: the error has what the server said.
+func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+		refusePods(client)
+		f := factory.Dynamic(client, 0, factory.WithInformerOptions(cache.WithErrorPolicy(cache.StopOnForbidden)))
+		ctx, cancel := context.WithCancel(bubbleContext(t))
+		defer f.Shutdown()
+		defer cancel()
+		f.ForResource(podsResource)
+		f.ForResource(nodesResource)
+		f.StartWithContext(ctx)
+		synced, err := f.WaitForCacheSyncWithContext(ctx)
+		assert.True(t, apierrors.IsForbidden(err), err)
+		assert.ErrorContains(t, err, "pods")
+		assert.NotContains(t, err.Error(), "nodes")
+		assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
+		assert.Equal(t, synced, f.WaitForCacheSync(ctx.Done()))
+	})
+}
+
+// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context
+// that it was run with.
+func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		refusePods(client)
+		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+		ctx, cancel := context.WithCancel(bubbleContext(t))
+		defer f.Shutdown()
+		defer cancel()
+		podsCtx, stopPods := context.WithCancel(ctx)
+		pods := f.Core().V1().Pods().Informer()
+		f.Core().V1().Nodes().Informer()
+		go pods.RunWithContext(podsCtx)
+		synctest.Wait()
+		f.StartWithContext(ctx)
+		f.Core().V1().Services().Informer() // is not started, and not waited for
+		result := make(chan cache.SyncResult, 1)
+		go func() { result <- f.WaitForCacheSyncWithContext(ctx) }()
+		synctest.Wait()
+		require.Empty(t, result, "pods may still sync")
+
+		stopPods()
+		got := <-result
+		want := map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): false, reflect.TypeFor[*corev1.Node](): true}
+		assert.Equal(t, want, got.Synced)
+		require.ErrorContains(t, got.AsError(), "*v1.Pod")
+		assert.NotErrorIs(t, got.Err, context.DeadlineExceeded)
+		assert.True(t, apierrors.IsForbidden(got.Err), got.Err)
+		assert.Equal(t, want, f.WaitForCacheSync(ctx.Done()))
+	})
+}
+
+// TestTypedWaitEndsWithItsContext: the cause of its end is in the error.
+func TestTypedWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		refusePods(client)
+		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+		ctx, cancel := context.WithCancel(bubbleContext(t))
+		defer f.Shutdown()
+		defer cancel()
+		f.Core().V1().Pods().Informer()
+		f.StartWithContext(ctx)
+		late := errors.New("too late")
+		short, end := context.WithTimeoutCause(ctx, time.Minute, late)
+		defer end()
+		got := f.WaitForCacheSyncWithContext(short)
+		require.ErrorIs(t, got.Err, late)
+		assert.Equal(t, map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): false}, got.Synced)
+	})
+}
+
+// TestFactoryWithBadOptions: its informers do not run, and who waits for them is told at once, and
+// why.
+func TestFactoryWithBadOptions(t *testing.T) {
+	for why, options := range map[string][]factory.Option{
+		"WithPageSize is -1":   {factory.WithInformerOptions(cache.WithPageSize(-1))},
+		"is nil":               {factory.WithInformerOptions(cache.WithPageSize(5), nil)},
+		"option 4 of 4 is nil": {nil},
+	} {
+		t.Run(why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, began := bubbleContext(t), time.Now()
+				client := fake.NewClientset()
+				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), options...)
+				informer := f.Core().V1().Pods().Informer()
+				f.StartWithContext(ctx)
+				synced := f.WaitForCacheSyncWithContext(ctx)
+				require.ErrorContains(t, synced.Err, why)
+				assert.NotContains(t, synced.Synced, true)
+				assert.ErrorContains(t, cache.WaitForSync(ctx, informer), why)
+				status, err := cache.StatusOf(informer)
+				require.NoError(t, err)
+				assert.ErrorContains(t, status.LastError, why)
+				assert.Empty(t, client.Actions())
+				f.Shutdown()
+				assert.Zero(t, time.Since(began))
+			})
+		})
+	}
+}
+
+// startOf begins to follow pods, and returns their informer and a function that creates one.
+type startOf func(ctx context.Context, option factory.Option) (pods cache.SharedIndexInformer, create func(name string), shutdown func())
+
+// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its
+// option says.
+func TestFactoryWithDelivery(t *testing.T) {
+	for name, optionFor := range map[string]func(cache.Option) factory.Option{
+		"WithInformerOptions": func(o cache.Option) factory.Option { return factory.WithInformerOptions(o) },
+		"WithConstructor":     func(o cache.Option) factory.Option { return factory.WithConstructor(cache.InformerFunc(o)) },
+	} {
+		for kind, start := range map[string]startOf{"Wrap": startWrapped, "Dynamic": startDynamic} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var why error
+					disconnectsSlowHandler(t, start, optionFor(cache.WithDelivery(cache.Delivery{
+						Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why = err },
+					})))
+					assert.ErrorIs(t, why, cache.ErrDisconnected)
+				})
+			})
+		}
+	}
+}
+
+// disconnectsSlowHandler adds a handler that does not return, and creates more than it may be
+// behind.
+func disconnectsSlowHandler(t *testing.T, start startOf, option factory.Option) {
+	ctx, cancel := context.WithCancel(bubbleContext(t))
+	pods, create, shutdown := start(ctx, option)
+	defer shutdown()
+	defer cancel()
+	release := make(chan struct{})
+	defer close(release)
+	handle, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+	require.NoError(t, err)
+	synctest.Wait()
+	for i := range 3 {
+		create(fmt.Sprint("p", i))
+		synctest.Wait()
+	}
+	assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Stats().State)
+}
+
+func startWrapped(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
+	client := fake.NewClientset()
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), option)
+	pods := f.Core().V1().Pods().Informer()
+	f.StartWithContext(ctx)
+	return pods, func(name string) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		_, err := client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{})
+		utilruntime.Must(err)
+	}, f.Shutdown
+}
+
+func startDynamic(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
+	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+	f := factory.Dynamic(client, 0, option)
+	pods := f.ForResource(podsResource).Informer()
+	f.StartWithContext(ctx)
+	return pods, func(name string) {
+		pod := &unstructured.Unstructured{}
+		pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		pod.SetNamespace("ns")
+		pod.SetName(name)
+		_, err := client.Resource(podsResource).Namespace("ns").Create(ctx, pod, metav1.CreateOptions{})
+		utilruntime.Must(err)
+	}, f.Shutdown
+}
+
+// TestInformersOfFactoriesAreInspected: they are found, with their handlers, without a line of the
+// program's, and inspected as what the factory hands out.
+func TestInformersOfFactoriesAreInspected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		start startOf
+		typ   string
+	}{
+		"typed":    {startWrapped, "*v1.Pod"},
+		"dynamic":  {startDynamic, "*unstructured.Unstructured"},
+		"metadata": {startMetadata, "*v1.PartialObjectMetadata"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(bubbleContext(t))
+				pods, create, shutdown := tc.start(ctx, factory.WithInformerOptions())
+				_, err := pods.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "mine"}))
+				require.NoError(t, err)
+				synctest.Wait()
+				create("a")
+				synctest.Wait()
+				var all []cache.Inspection
+				for informer := range cache.Informers() {
+					inspection, err := cache.Inspect(informer)
+					require.NoError(t, err)
+					all = append(all, inspection)
+				}
+				require.Len(t, all, 1)
+				assert.Equal(t, tc.typ, all[0].Type)
+				assert.Equal(t, 1, all[0].Status.Objects)
+				assert.Positive(t, all[0].Memory.Objects)
+				handedOut, err := cache.Inspect(pods)
+				require.NoError(t, err)
+				assert.Equal(t, all[0].ID, handedOut.ID)
+				handlers, err := cache.HandlersOf(pods)
+				require.NoError(t, err)
+				require.Len(t, handlers, 1)
+				assert.Equal(t, "mine", handlers[0].Name)
+				assert.NoError(t, cache.ReadyCheck(cache.ReadyOptions{}, pods).Check(nil))
+				cancel()
+				shutdown()
+				for range cache.Informers() {
+					t.Error("it does not run any more")
+				}
+			})
+		})
+	}
+}
+
+func startMetadata(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
+	known := metadatafake.NewTestScheme()
+	utilruntime.Must(metav1.AddMetaToScheme(known))
+	client := metadatafake.NewSimpleMetadataClient(known)
+	f := factory.Metadata(client, 0, option)
+	pods := f.ForResource(podsResource).Informer()
+	f.StartWithContext(ctx)
+	return pods, func(name string) {
+		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		namespace := client.Resource(podsResource).Namespace("ns").(metadatafake.MetadataClient)
+		_, err := namespace.CreateFake(pod, metav1.CreateOptions{})
+		utilruntime.Must(err)
+	}, f.Shutdown
+}
+
+func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
+
+// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and what Wrap
+// has logged.
+func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, logged []string) {
+	t.Helper()
+	var f informers.SharedInformerFactory
+	logged = processLog.about("factory.Wrap", func() { f = factory.Wrap(inner, options...) })
+	informer := f.Core().V1().Pods().Informer()
+	ctx, cancel := context.WithCancel(boundedContext(t))
+	f.StartWithContext(ctx)
+	synced := f.WaitForCacheSyncWithContext(ctx)
+	cancel()
+	f.Shutdown()
+	require.NoError(t, synced.AsError())
+	return informer.GetStore().ListKeys(), logged
+}
+
+func twoNamespaces() *fake.Clientset {
+	return fake.NewClientset(pod("ns", "a"), pod("ns", "b"), pod("other", "a"))
+}
+
+func TestNamespaceOfTheWrappedFactory(t *testing.T) {
+	limited := func() informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns"))
+	}
+	all := []string{"ns/a", "ns/b", "other/a"}
+	for name, tc := range map[string]struct {
+		inner   informers.SharedInformerFactory
+		options []factory.Option
+		want    []string
+	}{
+		"is taken over":                  {limited(), nil, []string{"ns/a", "ns/b"}},
+		"also by a wrapper's wrapper":    {factory.Wrap(limited()), nil, []string{"ns/a", "ns/b"}},
+		"and what Wrap was told":         {factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespace("ns")), nil, []string{"ns/a", "ns/b"}},
+		"unless another one is given":    {limited(), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}},
+		"or all":                         {limited(), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all},
+		"where there is none, it is all": {informers.NewSharedInformerFactory(twoNamespaces(), 0), nil, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, logged := wrappedPods(t, tc.inner, tc.options...)
+			assert.ElementsMatch(t, tc.want, keys)
+			assert.Empty(t, logged)
+		})
+	}
+}
+
+func TestTweakOfTheWrappedFactoryIsSaid(t *testing.T) {
+	tweaking := func() informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithTweakListOptions(selectA))
+	}
+	all := []string{"ns/a", "ns/b", "other/a"}
+	keys, logged := wrappedPods(t, tweaking())
+	assert.ElementsMatch(t, all, keys)
+	require.Len(t, logged, 1)
+	assert.Contains(t, logged[0], "factory.WithTweakListOptions")
+
+	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(selectA))
+	assert.ElementsMatch(t, []string{"ns/a", "other/a"}, keys)
+	assert.Empty(t, logged)
+
+	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(nil))
+	assert.ElementsMatch(t, all, keys)
+	assert.Empty(t, logged, "this is how to have it so")
+}
+
+// opaque is a factory of somebody else, whose accessors are not client-go's.
+type opaque struct {
+	informers.SharedInformerFactory
+	group core.Interface
+}
+
+func (o opaque) Core() core.Interface { return o.group }
+
+func TestWrapOfAFactoryThatCannotBeReadSaysSo(t *testing.T) {
+	type otherFields struct {
+		core.Interface
+		namespace, tweakListOptions int
+	}
+	type noFields struct{ core.Interface }
+	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "none": nil} {
+		t.Run(name, func(t *testing.T) { testUnreadable(t, group) })
+	}
+}
+
+func testUnreadable(t *testing.T, group core.Interface) {
+	foreign := func() informers.SharedInformerFactory {
+		return opaque{informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns")), group}
+	}
+	keys, logged := wrappedPods(t, foreign())
+	assert.Len(t, keys, 3)
+	require.Len(t, logged, 1)
+	assert.Contains(t, logged[0], "factory.WithNamespace")
+	assert.Contains(t, logged[0], "factory.WithTweakListOptions")
+
+	_, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"))
+	require.Len(t, logged, 1, "the list options are not known")
+	keys, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"), factory.WithTweakListOptions(nil))
+	assert.Len(t, keys, 2)
+	assert.Empty(t, logged)
 }

@@ -195,6 +195,18 @@ func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.
 func queueCloseWakes(t *testing.T, impl implementation, kind queueKind) {
 	_, err := waiting(t, impl, kind, func(q cache.Queue) { q.Close() })
 	assert.Equal(t, cache.ErrFIFOClosed, err)
+
+	synctest.Test(t, func(t *testing.T) {
+		q := kind.make(impl, queueParts{})
+		for range 3 {
+			go func() {
+				_, err := q.Pop(ignore)
+				assert.Equal(t, cache.ErrFIFOClosed, err)
+			}()
+		}
+		synctest.Wait()
+		q.Close()
+	})
 }
 
 func queueAddWakes(t *testing.T, impl implementation, kind queueKind) {
@@ -246,6 +258,11 @@ func queueProcessPanic(t *testing.T, impl implementation, kind queueKind) {
 	assert.PanicsWithValue(t, "oops", func() { _, _ = q.Pop(func(any, bool) error { panic("oops") }) })
 	require.NoError(t, q.Add(pod("b", "2")))
 	assert.Len(t, drain(t, q), 1)
+
+	q = kind.make(impl, queueParts{})
+	require.NoError(t, q.Replace([]any{pod("a", "1")}, "1"))
+	assert.Panics(t, func() { _, _ = q.Pop(func(any, bool) error { panic("oops") }) })
+	assert.True(t, q.HasSynced(), "its one object counts as processed")
 }
 
 func queueOrder(t *testing.T, impl implementation, kind queueKind) {

@@ -4,13 +4,18 @@
 package fanout
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -206,3 +211,146 @@ func newStoppedProcessor() *Processor {
 	p.Stop()
 	return p
 }
+
+// TestRegisteredListeners: whoever comes and goes, those are registered that were added and not
+// removed.
+func TestRegisteredListeners(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 9))
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		registered := map[*Listener]bool{}
+		for range 300 {
+			listener := newTestListener(t, p, nothing)
+			assert.False(t, p.Has(listener))
+			p.Remove(listener)
+			p.Add(listener, givenSnapshot(nil))
+			registered[listener] = true
+			for removed := range registered {
+				if random.IntN(3) > 0 {
+					break
+				}
+				p.Remove(removed)
+				p.Remove(removed)
+				delete(registered, removed)
+				assert.False(t, p.Has(removed))
+			}
+			assert.Equal(t, len(registered), p.Count())
+		}
+		for listener := range registered {
+			assert.True(t, p.Has(listener))
+		}
+	})
+}
+
+// TestListenersOfAnother: a processor may be asked for the listener of another one, whatever that
+// does meanwhile, and to remove it, and does nothing.
+func TestListenersOfAnother(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
+		askForForeign(t, p)
+		assert.Equal(t, 1, p.Count())
+	})
+}
+
+func askForForeign(t *testing.T, p *Processor) {
+	other := NewProcessor(neverSynced{}, p.clock)
+	defer other.Stop()
+	foreign := newTestListener(t, other, nothing)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for range 100 {
+			assert.False(t, p.Has(foreign))
+			p.Remove(foreign)
+		}
+	})
+	for range 100 {
+		other.Add(newTestListener(t, other, nothing), givenSnapshot(nil))
+	}
+	other.Add(foreign, givenSnapshot(nil))
+	done.Wait()
+	assert.True(t, other.Has(foreign))
+}
+
+// addNamed registers a handler of that name.
+func addNamed(p *Processor, name string, handler clientgo.ResourceEventHandler, known ...any) *Listener {
+	listener := p.NewListener(handler, Options{Name: name, Logger: klog.Background()})
+	p.Add(listener, givenSnapshot(known))
+	return listener
+}
+
+// TestCalled: handlers are named that were called, or are in their first call, those included that
+// were removed since, and no others.
+func TestCalled(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		release := make(chan struct{})
+		addNamed(p, "called", nothing)
+		addNamed(p, "stuck", clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+		removed := addNamed(p, "removed", nothing)
+		assert.Empty(t, p.Called(), "nothing has come")
+		p.Distribute([]event.Change{{Kind: event.ChangeAdd, Key: "ns/a", New: testkit.Pod("a", "1")}})
+		synctest.Wait()
+		p.Remove(removed)
+		addNamed(p, "late", nothing)
+		p.Remove(addNamed(p, "in vain", nothing))
+		assert.Equal(t, []string{"called", "removed", "stuck"}, p.Called())
+		close(release)
+		p.Stop()
+		assert.Equal(t, []string{"called", "removed", "stuck"}, p.Called())
+	})
+}
+
+// TestFewFormerHandlersAreNamed: of those that are gone the last ones, each name once.
+func TestFewFormerHandlersAreNamed(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		var names []string
+		for i := range 3 * mostFormer {
+			names = append(names, fmt.Sprintf("%04d", i))
+			for range 2 {
+				listener := addNamed(p, names[i], nothing, testkit.Pod("a", "1"))
+				synctest.Wait()
+				p.Remove(listener)
+			}
+		}
+		assert.Equal(t, names[2*mostFormer:], p.Called())
+	})
+}
+
+// TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that
+// another handler has to hear.
+func TestRemovedHandlerIsNotKept(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		release := make(chan struct{})
+		stuck := newTestListener(t, p, &testkit.Journal{On: func(string) { <-release }}, Options{Resync: time.Second, Check: time.Second})
+		p.Add(stuck, givenSnapshot(nil))
+		distributeUpdate(p)
+		handler, listener := addToBeRemoved(t, p)
+		time.Sleep(time.Second)
+		require.True(t, p.ShouldResync())
+		p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Many: givenSnapshot([]any{testkit.Pod("a", "2")}), Resync: true}})
+		p.Remove(listener.Value())
+		synctest.Wait()
+		runtime.GC()
+		assert.Nil(t, handler.Value())
+		assert.Nil(t, listener.Value())
+		close(release)
+	})
+}
+
+func addToBeRemoved(t *testing.T, p *Processor) (weak.Pointer[testkit.Journal], weak.Pointer[Listener]) {
+	handler := &testkit.Journal{}
+	listener := newTestListener(t, p, handler)
+	p.Add(listener, givenSnapshot(nil))
+	return weak.Make(handler), weak.Make(listener)
+}
+
+func TestCallTimes(t *testing.T) {
+	var times callTimes
+	times.add(1, time.Microsecond)
+	times.add(32, 80*time.Microsecond)
+	times.add(10, 5*time.Millisecond) // one of the quick calls was not
+	times.add(1, time.Hour)
+	assert.Equal(t, [callTimeBuckets]uint64{0: 1 + 32 + 9, 2: 1, 6: 1}, times.Histogram)
+	assert.Equal(t, uint64(44), times.Calls)
+	assert.Equal(t, time.Hour, times.Longest)
+}
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }

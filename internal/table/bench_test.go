@@ -5,50 +5,18 @@ package table
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // benchPods is the size at which the figures are compared.
 const benchPods = 100_000
-
-// subject is a store under measurement.
-type subject interface {
-	get(key string) (any, bool)
-	list() []any
-	byIndex(index, value string) []any
-	put(key string, obj any)
-	del(key string)
-	replace(map[string]any)
-}
-
-type ours struct{ *Table }
-
-func (o ours) get(key string) (any, bool) { return o.Get(key) }
-func (o ours) list() []any                { return o.List() }
-func (o ours) byIndex(i, v string) []any  { objs, _ := o.ByIndex(i, v); return objs }
-func (o ours) put(key string, obj any)    { o.Apply([]Op{{Key: key, Object: obj}}, keepRV) }
-func (o ours) del(key string)             { o.Apply([]Op{{Key: key, Delete: true}}, keepRV) }
-func (o ours) replace(m map[string]any)   { o.Replace(maps.All(m), len(m), "1") }
-
-func keepRV(rv string) string { return rv }
-
-type theirs struct{ clientgo.ThreadSafeStore }
-
-func (o theirs) get(key string) (any, bool) { return o.Get(key) }
-func (o theirs) list() []any                { return o.List() }
-func (o theirs) byIndex(i, v string) []any  { objs, _ := o.ByIndex(i, v); return objs }
-func (o theirs) put(key string, obj any)    { o.Update(key, obj) }
-func (o theirs) del(key string)             { o.Delete(key) }
-func (o theirs) replace(m map[string]any)   { o.Replace(m, "1") }
 
 func podIndexers(n int) map[string]IndexFunc {
 	all := []struct {
@@ -99,99 +67,48 @@ func populate(n int) population {
 	return p
 }
 
-func subjects(indexers int) map[string]subject {
-	x, theirX := podIndexers(indexers), clientgo.Indexers{}
-	for name, fn := range x {
-		theirX[name] = fn
+// BenchmarkBesideAWriter has 8 goroutines read while one updates without a
+// pause what they read.
+func BenchmarkBesideAWriter(b *testing.B) {
+	const readers, objects = 8, 3000
+	p := populate(objects)
+	table := New(podIndexers(3), Options{})
+	for key, pod := range p.pods {
+		put(table, key, pod)
 	}
-	return map[string]subject{
-		"kinformer": ours{New(x, Options{})},
-		"client-go": theirs{clientgo.NewThreadSafeStore(theirX, clientgo.Indices{})},
-	}
-}
-
-// BenchmarkTable compares each operation with client-go's store in one process.
-func BenchmarkTable(b *testing.B) {
-	p := populate(benchPods)
-	ss := subjects(3)
-	for _, s := range ss {
-		s.replace(maps.Clone(p.pods))
-	}
-	var sink int
-	cases := []struct {
-		name string
-		f    func(s subject, i int)
-	}{
-		{"Get", func(s subject, i int) {
-			o, _ := s.get(p.keys[i%benchPods])
-			sink += len(o.(*corev1.Pod).Name)
-		}},
-		{"List", func(s subject, i int) { sink += len(s.list()) }},
-		{"ByIndex1000", func(s subject, i int) { sink += len(s.byIndex("namespace", fmt.Sprintf("team-%03d", i%100))) }},
-		{"ByIndex30", func(s subject, i int) { sink += len(s.byIndex("node", fmt.Sprintf("node-%04d", i*7%3333))) }},
-		{"UpdateSame", func(s subject, i int) { k := p.keys[i%benchPods]; s.put(k, p.pods[k]) }},
-		{"UpdateMoved", func(s subject, i int) {
-			k := p.keys[i%benchPods]
-			pod := *p.pods[k].(*corev1.Pod)
-			pod.Spec.NodeName = fmt.Sprintf("node-%04d", rand.IntN(benchPods/30))
-			s.put(k, &pod)
-		}},
-		{"AddDelete", func(s subject, i int) {
-			k := p.keys[i%benchPods]
-			s.del(k)
-			s.put(k, p.pods[k])
-		}},
-		{"Replace", func(s subject, i int) { s.replace(maps.Clone(p.pods)) }},
-	}
-	for _, c := range cases {
-		for _, name := range []string{"client-go", "kinformer"} {
-			b.Run(c.name+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				for i := range b.N {
-					c.f(ss[name], i)
+	namespaces, _ := table.IndexValues("namespace")
+	owners, _ := table.IndexValues("owner")
+	for name, read := range map[string]func(i int) int{
+		"get":        func(i int) int { _, _ = table.Get(p.keys[i%objects]); return 1 },
+		"byindex-30": func(i int) int { o, _ := table.ByIndex("namespace", namespaces[i%len(namespaces)]); return len(o) },
+		"byindex-10": func(i int) int { o, _ := table.ByIndex("owner", owners[i%len(owners)]); return len(o) },
+		"list":       func(i int) int { return len(table.List()) },
+		"all": func(int) (n int) {
+			for range table.All() {
+				n++
+			}
+			return n
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var stop atomic.Bool
+			writes, done := 0, make(chan struct{})
+			go func() {
+				defer close(done)
+				for ; !stop.Load(); writes++ {
+					key := p.keys[writes*7%objects]
+					put(table, key, p.pods[key])
+				}
+			}()
+			b.SetParallelism(readers / 2)
+			b.RunParallel(func(pb *testing.PB) {
+				for i := 0; pb.Next(); i++ {
+					read(i)
 				}
 			})
-		}
+			stop.Store(true)
+			<-done
+			b.ReportMetric(float64(writes)/b.Elapsed().Seconds()/1000, "kwrites/s")
+		})
 	}
-	runtime.KeepAlive(sink)
-}
-
-// BenchmarkBytes reports what a store holds beyond the objects, fresh and
-// after as many random updates and deletions as b.N asks for.
-func BenchmarkBytes(b *testing.B) {
-	p := populate(benchPods)
-	for _, indexers := range []int{0, 1, 3} {
-		for _, name := range []string{"client-go", "kinformer"} {
-			b.Run(fmt.Sprintf("%d/%s", indexers, name), func(b *testing.B) {
-				before := heap()
-				s := subjects(indexers)[name]
-				m := make(map[string]any, len(p.pods))
-				for k, o := range p.pods {
-					m[string([]byte(k))] = o
-				}
-				s.replace(m)
-				m = nil
-				b.ReportMetric(float64(heap()-before)/benchPods, "B/obj-fresh")
-				for range b.N {
-					k := p.keys[rand.IntN(benchPods)]
-					if rand.IntN(2) == 0 {
-						s.del(k)
-					}
-					s.put(string([]byte(k)), p.pods[k])
-				}
-				b.ReportMetric(float64(heap()-before)/benchPods, "B/obj-used")
-				b.ReportMetric(0, "ns/op")
-				runtime.KeepAlive(s)
-			})
-		}
-	}
-	runtime.KeepAlive(p)
-}
-
-func heap() float64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
 }

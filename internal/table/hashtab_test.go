@@ -4,12 +4,19 @@
 package table
 
 import (
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
+	"unsafe"
+	"weak"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -107,5 +114,472 @@ func TestHashtabSaturates(t *testing.T) {
 	for i, e := range all {
 		found := tab.seek(0, func(x *entry) bool { return x == e })
 		require.Equal(t, i%2 == 1, found != nil)
+	}
+}
+
+// keyRecord is a record with a key and nothing else.
+func keyRecord(key string) *record {
+	r := new(record)
+	r.start(1, 0, key, words{})
+	return r
+}
+
+// seek is what callers of search do.
+func (t *keytab) seek(hash uint64, same func(*record) bool) *record {
+	for s := t.search(hash); ; {
+		if r := s.next(); r == nil || same(r) {
+			return r
+		}
+	}
+}
+
+// TestKeytab is TestHashtab for a keytab.
+func TestKeytab(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tab keytab
+		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
+		model := map[string]*record{}
+		spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
+		hashOf := func(key string) uint64 {
+			n, err := strconv.ParseUint(key, 10, 64)
+			require.NoError(t, err)
+			return (^uint64(0) - n%spread<<34) ^ n%3
+		}
+		hashOfRecord := func(r *record) uint64 { return hashOf(r.key()) }
+		for range rapid.IntRange(1, 300).Draw(t, "steps") {
+			key := strconv.Itoa(rapid.IntRange(0, 120).Draw(t, "key"))
+			r := tab.seek(hashOf(key), func(r *record) bool { return r.key() == key })
+			require.Same(t, model[key], r)
+			if r == nil {
+				model[key] = keyRecord(key)
+				tab.insert(hashOf(key), model[key], hashOfRecord)
+			} else {
+				tab.remove(hashOf(key), r)
+				delete(model, key)
+			}
+			require.NoError(t, tab.verify())
+		}
+		require.Equal(t, len(model), tab.live)
+		for key, want := range model {
+			require.Same(t, want, tab.seek(hashOf(key), func(r *record) bool { return r.key() == key }))
+		}
+	})
+}
+
+// slotOf returns the slot of a key that is there.
+func (c *core) slotOf(key string) *keySlot {
+	r := c.locate(c.hash(key), key)
+	groups := *c.keys.groups.Load()
+	for i := range groups {
+		for j := range groups[i].slots {
+			if s := &groups[i].slots[j]; s.ref.Load() == r {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// TestSlotChangesHands: a reader that loads the key and the record of a slot
+// while it goes to another key may see any mixture of the two. It must answer
+// as the records say.
+func TestSlotChangesHands(t *testing.T) {
+	for _, key := range []string{"", "a", "ns/some-name"} {
+		t.Run(strconv.Quote(key), func(t *testing.T) {
+			const other = "ns/some-more" // as long as the longest
+			table := newValueTable()
+			mine, others := &half{count: 1}, &half{count: 2}
+			put(table, key, mine)
+			put(table, other, others)
+			slot := table.core.Load().slotOf(key)
+			whole, r := slot.load()
+			foreign, f := table.core.Load().slotOf(other).load()
+
+			requireGets := func(want any, why string) {
+				t.Helper()
+				obj, ok := table.Get(key)
+				require.Equal(t, want != nil, ok, why)
+				require.Equal(t, want, obj, why)
+				obj, ok = table.Get(other)
+				require.True(t, ok, why)
+				require.Same(t, others, obj, why)
+			}
+			for name, data := range map[string]unsafe.Pointer{"no key": nil, "another key": foreign} {
+				slot.key = data
+				requireGets(mine, name+" in the slot of the record")
+			}
+			slot.key = whole
+			slot.ref.Store(f)
+			requireGets(nil, "another record under the key")
+			slot.ref.Store(r)
+			requireGets(mine, "as it was")
+		})
+	}
+}
+
+// TestRecordChangesHands: the slot leads to a record that has gone to another
+// key, in a generation that the reader does not know yet. The answer comes from
+// a later state.
+func TestRecordChangesHands(t *testing.T) {
+	table := newValueTable()
+	put(table, "a", &half{count: 1})
+	c := table.core.Load()
+	slot := c.slotOf("a")
+	key, r := slot.load()
+	gen := c.published.Load()
+	del(table, "a")
+	put(table, "b", &half{count: 2})
+	require.Equal(t, "b", r.key(), "the record is used again")
+
+	// A stale slot, as a reader has loaded it before the deletion.
+	late := c.slotOf("b")
+	late.key = key
+	obj, ok := table.Get("b")
+	require.True(t, ok)
+	require.Equal(t, &half{count: 2}, obj)
+	obj, ok = table.search(c, gen, "b", c.hash("b"))
+	require.True(t, ok, "a reader from before the change looks again")
+	require.Equal(t, &half{count: 2}, obj)
+	_, ok = table.Get("a")
+	require.False(t, ok)
+	late.key = r.keyData
+}
+
+// members returns what a reader with a pin at gen finds in a leaf.
+func (l *leaf) members(gen uint64) []uint32 {
+	if l == nil {
+		return nil
+	}
+	var buf [leafLen]uint32
+	if n, unchanged := l.read(gen, &buf); unchanged {
+		return slices.Clone(buf[:n])
+	}
+	return slices.Clone(l.before(gen, &buf))
+}
+
+// TestLeafHistory changes a posting of one leaf in batches of any size, with
+// pins at some generations: after each change every pinned reader finds what
+// was there, and so does one who has found the leaf before it was resized.
+func TestLeafHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		log := &changes{}
+		p := &posting{value: "v", index: &index{indexer: &indexer{}, log: log}}
+		states := map[uint64][]uint32{1: nil}
+		var now []uint32
+		limbo, pinned := &limbo{arriving: whileArriving}, []uint64{}
+		for gen := uint64(2); gen < 12; gen++ {
+			if rapid.Bool().Draw(t, "pin") {
+				pinned = append(pinned, gen-1)
+				limbo.settled(gen - 1)
+			}
+			stale := p.first.Load()
+			for range rapid.IntRange(0, 2*maxNotes).Draw(t, "changes") {
+				if len(now) > 0 && rapid.Bool().Draw(t, "remove") {
+					pos := rapid.IntRange(0, len(now)-1).Draw(t, "pos")
+					moved, ok := p.remove(gen, uint32(pos))
+					last := now[len(now)-1]
+					require.Equal(t, pos != len(now)-1, ok)
+					if ok {
+						require.Equal(t, last, moved)
+					}
+					now[pos] = last
+					now = now[:len(now)-1]
+				} else if len(now) < leafLen {
+					id := rapid.Uint32().Draw(t, "id")
+					require.Equal(t, uint32(len(now)), p.add(gen, id))
+					now = append(now, id)
+				}
+				// Who reads at the published generation has no pin that the
+				// writer knows of yet, and is served all the same.
+				for _, at := range append(pinned, gen-1) {
+					require.Equal(t, states[at], p.first.Load().members(at), "at %d", at)
+					if stale != nil {
+						require.Equal(t, states[at], stale.members(at), "in the former leaf at %d", at)
+					}
+				}
+			}
+			states[gen] = slices.Clone(now)
+			if l := p.first.Load(); l != nil {
+				l.retire(gen, limbo)
+				_, err := l.verify(gen)
+				require.NoError(t, err)
+			}
+			log.reset(limbo.nobody())
+			for _, at := range append(pinned, gen) {
+				require.Equal(t, states[at], p.first.Load().members(at), "settled, at %d", at)
+			}
+		}
+	})
+}
+
+// TestMetaRing: what has been overwritten meanwhile is not taken for whole.
+func TestMetaRing(t *testing.T) {
+	c := newCore(maphash.MakeSeed(), nil, 1, 0)
+	for gen := uint64(1); gen < 10; gen++ {
+		c.n = int(gen)
+		c.publish(gen, modelKey(int(gen)))
+		require.Equal(t, meta{modelKey(int(gen)), int(gen)}, c.meta())
+		for back := range min(gen, 6) {
+			m, ok := c.metas.at(gen-back, &c.published)
+			require.Equal(t, back < metasLen-1, ok)
+			if ok {
+				require.Equal(t, meta{modelKey(int(gen - back)), int(gen - back)}, m)
+			}
+		}
+	}
+}
+
+// TestWarmTakesAnything: it looks at no memory but the object's.
+func TestWarmTakesAnything(t *testing.T) {
+	var small struct{ b byte }
+	var large [4096]byte
+	for _, obj := range []any{nil, 1, "s", (*item)(nil), &small, &large, &struct{}{}, []int{1}, map[int]int{}, errors.New("x")} {
+		Warm(obj)
+	}
+}
+
+// TestFillThatFails leaves the table as it was, and writable.
+func TestFillThatFails(t *testing.T) {
+	table := newValueTable()
+	put(table, "k", &half{count: 1, value: "v"})
+	failure := errors.New("no more")
+	err := table.Fill(2, "2", func(add func(string, any)) error {
+		for range 2 * BlockLen {
+			add("l", &half{count: 2, value: "w"})
+		}
+		return failure
+	})
+	require.Equal(t, failure, err)
+	require.Equal(t, []string{"k"}, table.ListKeys())
+	require.Empty(t, table.RV())
+	put(table, "l", &half{count: 3, value: "v"})
+	n, err := table.Count("value", "v")
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+}
+
+// TestNoGarbageIsKept: what is superseded or deleted goes as soon as nobody can
+// see it, whatever memory the table has for its next batches.
+func TestNoGarbageIsKept(t *testing.T) {
+	table := newValueTable()
+	var gone []weak.Pointer[half]
+	store := func(key string, n int) {
+		h := &half{count: n, value: "v"}
+		gone = append(gone, weak.Make(h))
+		put(table, key, h)
+	}
+	round := func() {
+		for n := range 3 * keptPasts {
+			store("k", n)
+			store("l", n)
+			del(table, "l")
+		}
+	}
+	round()
+	s := table.Snapshot()
+	round()
+	s.Close()
+	requireNothingKept(t, table)
+	put(table, "k", &half{value: "last"})
+
+	runtime.GC()
+	for i, h := range gone {
+		require.Nil(t, h.Value(), "object %d", i)
+	}
+	require.Equal(t, 1, table.Len())
+}
+
+func TestKeySharesTheStringInTheTable(t *testing.T) {
+	stored := string([]byte("ns/a"))
+	tab := New(nil, Options{})
+	tab.Apply([]Op{{Key: stored, Object: 1}, {Key: "", Object: 2}}, nil)
+	key, ok := tab.Key([]byte("ns/a"))
+	assert.True(t, ok)
+	assert.Same(t, unsafe.StringData(stored), unsafe.StringData(key))
+	key, ok = tab.Key(nil)
+	assert.True(t, ok)
+	assert.Empty(t, key)
+	_, ok = tab.Key([]byte("ns/b"))
+	assert.False(t, ok)
+	tab.Apply([]Op{{Key: stored, Delete: true}}, nil)
+	_, ok = tab.Key([]byte("ns/a"))
+	assert.False(t, ok, "deleted")
+	text := []byte("")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { tab.Key(text) }))
+}
+
+// TestPutKeepsNoBytesOfTheCaller: not in the table, nor in what is told of an index function that
+// fails, whether or not the key was there before.
+func TestPutKeepsNoBytesOfTheCaller(t *testing.T) {
+	var failed []IndexFailure
+	table := New(map[string]IndexFunc{"i": func(obj any) ([]string, error) {
+		if obj == "bad" {
+			return nil, errors.New("no value")
+		}
+		return []string{obj.(string)}, nil
+	}}, Options{OnIndexFailures: func(failures []IndexFailure) { failed = append(failed, failures...) }})
+	bytes := make([]byte, 0, 8)
+	lent := func(key string, do func(key []byte)) {
+		bytes = append(bytes[:0], key...)
+		do(bytes)
+		clear(bytes)
+	}
+	keys := func(value string) []string {
+		keys, err := table.IndexKeys("i", value)
+		require.NoError(t, err)
+		return keys
+	}
+	put := func(key, obj string) {
+		lent(key, func(key []byte) { table.Put(key, obj, func(held string) string { return held + "+" }) })
+	}
+	put("ns/a", "v")
+	put("ns/a", "w")
+	put("ns/b", "bad")
+	put("ns/b", "bad")
+	put("ns/c", "w")
+	put("", "w")
+	require.ElementsMatch(t, []string{"ns/a", "ns/b", "ns/c", ""}, table.ListKeys())
+	require.Equal(t, []string{"", "ns/a", "ns/c"}, keys("w"))
+	require.Empty(t, keys("v"))
+	require.Len(t, failed, 2)
+	require.Equal(t, []string{"ns/b", "ns/b"}, []string{failed[0].Key, failed[1].Key})
+	require.Equal(t, map[string]int{"i": 1}, table.Lacking())
+
+	for _, key := range []string{"ns/a", "ns/b", "", "ns/none"} {
+		lent(key, func(key []byte) { table.Remove(key, func(held string) string { return held + "-" }) })
+	}
+	require.Equal(t, []string{"ns/c"}, table.ListKeys())
+	require.Equal(t, []string{"ns/c"}, keys("w"))
+	require.Empty(t, table.Lacking())
+	require.Equal(t, "++++++----", table.RV())
+	require.NoError(t, table.verify())
+}
+
+// TestPutAllocatesOnlyKeys that the table does not have yet.
+func TestPutAllocatesOnlyKeys(t *testing.T) {
+	if invariants {
+		t.Skip("checks allocate")
+	}
+	table := New(nil, Options{})
+	key, obj := []byte("ns/a"), new(int)
+	table.Put(key, obj, nil)
+	put := func() { table.Put(key, obj, nil) }
+	require.Zero(t, testing.AllocsPerRun(100, put))
+	require.InDelta(t, 1, testing.AllocsPerRun(100, func() { table.Remove(key, nil); put() }), 0)
+}
+
+// reusing is an IndexFunc that returns the same slice each time.
+func reusing() IndexFunc {
+	var memory []string
+	return func(obj any) ([]string, error) {
+		memory = append(memory[:0], obj.(*item).values["first"]...)
+		return memory, nil
+	}
+}
+
+// TestIndexFuncsMayReuseTheirResult: whatever way an object comes into an
+// index, what the function returned for it is taken before the next call.
+func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
+	const n = BlockLen + 3
+	objects := map[string]any{}
+	var ops []Op
+	for i := range n {
+		key := strconv.Itoa(i)
+		it := &item{key: key, values: map[string][]string{"first": {key}}}
+		if i%3 == 0 {
+			it.values["first"] = []string{key, "third"}
+		}
+		objects[key] = it
+		ops = append(ops, Op{Key: key, Object: it})
+	}
+	for name, fill := range map[string]func(*Table){
+		"Apply":   func(table *Table) { table.Apply(ops, nil) },
+		"Replace": func(table *Table) { table.Replace(maps.All(objects), n, "1") },
+		"AddIndexers": func(table *Table) {
+			table.Apply(ops, nil)
+			require.NoError(t, table.AddIndexers(map[string]IndexFunc{"late": reusing()}))
+		},
+		"Draft": func(table *Table) {
+			d, block := table.Draft(n), &Block{}
+			for key, obj := range objects {
+				block.Keys[block.N], block.Objects[block.N] = key, obj
+				if block.N++; block.N == BlockLen {
+					d.Put(block)
+					block.Reset()
+				}
+			}
+			d.Put(block)
+			table.Install(d, "1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := New(map[string]IndexFunc{"first": reusing(), "second": reusing()}, Options{})
+			fill(table)
+			for index := range table.Indexers() {
+				for key := range objects {
+					keys, err := table.IndexKeys(index, key)
+					require.NoError(t, err)
+					require.Equal(t, []string{key}, keys, "in %s", index)
+				}
+				count, err := table.Count(index, "third")
+				require.NoError(t, err)
+				require.Equal(t, (n+2)/3, count, "in %s", index)
+			}
+		})
+	}
+}
+
+// TestOneValueIsTakenWithoutAllocation, whatever way the function returns it.
+func TestOneValueIsTakenWithoutAllocation(t *testing.T) {
+	single := func(obj any) (string, error) { return obj.(*item).key, nil }
+	for name, options := range map[string]Options{
+		"function": {},
+		"single":   {SingleValued: func(IndexFunc) func(any) (string, error) { return single }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := New(map[string]IndexFunc{"first": reusing()}, options)
+			ops := []Op{
+				{Key: "a", Object: &item{key: "a", values: map[string][]string{"first": {"a"}}}},
+				{Key: "b", Object: &item{key: "b", values: map[string][]string{"first": {"b"}}}},
+			}
+			ixs := *table.core.Load().indexes.Load()
+			require.Zero(t, testing.AllocsPerRun(100, func() { table.compute(ixs, ops) }))
+			values, _ := table.compute(ixs, ops)
+			require.Equal(t, []indexValues{{"a"}, {"b"}}, values)
+		})
+	}
+}
+
+// TestLargeBatch: keys come twice, come and go, and go and come, in one block of
+// changes and in different ones.
+func TestLargeBatch(t *testing.T) {
+	table := newValueTable()
+	table.Fill(0, "1", func(add func(string, any)) error {
+		for i := range 2 * BlockLen {
+			add(fmt.Sprint(i), &half{count: i, value: fmt.Sprint(i % 3)})
+		}
+		return nil
+	})
+	want := map[string]*half{}
+	for i := range 2 * BlockLen {
+		want[fmt.Sprint(i)] = nil
+	}
+	var ops []Op
+	for i := range 5*BlockLen + 3 {
+		key := fmt.Sprint(i * 7 % (3 * BlockLen))
+		h := &half{count: i, value: fmt.Sprint(i % 5)}
+		ops = append(ops, Op{Key: key, Object: h}, Op{Key: fmt.Sprint(i % BlockLen), Delete: true})
+		want[key] = h
+		delete(want, fmt.Sprint(i%BlockLen))
+	}
+	table.Apply(ops, nil)
+	require.NoError(t, table.verify())
+	require.Equal(t, len(want), table.Len())
+	for key, h := range want {
+		obj, ok := table.Get(key)
+		require.True(t, ok, key)
+		if h != nil {
+			require.Same(t, h, obj, key)
+		}
 	}
 }

@@ -5,114 +5,18 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-// gate is an IndexFunc that stops in the middle of a write.
-type gate struct {
-	shut    bool
-	entered chan struct{}
-	open    chan struct{}
-}
-
-func (g *gate) index(obj any) ([]string, error) {
-	if it := obj.(*item); g.shut && it.serial == 2 {
-		g.shut = false
-		close(g.entered)
-		<-g.open
-	}
-	return []string{"all"}, nil
-}
-
-// TestReadsGoOnWhileAnIndexFuncBlocks is R3: whatever the writer is at, a read
-// needs nothing that the writer holds.
-func TestReadsGoOnWhileAnIndexFuncBlocks(t *testing.T) {
-	objects := func(serial int) map[string]any {
-		return map[string]any{"a": &item{key: "a", serial: serial}, "b": &item{key: "b", serial: serial}}
-	}
-	for name, write := range map[string]func(*Table, IndexFunc){
-		"Replace": func(table *Table, _ IndexFunc) { table.Replace(maps.All(objects(2)), 2, "2") },
-		"Apply": func(table *Table, _ IndexFunc) {
-			table.Apply([]Op{
-				{Key: "b", Delete: true},
-				{Key: "a", Object: &item{key: "a", serial: 2}},
-				{Key: "c", Object: &item{key: "c", serial: 3}},
-			}, func(string) string { return "2" })
-		},
-		"AddIndexers": func(table *Table, late IndexFunc) {
-			_ = table.AddIndexers(map[string]IndexFunc{"late": late})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := &gate{entered: make(chan struct{}), open: make(chan struct{})}
-			table := New(map[string]IndexFunc{"first": g.index}, Options{})
-			first := 1
-			if name == "AddIndexers" {
-				first = 2
-			}
-			old := objects(first)
-			table.Replace(maps.All(old), 2, "1")
-			g.shut = true
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				write(table, g.index)
-			}()
-			<-g.entered
-
-			requireOldState(t, table, old)
-			s := table.Snapshot()
-			requireOldState(t, s, old)
-			_, err := table.Index("late", old["a"])
-			require.ErrorIs(t, err, ErrNoIndex)
-			require.NotContains(t, table.Indexers(), "late")
-
-			close(g.open)
-			<-done
-			requireOldState(t, s, old)
-			s.Close()
-			if name == "AddIndexers" {
-				n, err := table.Count("late", "all")
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
-			} else {
-				require.Equal(t, "2", table.RV())
-			}
-			requireNothingKept(t, table)
-		})
-	}
-}
-
-func requireOldState(t *testing.T, r reader, old map[string]any) {
-	t.Helper()
-	for key, obj := range old {
-		got, ok := r.Get(key)
-		require.True(t, ok)
-		require.Same(t, obj, got)
-	}
-	_, ok := r.Get("c")
-	require.False(t, ok)
-	require.Equal(t, "1", r.RV())
-	require.Equal(t, 2, r.Len())
-	require.Len(t, r.List(), 2)
-	require.ElementsMatch(t, []string{"a", "b"}, r.ListKeys())
-	objs, err := r.ByIndex("first", "all")
-	require.NoError(t, err)
-	require.ElementsMatch(t, []any{old["a"], old["b"]}, objs)
-	keys, err := r.IndexKeys("first", "all")
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, keys)
-	values, err := r.IndexValues("first")
-	require.NoError(t, err)
-	require.Equal(t, []string{"all"}, values)
-	_, err = r.ByIndex("late", "all")
-	require.ErrorIs(t, err, ErrNoIndex)
-}
 
 // TestDraftIsInvisible walks through a write step by step: before the one store
 // that publishes it every answer is the old one, and right after it every
@@ -206,40 +110,6 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 	require.Equal(t, before, rest)
 }
 
-func TestFailingIndexFunc(t *testing.T) {
-	var failures []IndexFailure
-	table := New(map[string]IndexFunc{"first": itemIndex("first"), "second": itemIndex("second")},
-		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { failures = append(failures, f) })})
-	good := &item{values: map[string][]string{"first": {"v"}, "second": {"v"}}}
-	bad := &item{values: good.values, broken: map[string]string{"first": "error", "second": "panic"}}
-
-	table.Apply([]Op{{Key: "k", Object: good}}, nil)
-	table.Apply([]Op{{Key: "k", Object: bad}}, nil)
-	obj, ok := table.Get("k")
-	require.True(t, ok, "the object is kept")
-	require.Same(t, bad, obj)
-	for _, index := range []string{"first", "second"} {
-		n, err := table.Count(index, "v")
-		require.NoError(t, err)
-		require.Zero(t, n, "the object leaves the index %s", index)
-	}
-	require.Len(t, failures, 2)
-	require.Equal(t, "first", failures[0].Index)
-	require.Equal(t, "k", failures[0].Key)
-	require.Equal(t, errBroken, failures[0].Err)
-	var p *PanicError
-	require.ErrorAs(t, failures[1].Err, &p)
-	require.Equal(t, errBroken, p.Value)
-	require.ErrorIs(t, p, errBroken)
-	require.NotEmpty(t, p.Stack)
-	require.Equal(t, map[string]uint64{"first": 1, "second": 1}, table.IndexFailures())
-
-	table.Apply([]Op{{Key: "k", Object: good}}, nil)
-	n, err := table.Count("second", "v")
-	require.NoError(t, err)
-	require.Equal(t, 1, n, "a good version enters the index again")
-}
-
 // TestFailureHookMayPanic is how a store restores client-go's panic.
 func TestFailureHookMayPanic(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")},
@@ -299,23 +169,6 @@ func TestUserCodeThatNeverReturns(t *testing.T) {
 	}
 }
 
-func TestAddIndexersIsAllOrNothing(t *testing.T) {
-	table := New(map[string]IndexFunc{"b": itemIndex("b")}, Options{})
-	err := table.AddIndexers(map[string]IndexFunc{"a": itemIndex("a"), "b": itemIndex("b")})
-	require.ErrorIs(t, err, ErrIndexExists)
-	require.ErrorContains(t, err, `"b"`)
-	require.Len(t, table.Indexers(), 1)
-}
-
-// TestIndexersIsACopy: client-go hands out the live map.
-func TestIndexersIsACopy(t *testing.T) {
-	given := map[string]IndexFunc{"a": itemIndex("a")}
-	table := New(given, Options{})
-	delete(given, "a")
-	delete(table.Indexers(), "a")
-	require.Contains(t, table.Indexers(), "a")
-}
-
 // TestNilObject: nil is an object like any other, and not a deletion.
 func TestNilObject(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
@@ -330,4 +183,265 @@ func TestNilObject(t *testing.T) {
 	require.Nil(t, obj)
 	require.Equal(t, []any{nil}, table.List())
 	require.Equal(t, uint64(1), table.IndexFailures()["first"])
+}
+
+// The tests here step a glance by hand: the writer changes the posting between
+// two of the leaves that the glance looks at.
+
+// filled returns a table with n objects under the value "v", in the order in
+// which they are in the posting.
+func filled(n int) (table *Table, keys []string) {
+	table = newValueTable()
+	for i := range n {
+		keys = append(keys, strconv.Itoa(i))
+		put(table, keys[i], &half{value: "v"})
+	}
+	return table, keys
+}
+
+// TestGlanceAnswersFromAState is the same at random: after any member that a
+// glance has found, the writer may make changes around a multiple of leafLen.
+// An answer of which the glance is sure is that of one of the states.
+func TestGlanceAnswersFromAState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 3).Draw(t, "leaves")*leafLen + rapid.IntRange(-1, 2).Draw(t, "more")
+		table, keys := filled(n)
+		if rapid.Bool().Draw(t, "hold") {
+			defer table.Snapshot().Close()
+		}
+		stops := rapid.SliceOfN(rapid.IntRange(0, n-1), 1, 3).Draw(t, "stops")
+		states := []string{valuesNow(t, table)}
+		v, at, found := table.glance(), 0, []string{}
+		p, err := v.posting("value", "v")
+		require.NoError(t, err)
+		sure := v.each(p, func(_ uint32, key string, obj any) bool {
+			found = append(found, key+"="+strconv.Itoa(obj.(*half).count))
+			if slices.Contains(stops, at) {
+				table.Apply(someOps(t, keys, at), nil)
+				states = append(states, valuesNow(t, table))
+			}
+			at++
+			return true
+		})
+		slices.Sort(found)
+		if sure {
+			require.Contains(t, states, strings.Join(found, " "))
+		}
+	})
+}
+
+// someOps draws a batch that adds and removes members, or changes them: most
+// of those that come before at, some of the others.
+func someOps(t *rapid.T, keys []string, at int) []Op {
+	ops := make([]Op, rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "ops"))
+	for i := range ops {
+		among := keys[:at+1]
+		if rapid.IntRange(0, 3).Draw(t, "any") == 0 {
+			among = keys
+		}
+		ops[i].Key = rapid.SampledFrom(among).Draw(t, "key")
+		switch rapid.IntRange(0, 5).Draw(t, "change") {
+		case 0:
+			ops[i].Object = &half{value: "v", count: rapid.IntRange(1, 9).Draw(t, "count")}
+		case 1:
+			ops[i] = Op{Key: "new-" + strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "new")), Object: &half{value: "v"}}
+		case 2:
+			ops[i].Object = &half{value: "w"}
+		default:
+			ops[i].Delete = true
+		}
+	}
+	return ops
+}
+
+// valuesNow tells what a reader with a pin finds under the value.
+func valuesNow(t require.TestingT, table *Table) string {
+	seq, err := table.ByIndexSeq("value", "v")
+	require.NoError(t, err)
+	found := []string{}
+	for key, obj := range seq {
+		found = append(found, key+"="+strconv.Itoa(obj.(*half).count))
+	}
+	slices.Sort(found)
+	return strings.Join(found, " ")
+}
+
+// fileWays are the ways in which index functions come to run on objects, of
+// which there are more than fit into a block.
+var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]any){
+	"Apply": func(_ *testing.T, table *Table, objects map[string]any) { table.Apply(opsOf(objects), nil) },
+	"TryApply": func(t *testing.T, table *Table, objects map[string]any) {
+		require.True(t, table.TryApply(opsOf(objects), nil))
+	},
+	"Replace": func(_ *testing.T, table *Table, objects map[string]any) {
+		table.Replace(maps.All(objects), len(objects), "1")
+	},
+	"Draft": func(_ *testing.T, table *Table, objects map[string]any) {
+		table.Install(draftOf(table, objects, func(*Draft) {}), "1")
+	},
+	"Draft, postponed": func(t *testing.T, table *Table, objects map[string]any) {
+		d := draftOf(table, objects, (*Draft).Postpone)
+		require.Equal(t, len(objects), d.Complete())
+		require.Zero(t, d.Complete())
+		table.Install(d, "1")
+	},
+	"AddIndexers": func(t *testing.T, table *Table, objects map[string]any) {
+		added := table.Indexers()["first"]
+		*table = *New(nil, table.options)
+		table.Apply(opsOf(objects), nil)
+		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
+	},
+	"AddIndexers beside a draft": func(t *testing.T, table *Table, objects map[string]any) {
+		added := table.Indexers()["first"]
+		*table = *New(nil, table.options)
+		d := draftOf(table, objects, func(*Draft) {})
+		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
+		table.Install(d, "1")
+	},
+}
+
+func opsOf(objects map[string]any) (ops []Op) {
+	for key, obj := range objects {
+		ops = append(ops, Op{Key: key, Object: obj})
+	}
+	return ops
+}
+
+func draftOf(table *Table, objects map[string]any, before func(*Draft)) *Draft {
+	d, block := table.Draft(len(objects)), &Block{}
+	before(d)
+	put := func() {
+		d.Look(block)
+		d.Put(block)
+		block.Reset()
+	}
+	for key, obj := range objects {
+		block.Keys[block.N], block.Objects[block.N] = key, obj
+		if block.N++; block.N == BlockLen {
+			put()
+		}
+	}
+	put()
+	return d
+}
+
+func someItems(n int) map[string]any {
+	objects := map[string]any{}
+	for i := range n {
+		objects[modelKey(i)] = &item{key: modelKey(i), serial: i, values: map[string][]string{"first": {"v"}}}
+	}
+	return objects
+}
+
+// TestIndexFunctionsRunUnderTheirLock, once for each object, whatever way it
+// comes: so there is never but one.
+func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
+	for name, file := range fileWays {
+		t.Run(name, func(t *testing.T) {
+			var table *Table
+			calls := 0
+			table = New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
+				calls++
+				require.False(t, table.functions.TryLock())
+				return itemIndex("first")(obj)
+			}}, Options{})
+			objects := someItems(3*BlockLen + 5)
+			file(t, table, objects)
+			require.True(t, table.functions.TryLock())
+			require.Equal(t, len(objects), calls)
+			n, err := table.Count("first", "v")
+			require.NoError(t, err)
+			require.Equal(t, len(objects), n)
+		})
+	}
+}
+
+// TestIndexFunctionsNeedNotBeSafe for use by several goroutines, whoever writes
+// and fills drafts at the same time. It is for the race detector.
+func TestIndexFunctionsNeedNotBeSafe(t *testing.T) {
+	calls := map[string]int{}
+	counting := func(obj any) ([]string, error) {
+		calls[obj.(*item).key]++
+		return itemIndex("first")(obj)
+	}
+	table := New(map[string]IndexFunc{"first": counting}, Options{})
+	var running sync.WaitGroup
+	for i := range 3 {
+		running.Go(func() {
+			for range 20 {
+				table.Apply(opsOf(someItems(2*BlockLen)), nil)
+			}
+		})
+		running.Go(func() {
+			for range 20 {
+				table.Install(draftOf(table, someItems(2*BlockLen), func(*Draft) {}), "1")
+			}
+		})
+		running.Go(func() {
+			require.NoError(t, table.AddIndexers(map[string]IndexFunc{fmt.Sprint("added", i): counting}))
+			table.Replace(maps.All(someItems(BlockLen)), 0, "2")
+		})
+	}
+	running.Wait()
+	require.Len(t, calls, 2*BlockLen)
+}
+
+func TestTryApplyWaitsForNoWriter(t *testing.T) {
+	table := New(nil, Options{})
+	table.w.Lock()
+	require.False(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "1" }))
+	table.w.Unlock()
+	require.Zero(t, table.Len())
+	require.True(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "2" }))
+	require.Equal(t, "2", table.RV())
+	require.True(t, table.w.TryLock(), "no lock is held")
+}
+
+// TestPanicsKeepOneStack: of each function, in each write. All failures of a
+// write are reported together.
+func TestPanicsKeepOneStack(t *testing.T) {
+	bad := map[string]any{}
+	for i := range 2*BlockLen + 1 {
+		bad[modelKey(i)] = &item{broken: map[string]string{"first": "panic", "second": "panic"}}
+	}
+	var reports, stacks, all int
+	table := New(map[string]IndexFunc{"first": itemIndex("first"), "second": itemIndex("second")}, Options{
+		OnIndexFailures: func(failures []IndexFailure) {
+			reports++
+			for _, f := range failures {
+				all++
+				if f.Err.(*PanicError).Stack != nil {
+					stacks++
+				}
+			}
+		},
+	})
+	table.Apply(opsOf(bad), nil)
+	require.Equal(t, []int{1, 2, 2 * len(bad)}, []int{reports, stacks, all})
+	table.Install(draftOf(table, bad, func(*Draft) {}), "1")
+	require.Equal(t, []int{2, 4, 4 * len(bad)}, []int{reports, stacks, all})
+	require.Equal(t, map[string]int{"first": len(bad), "second": len(bad)}, table.Lacking())
+	table.Replace(maps.All(map[string]any{"k": &item{}}), 1, "2")
+	require.Equal(t, 2, reports)
+	require.Empty(t, table.Lacking())
+}
+
+// TestLackingAfterACompaction: which calls no index function.
+func TestLackingAfterACompaction(t *testing.T) {
+	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
+	objects := someItems(2 * sparseMin)
+	objects["bad"] = &item{broken: map[string]string{"first": "error"}}
+	table.Apply(opsOf(objects), nil)
+	body := table.core.Load()
+	var ops []Op
+	for key := range objects {
+		if key != "bad" {
+			ops = append(ops, Op{Key: key, Delete: true})
+		}
+	}
+	table.Apply(ops, nil)
+	require.NotSame(t, body, table.core.Load())
+	require.Equal(t, map[string]int{"first": 1}, table.Lacking())
+	table.Apply([]Op{{Key: "bad", Delete: true}}, nil)
+	require.Empty(t, table.Lacking())
 }

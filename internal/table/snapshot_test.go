@@ -86,28 +86,6 @@ func TestSnapshotOutlivesReplace(t *testing.T) {
 	second.Close()
 }
 
-// TestCloseWhileAWriterIsBusy: Close does not wait, and what it could not tidy
-// up is tidied up when the writer is done, although no write follows.
-func TestCloseWhileAWriterIsBusy(t *testing.T) {
-	table := newValueTable()
-	objs := map[string]any{}
-	for i := range 1000 {
-		objs[strconv.Itoa(i)] = &half{value: "v"}
-	}
-	table.Replace(maps.All(objs), len(objs), "1")
-	s := table.Snapshot()
-	for key := range objs {
-		del(table, key)
-	}
-	require.Greater(t, table.Snapshots().Kept, 1000)
-	table.w.Lock()
-	s.Close()
-	table.w.Unlock()
-	requireNothingKept(t, table)
-	put(table, "a", &half{})
-	require.Equal(t, 1, table.core.Load().records.held())
-}
-
 func TestSnapshotAfterClose(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})

@@ -4,21 +4,33 @@
 package tap_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func remembers(o *tap.Options) { o.Make, o.Share, o.Remember = nil, true, true }
@@ -222,4 +234,271 @@ func TestRemembersUnderFIPS(t *testing.T) {
 	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
 	before := ask(t, source, firstList)
 	assert.Equal(t, 20-bothWays, same(before.Items, ask(t, source, metav1.ListOptions{ResourceVersion: "0", Limit: 500}).Items), fmt.Sprint(len(items)))
+}
+
+// TestWrittenNeverComesBack: a state that is taken over while all is checked has objects in the
+// place of which somebody may have written to. Those do not come back later, although somebody has
+// them: not if the client has made the new ones, as it does with the first of each watch, and not
+// if these came in another form, as items of a list do.
+func TestWrittenNeverComesBack(t *testing.T) {
+	for _, k := range kinds {
+		items := largePods(20, "4")
+		behind := append(slices.Clone(items[10:]), items[:10]...) // so that none is first in both
+		server := newServer(t, false, []answer{list("5", items...)}, []answer{
+			events(false, added(items)...), events(false, added(behind)...), events(false, added(items)...), events(false, added(items)...),
+		})
+		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		watches := func() []apiruntime.Object { return objectsOf(follow(t, source, firstWatch, 0)) }
+		for _, checked := range []func(){func() { watches() }, func() { ask(t, source, firstList) }} {
+			before := watches()
+			for _, obj := range before {
+				written, err := meta.Accessor(obj)
+				require.NoError(t, err)
+				written.SetGenerateName("against the rule")
+			}
+			source.Check(true)
+			checked()
+			source.Check(false)
+			for _, obj := range watches() {
+				got, err := meta.Accessor(obj)
+				require.NoError(t, err)
+				assert.Empty(t, got.GetGenerateName(), "%s, %s", k.name, got.GetName())
+			}
+			runtime.KeepAlive(before)
+		}
+	}
+}
+
+// TestChecksDecodeEach: while all parts are checked an object that comes twice is decoded twice.
+func TestChecksDecodeEach(t *testing.T) {
+	for _, k := range kinds {
+		items := largePods(20, "4")
+		twice := append(slices.Clone(items), items...)
+		server := newServer(t, false, []answer{list("5", twice...)}, []answer{events(false, added(twice)...)})
+		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		source.Check(true)
+		for _, got := range [][]apiruntime.Object{
+			ask(t, source, firstList).Items, objectsOf(follow(t, source, firstWatch, 0)),
+		} {
+			require.Len(t, got, 40)
+			assert.Zero(t, same(got[:20], got[20:]), k.name)
+			assert.Equal(t, got[:20], got[20:], k.name)
+		}
+		assert.Zero(t, source.ledger.State().Reused)
+	}
+}
+
+// TestListsAndWatchesInTurn: what comes in lists and watches of one informer is what client-go
+// makes of each, though some of it came by the other one before.
+func TestListsAndWatchesInTurn(t *testing.T) {
+	everyKind(t, func(t *testing.T, k kind, http2 bool) {
+		if !k.own {
+			t.Skip("others remember nothing")
+		}
+		items := largePods(20, "4")
+		server := func() *server {
+			return newServer(t, http2, []answer{list("5", items...)}, []answer{events(false, added(items)...)})
+		}
+		plain := k.make(t, server().config())
+		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
+		var kept []heard
+		for range 2 {
+			kept = append(kept, follow(t, source, firstWatch, 0), ask(t, source, firstList))
+		}
+		for i, want := range []heard{follow(t, plain, firstWatch, 0), ask(t, plain, firstList)} {
+			assert.Equal(t, want, kept[i])
+			assert.Equal(t, want, kept[i+2])
+		}
+		assert.NotZero(t, source.ledger.State().Reused)
+	})
+}
+
+// TestItemsOfOtherLists: an unstructured item without a kind has that of its list, which may be
+// another one next time.
+func TestItemsOfOtherLists(t *testing.T) {
+	listOf := func(kind string) answer {
+		items := make([]string, 20)
+		for i := range items {
+			items[i] = fmt.Sprintf(`{"metadata":{"name":"p%d","annotations":{"large":"%s"}}}`, i, strings.Repeat("x", 1100))
+		}
+		body := fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, strings.Join(items, ","))
+		return func(w http.ResponseWriter, r *http.Request) { reply(w, r, apiruntime.ContentTypeJSON, []byte(body)) }
+	}
+	for _, k := range kinds {
+		if k.name != "dynamic" {
+			continue
+		}
+		server := newServer(t, false, []answer{listOf("One"), listOf("Other"), listOf("One")}, nil)
+		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		var kept []heard
+		for _, kind := range []string{"One", "Other", "One"} {
+			got := ask(t, source, firstList)
+			require.Len(t, got.Items, 20)
+			for _, item := range got.Items {
+				require.Equal(t, kind, item.GetObjectKind().GroupVersionKind().Kind)
+			}
+			kept = append(kept, got)
+		}
+		assert.Equal(t, 20-bothWays-1, same(kept[0].Items, kept[2].Items))
+	}
+}
+
+// TestWrittenIsNoFault: an item that goes both ways is decoded anew, though it is known: who has
+// written to the cached one is no fault of the decoder's.
+func TestWrittenIsNoFault(t *testing.T) {
+	for _, k := range kinds {
+		items := largePods(20, "4")
+		behind := append(slices.Clone(items[15:]), items[:15]...)
+		server := newServer(t, false, []answer{list("5", items...), list("5", behind...)}, nil)
+		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		before := ask(t, source, firstList)
+		writeTo(t, before.Items[15])
+		after := ask(t, source, firstList)
+		require.Empty(t, after.Err, k.name)
+		assert.NotSame(t, before.Items[15], after.Items[0], k.name)
+		assert.Same(t, before.Items[16], after.Items[1], k.name)
+		assert.Zero(t, source.ledger.State().Differences)
+	}
+}
+
+// writeTo writes to what no other object shares: the check of a shared part, which comes by chance,
+// would notice that and have everything decoded again.
+func writeTo(t *testing.T, obj apiruntime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object["against"] = "the rule"
+		return
+	}
+	written, err := meta.Accessor(obj)
+	require.NoError(t, err)
+	written.SetGenerateName("against the rule")
+}
+
+// turns is each of the answers in turn, again and again.
+func turns(answers ...answer) []answer {
+	var n atomic.Int64
+	return []answer{func(w http.ResponseWriter, r *http.Request) {
+		answers[int(n.Add(1)-1)%len(answers)](w, r)
+	}}
+}
+
+// cutList is the list of 20 pods, of which half of the bytes come.
+func cutList(w http.ResponseWriter, r *http.Request) {
+	body := taptest.Encoded(podList("5"), mediaOf(r))
+	w.Header().Set("Content-Type", mediaOf(r))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body[:len(body)/2])
+	w.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// cutWatch ends in the middle of its second event.
+func cutWatch(w http.ResponseWriter, r *http.Request) {
+	frame := taptest.Frame(watch.Modified, pod("p1", "9"), mediaOf(r))
+	stream(false, streamType(mediaOf(r)), frame, frame[:len(frame)/2])(w, r)
+}
+
+// failing returns a source that shares parts, whose lists and watches fail in many ways, and now
+// and then do not.
+func failing(t testing.TB, k kind) tapped {
+	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
+	server := newServer(t, false,
+		turns(list("5", pods(20, "4")...), status(500, metav1.StatusReasonInternalError), cutList, status(410, metav1.StatusReasonExpired)),
+		turns(events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), events(true, manyEvents()...)))
+	return tappedOf(k.make(t, server.config(transport)), k.example, sharesParts)
+}
+
+func sharesParts(o *tap.Options) { o.Make, o.Share = nil, true }
+
+// goWrong has a source list and watch several times, and lose its last watch.
+func (s tapped) goWrong(t testing.TB) {
+	failed, listed, seen := 0, 0, 0
+	for range 8 {
+		got := ask(t, s, firstList)
+		if listed += len(got.Items); got.Err != "" {
+			failed++
+		}
+	}
+	for range 8 {
+		seen += len(follow(t, s, firstWatch, len(manyEvents())).Events)
+	}
+	assert.NotZero(t, failed)
+	assert.NotZero(t, listed)
+	assert.NotZero(t, seen)
+}
+
+// breakDown begins and ends two sources that come to a bad end: of one somebody alters the lists,
+// the other one's ListerWatcher panics.
+func breakDown(t testing.TB) (all []tapped) {
+	panics := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (apiruntime.Object, error) {
+		_, _ = plain.ListWithContext(ctx, o)
+		panic("no list today")
+	}
+	for _, change := range []listChange{changes["edits"], panics} {
+		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+		source := tappedOf(altered{generated(t, server.config(transport)), change, nil}, &v1.Pod{}, sharesParts)
+		func() {
+			defer func() { _ = recover() }()
+			defer source.Begin()()
+			_, err := source.ListWithContext(t.Context(), firstList)
+			isDoubt(t, err)
+		}()
+		all = append(all, source)
+	}
+	return all
+}
+
+// lifeOf returns what tells whether something is there, and is told when it is no more.
+func lifeOf[T any](t testing.TB, thing *T) (there func() bool, freed <-chan struct{}) {
+	require.NotNil(t, thing)
+	p, done := weak.Make(thing), make(chan struct{})
+	runtime.AddCleanup(thing, func(done chan struct{}) { close(done) }, done)
+	return func() bool { return p.Value() != nil }, done
+}
+
+// awaitFreed collects garbage until something is.
+func awaitFreed(t testing.TB, freed <-chan struct{}, what string) {
+	for late := time.After(testkit.Patience); ; {
+		runtime.GC()
+		select {
+		case <-freed:
+			return
+		case <-late:
+			require.Fail(t, "still there", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestTablesAreGarbage: both tables are freed when the last informer that uses them has ended,
+// although all informers are still there, whatever has failed, and as often as they begin anew; and
+// no sooner.
+func TestTablesAreGarbage(t *testing.T) {
+	noTable(t)
+	first, second := failing(t, kinds[0]), failing(t, kinds[1])
+	var kept []tapped
+	for range 3 {
+		endFirst, endSecond := first.Begin(), second.Begin()
+		first.goWrong(t)
+		second.goWrong(t)
+		kept = append(kept, breakDown(t)...)
+		textsThere, textsFreed := lifeOf(t, tap.SharedTexts())
+		partsThere, partsFreed := lifeOf(t, tap.SharedParts())
+		assert.NotZero(t, first.ledger.State().Parts.Count)
+		endFirst()
+		for range 3 {
+			runtime.GC()
+		}
+		assert.True(t, textsThere())
+		assert.True(t, partsThere())
+		assert.NotZero(t, second.ledger.State().Parts.Count, "the same tables")
+		second.goWrong(t)
+		endSecond()
+		awaitFreed(t, textsFreed, "the texts")
+		awaitFreed(t, partsFreed, "the parts")
+		assert.False(t, textsThere())
+		assert.False(t, partsThere())
+	}
+	runtime.KeepAlive(first)
+	runtime.KeepAlive(second)
+	runtime.KeepAlive(kept)
 }

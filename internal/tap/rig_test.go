@@ -4,10 +4,14 @@
 package tap_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +33,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // kind is a kind of clients.
@@ -197,3 +203,204 @@ func isDoubt(t testing.TB, err error) {
 		assert.Regexp(t, "^(suspended|off for good): ", doubt.Why)
 	}
 }
+
+const protobufType = runtime.ContentTypeProtobuf
+
+// pod returns a pod with something in many places.
+func pod(name, version string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "space", UID: types.UID("uid-" + name), ResourceVersion: version,
+			Labels: map[string]string{"app": name, "é": "\u2028"}, Annotations: map[string]string{"a": `"\` + "\n"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}},
+		},
+		Spec: v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "image:" + version}}},
+	}
+}
+
+// items are the names of the pods of a list, "a" and on.
+func pods(n int, version string) []v1.Pod {
+	list := make([]v1.Pod, n)
+	for i := range list {
+		list[i] = *pod(fmt.Sprintf("p%d", i), version)
+	}
+	return list
+}
+
+// answer writes what a server says to a request.
+type answer func(w http.ResponseWriter, r *http.Request)
+
+// server answers requests from a script: the n-th request for a list or a watch gets the n-th
+// answer, and those behind the last one get that.
+type server struct {
+	*httptest.Server
+	t testing.TB
+
+	mu       sync.Mutex
+	lists    []answer
+	watches  []answer
+	requests []string // "list" or "watch", and the query
+}
+
+// newServer starts a server, by HTTP/2 or 1.1. It ends with the test, when nothing of it is in use.
+func newServer(t testing.TB, http2 bool, lists, watches []answer) *server {
+	s := &server{t: t, lists: lists, watches: watches}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	if http2 {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	kind, script := "list", &s.lists
+	if r.URL.Query().Get("watch") != "" {
+		kind, script = "watch", &s.watches
+	}
+	s.requests = append(s.requests, kind+" "+r.URL.Query().Get("resourceVersion"))
+	next := (*script)[0]
+	if len(*script) > 1 {
+		*script = (*script)[1:]
+	}
+	s.mu.Unlock()
+	next(w, r)
+}
+
+// asked returns the requests so far.
+func (s *server) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.requests...)
+}
+
+// config returns a config for clients of the server, whose connections end with the test.
+func (s *server) config(wrap ...func(http.RoundTripper) http.RoundTripper) *rest.Config {
+	transport := s.Client().Transport.(*http.Transport).Clone()
+	s.t.Cleanup(transport.CloseIdleConnections)
+	c := &rest.Config{Host: s.URL, Transport: transport, QPS: -1}
+	for _, w := range wrap {
+		c.Wrap(w)
+	}
+	return c
+}
+
+// mediaOf returns how a client wants its answer.
+func mediaOf(r *http.Request) string {
+	if strings.Contains(r.Header.Get("Accept"), protobufType) {
+		return protobufType
+	}
+	return runtime.ContentTypeJSON
+}
+
+// list answers with pods at a version, or with their metadata if it is asked for that.
+func list(version string, items ...v1.Pod) answer {
+	return page(metav1.ListMeta{ResourceVersion: version}, items...)
+}
+
+func page(meta metav1.ListMeta, items ...v1.Pod) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var list runtime.Object = &v1.PodList{ListMeta: meta, Items: items}
+		if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList") {
+			metadata := &metav1.PartialObjectMetadataList{ListMeta: meta}
+			for i := range items {
+				metadata.Items = append(metadata.Items, *metadataOf(&items[i]))
+			}
+			list = metadata
+		}
+		reply(w, r, mediaOf(r), taptest.Encoded(list, mediaOf(r)))
+	}
+}
+
+func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: p.ObjectMeta,
+	}
+}
+
+// reply writes a body, compressed if that is wanted.
+func reply(w http.ResponseWriter, r *http.Request, media string, body []byte) {
+	w.Header().Set("Content-Type", media)
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		_, _ = w.Write(body)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	_, _ = z.Write(body)
+	_ = z.Close()
+}
+
+// event is one of a script of a watch.
+type event struct {
+	kind watch.EventType
+	obj  runtime.Object
+}
+
+// events answers a watch with events, then ends it, unless it is to be held.
+func events(held bool, script ...event) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		media := mediaOf(r)
+		var bodies [][]byte
+		for _, e := range script {
+			obj := e.obj
+			if p, isPod := obj.(*v1.Pod); isPod && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+				obj = metadataOf(p)
+			}
+			bodies = append(bodies, taptest.Frame(e.kind, obj, media))
+		}
+		stream(held, streamType(media), bodies...)(w, r)
+	}
+}
+
+// streamType is the content type of a watch.
+func streamType(media string) string {
+	if media == protobufType {
+		return media + ";stream=watch"
+	}
+	return media
+}
+
+// stream answers a watch with bytes, each piece flushed.
+func stream(held bool, media string, pieces ...[]byte) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", media)
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		for _, piece := range pieces {
+			_, _ = w.Write(piece)
+			w.(http.Flusher).Flush()
+		}
+		if held {
+			<-r.Context().Done()
+		}
+	}
+}
+
+// status answers with an error of the API.
+func status(code int32, reason metav1.StatusReason, header ...string) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.Header().Set("Content-Type", mediaOf(r))
+		w.WriteHeader(int(code))
+		_, _ = w.Write(taptest.Encoded(statusOf(code, reason), mediaOf(r)))
+	}
+}
+
+func statusOf(code int32, reason metav1.StatusReason) *metav1.Status {
+	return &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: "as the script says"}
+}
+
+// podList is a list of 20 pods.
+func podList(version string) *v1.PodList {
+	return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: pods(20, "4")}
+}
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }

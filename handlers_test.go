@@ -1,0 +1,825 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache/testing"
+	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestHandlerThatEndsItsGoroutine(t *testing.T) {
+	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
+		seen := &testkit.Journal{}
+		seen.On = func(line string) {
+			if line == "initial a1" || line == "initial b1" {
+				runtime.Goexit()
+			}
+		}
+		b.source.Add(testkit.Pod("a", "1"))
+		b.source.Add(testkit.Pod("b", "1"))
+		handle := b.handle(seen)
+		b.start()
+		b.source.Add(testkit.Pod("c", "1"))
+		synctest.Wait()
+		lines := seen.Take()
+		require.Len(t, lines, 3)
+		assert.Equal(t, "add c1", lines[2])
+		require.NoError(t, cache.ShutDownEventHandler(b.informer, handle))
+	})
+}
+
+// addLoud adds a handler whose log is kept.
+func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery cache.Delivery) (ownRegistration, *testkit.Logged) {
+	lines := &testkit.Logged{}
+	logger := funcr.New(lines.Write, funcr.Options{})
+	handle, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+	require.NoError(e, err)
+	synctest.Wait()
+	return handle.(ownRegistration), lines
+}
+
+const (
+	isStuck     = "does not return from a call"
+	fallsBehind = "is slow and falls behind"
+	caughtUp    = "The event handler has caught up"
+)
+
+// TestStuckHandlerWithoutBacklog: that nothing much waits for it is no reason to keep silent. What
+// comes next, a bookmark at the latest, brings it to light.
+func TestStuckHandlerWithoutBacklog(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		handle, lines := e.addLoud(handler, cache.Delivery{Name: "stone"})
+		e.change("b", 1)
+		time.Sleep(9 * time.Second)
+		e.source.Bookmark()
+		synctest.Wait()
+		assert.Empty(t, lines.Take(), "many calls take some seconds")
+		time.Sleep(3 * time.Second)
+		e.source.Bookmark()
+		synctest.Wait()
+		said := lines.Take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], isStuck)
+		assert.Contains(t, said[0], `"call"="12s" "pendingNotifications"=1 "oldest"="12s"`)
+		time.Sleep(time.Hour)
+		e.change("c", 1)
+		assert.Empty(t, lines.Take(), "once")
+		close(release)
+		synctest.Wait()
+		said = lines.Take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], caughtUp)
+		assert.Contains(t, said[0], `"after"="1h0m0s"`)
+		assert.Zero(t, handle.Stats().Pending)
+	})
+}
+
+// TestLaggingHandler: calls that are too quick to be worth a line add up.
+func TestLaggingHandler(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler := &testkit.Journal{On: func(string) { time.Sleep(50 * time.Millisecond) }}
+		_, lines := e.addLoud(handler, cache.Delivery{Name: "tortoise"})
+		e.change("b", 900)
+		for range 60 {
+			time.Sleep(time.Second)
+			e.change("c", 1)
+		}
+		said := lines.Take()
+		require.Len(t, said, 2)
+		assert.Contains(t, said[0], fallsBehind)
+		assert.Regexp(t, `"oldest"="1\d[.\d]*s"$`, said[0])
+		assert.Contains(t, said[1], caughtUp)
+	})
+}
+
+// TestLagLinesAreFew: a handler that lags again and again says so once a minute at most, and always
+// that it has caught up if it had said that it lags.
+func TestLagLinesAreFew(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler := &testkit.Journal{On: func(line string) {
+			if line != "initial a1" {
+				time.Sleep(11 * time.Second)
+			}
+		}}
+		_, lines := e.addLoud(handler, cache.Delivery{})
+		for i := range 60 { // a call of 11 s each 20 s
+			e.change(fmt.Sprint("b", i), 1)
+			time.Sleep(10500 * time.Millisecond)
+			e.source.Bookmark()
+			time.Sleep(9500 * time.Millisecond)
+		}
+		assert.Equal(t, 20, lines.Count(isStuck), "in 20 minutes")
+		assert.Equal(t, 20, lines.Count(caughtUp))
+		assert.Len(t, lines.Take(), 40)
+	})
+}
+
+// TestLagLineOfSeveralGoroutines is one for all of them, and so is that of the last that has caught
+// up.
+func TestLagLineOfSeveralGoroutines(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{}, 100)
+		handler := &testkit.Journal{On: func(line string) {
+			if line != "initial a1" {
+				<-release
+			}
+		}}
+		handle, lines := e.addLoud(handler, cache.Delivery{Parallel: 4})
+		for i := range 30 {
+			e.change(fmt.Sprint("b", i), 1)
+		}
+		time.Sleep(time.Minute)
+		e.source.Bookmark()
+		synctest.Wait()
+		require.Len(t, lines.Take(), 1)
+		for range 29 {
+			release <- struct{}{}
+			synctest.Wait()
+			require.Empty(t, lines.Take(), "some of it still lags")
+		}
+		release <- struct{}{}
+		synctest.Wait()
+		assert.Zero(t, handle.Stats().Pending)
+		said := lines.Take()
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], caughtUp)
+	})
+}
+
+// TestStuckHandlerThatHoldsTheWatch: nothing comes then with which it could be noticed.
+func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		_, lines := e.addLoud(handler, cache.Delivery{Name: "stone", Overflow: cache.OverflowBlock, Max: 2})
+		for round := range 3 {
+			e.change(fmt.Sprint("b", round), 10)
+			time.Sleep(16 * time.Second)
+			if round == 0 {
+				said := lines.Take()
+				require.Len(t, said, 1)
+				assert.Contains(t, said[0], isStuck)
+				assert.Contains(t, said[0], `"call"="10s" "pendingNotifications"=2 "oldest"="10s"`)
+				close(release)
+				synctest.Wait()
+				require.Len(t, lines.Take(), 1)
+			}
+		}
+		time.Sleep(time.Hour)
+		assert.Empty(t, lines.Take())
+	})
+}
+
+// TestRemovedHandlerSaysNothing more, however it had lagged.
+func TestRemovedHandlerSaysNothing(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		handler, release := stuck("b")
+		handle, lines := e.addLoud(handler, cache.Delivery{})
+		e.change("b", 5)
+		time.Sleep(time.Minute)
+		e.source.Bookmark()
+		synctest.Wait()
+		require.Len(t, lines.Take(), 1)
+		require.NoError(t, e.informer.RemoveEventHandler(handle))
+		close(release)
+		<-handle.ShutdownChan()
+		assert.Empty(t, lines.Take())
+	})
+}
+
+// TestLagLinesOfManyHandlers do not come all at once.
+func TestLagLinesOfManyHandlers(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		var all []*testkit.Logged
+		for range 20 {
+			_, lines := e.addLoud(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{})
+			all = append(all, lines)
+		}
+		time.Sleep(12 * time.Second)
+		for _, want := range []int{8, 16, 20, 20} {
+			e.source.Bookmark()
+			synctest.Wait()
+			e.source.Bookmark() // too early to look again
+			synctest.Wait()
+			said := 0
+			for _, lines := range all {
+				said += lines.Count(isStuck)
+			}
+			assert.Equal(t, want, said)
+			time.Sleep(time.Second)
+		}
+		close(release)
+		synctest.Wait()
+		for _, lines := range all {
+			assert.Equal(t, 1, lines.Count(caughtUp))
+		}
+	})
+}
+
+// TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in
+// client-go, and the log, its statistics and WaitForSync say so, which handler it is, and why.
+func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
+	testkit.QuietPanics(t)
+	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
+		for _, delivery := range []cache.Delivery{{}, {Parallel: 2}, {Overflow: cache.OverflowBlock, Max: 100}, {Overflow: cache.OverflowCoalesce}, {Overflow: cache.OverflowDisconnect}} {
+			t.Run(fmt.Sprint(how, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
+				delivery.Name = "clumsy"
+				loseOneCall(t, delivery, how, lose)
+			})
+		}
+	}
+}
+
+func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func()) {
+	inExactBubble(t, func(e *exact) {
+		e.change("b", 1)
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
+		lost := 0
+		handler := &testkit.Journal{On: func(line string) {
+			if line == "initial a1" {
+				lost++
+				lose()
+			}
+		}}
+		registration, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+		require.NoError(e, err)
+		began := time.Now()
+		err = cache.WaitForSync(e.Context(), e.informer, registration)
+		assert.Zero(e, time.Since(began), "it is of no use to wait")
+		time.Sleep(time.Minute)
+		e.change("c", 1)
+		want := "OnAdd of ns/a, which belongs to its initial list, " + how
+		assert.ErrorIs(e, err, cache.ErrNeverSyncs)
+		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
+
+		statistics := registration.(cache.MeasuredRegistration).Stats()
+		assert.EqualError(e, statistics.SyncError, want)
+		assert.Equal(e, uint64(3), statistics.Delivered)
+		assert.False(e, registration.HasSynced())
+		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
+		assert.Equal(e, 1, lost)
+		require.NoError(e, e.informer.RemoveEventHandler(registration))
+		assert.EqualError(e, registration.(cache.MeasuredRegistration).Stats().SyncError, want, "the first reason stays")
+	})
+}
+
+// TestOneLineForAHandlerThatFailsAllOfItsInitialList: however often, it has failed only once.
+func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
+	testkit.QuietPanics(t)
+	inExactBubble(t, func(e *exact) {
+		e.change("b", 1)
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
+		handler := &testkit.Journal{On: func(string) { panic("cannot take it") }}
+		_, err := e.informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
+		require.NoError(e, err)
+		time.Sleep(time.Minute)
+		assert.Len(e, handler.Take(), 2)
+		assert.Len(e, lines.Take(), 1)
+	})
+}
+
+// TestHandlerThatWasRemovedBeforeItSynced: nothing of that is worth a line in the log.
+func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
+	for name, end := range map[string]func(e *exact, r cache.ResourceEventHandlerRegistration){
+		"removed": func(e *exact, r cache.ResourceEventHandlerRegistration) {
+			require.NoError(e, e.informer.RemoveEventHandler(r))
+		},
+		"informer stopped": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inExactBubble(t, func(e *exact) {
+				release := make(chan struct{})
+				synced := e.add(&testkit.Journal{}, cache.Delivery{})
+				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"})
+				assert.NoError(e, registration.Stats().SyncError)
+				result := make(chan error, 1)
+				go func() { result <- cache.WaitForSync(e.Context(), registration) }()
+				synctest.Wait()
+				end(e, registration)
+				synctest.Wait()
+				err := <-result
+				assert.ErrorIs(e, err, cache.ErrNeverSyncs)
+				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
+				assert.ErrorIs(e, registration.Stats().SyncError, fanout.ErrRemovedUnsynced)
+				close(release)
+				assert.ErrorIs(e, cache.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
+				end(e, synced)
+				<-synced.ShutdownChan()
+				assert.NoError(e, synced.Stats().SyncError)
+				assert.NoError(e, cache.WaitForSync(e.Context(), synced))
+			})
+		})
+	}
+}
+
+// TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no
+// longer.
+func TestWaitForSyncOfRegistrations(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, cache.Delivery{Name: "slow"})
+		asleep := cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
+		never, err := asleep.AddEventHandler(cache.Deliver(&testkit.Journal{}, cache.Delivery{Name: "never"}))
+		require.NoError(e, err)
+		foreign := foreignRegistration{}
+
+		errLate := errors.New("it is late")
+		ctx, cancel := context.WithTimeoutCause(e.Context(), 3*time.Second, errLate)
+		defer cancel()
+		err = cache.WaitForSync(ctx, e.informer, slow, never, foreign)
+		require.ErrorIs(e, err, errLate)
+		assert.EqualError(e, err, "it is late\n"+
+			"SharedIndexInformer *v1.Pod + event handler slow has not synced (stuck, 1 calls outstanding, in one for 3s)\n"+
+			"SharedIndexInformer *v1.Pod + event handler never has not synced (it waits for the informer)\n"+
+			"foreign has not synced")
+		require.NoError(e, cache.WaitForSync(e.Context(), slow, e.informer))
+		assert.True(e, slow.HasSynced())
+	})
+}
+
+type foreignRegistration struct{}
+
+func (foreignRegistration) HasSynced() bool { return false }
+
+func (foreignRegistration) HasSyncedChecker() cache.DoneChecker { return foreignRegistration{} }
+
+func (foreignRegistration) Name() string { return "foreign" }
+
+func (foreignRegistration) Done() <-chan struct{} { return nil }
+
+var everyDelivery = map[string]cache.Delivery{
+	"lossless":          {},
+	"lossless parallel": {Parallel: 3},
+	"block":             {Overflow: cache.OverflowBlock, Max: 1000},
+	"coalesce":          {Overflow: cache.OverflowCoalesce},
+	"coalesce parallel": {Overflow: cache.OverflowCoalesce, Parallel: 3},
+	"disconnect":        {Overflow: cache.OverflowDisconnect, Max: 1000},
+}
+
+// TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot
+// open for it, and when it goes on it hears of all objects once more.
+func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
+	for name, delivery := range everyDelivery {
+		t.Run(name, func(t *testing.T) {
+			inResyncedBubble(t, time.Second, func(e *exact) {
+				e.source.Put(testkit.Pod("b", "1"))
+				release := make(chan struct{})
+				handler := &testkit.Journal{On: func(string) { <-release }}
+				_, err := e.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Second)
+				require.NoError(t, err)
+				synctest.Wait()
+				for range 100 {
+					time.Sleep(time.Second)
+					e.source.Put(testkit.Pod("a", "2"))
+					synctest.Wait()
+				}
+				stats, ok := cache.SnapshotStatsOf(e.informer)
+				require.True(t, ok)
+				assert.LessOrEqual(t, stats.Open, 1)
+				handler.Take()
+				close(release)
+				synctest.Wait()
+				assert.Contains(t, strings.Join(handler.Take(), "\n")+"\n", " b1\n")
+			})
+		})
+	}
+}
+
+// endsSlowly stops what runs and lets go of its functions after hold. It returns what was said
+// until just before patience was over, and until the end.
+func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, hold time.Duration, release chan struct{}) (early, late []string) {
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
+	ended := make(chan struct{})
+	go func() { defer close(ended); run(ctx) }()
+	time.Sleep(time.Second)
+	lines.Take()
+	cancel()
+	stopped := time.Now()
+	time.AfterFunc(hold, func() { close(release) })
+	time.Sleep(min(hold, fanout.StopPatience) - time.Millisecond)
+	early = lines.Take()
+	<-ended
+	require.Equal(t, hold, time.Since(stopped))
+	time.Sleep(time.Hour)
+	return early, lines.Take()
+}
+
+// TestStopNamesTheHandlerItWaitsFor, once, and none that returns soon; also one that was removed
+// before.
+func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hold    time.Duration
+		removed bool
+		want    int
+	}{
+		"soon":            {hold: 3 * time.Second},
+		"late":            {hold: time.Minute, want: 1},
+		"late and leaves": {hold: time.Minute, removed: true, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, lines, release := testkit.NewPods(), &testkit.Logged{}, make(chan struct{})
+				source.Put(testkit.Pod("a", "1"))
+				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+				logger := funcr.New(lines.Write, funcr.Options{})
+				slow, err := informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+					cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
+				require.NoError(t, err)
+				_, err = informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "hare"}), cache.HandlerOptions{Logger: &logger})
+				require.NoError(t, err)
+				slowly := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second * 3 / 4) }}
+				gone, err := informer.AddEventHandlerWithOptions(cache.Deliver(slowly, cache.Delivery{Name: "gone"}), cache.HandlerOptions{Logger: &logger})
+				require.NoError(t, err)
+				early, late := endsSlowly(t, func(ctx context.Context) {
+					time.AfterFunc(time.Second/2, func() {
+						_ = informer.RemoveEventHandler(gone) // in the middle of its call
+						if tc.removed {
+							_ = informer.RemoveEventHandler(slow)
+						}
+					})
+					informer.RunWithContext(ctx)
+				}, lines, tc.hold, release)
+				assert.Empty(t, early)
+				require.Len(t, late, tc.want)
+				for _, line := range late {
+					assert.Contains(t, line, `Run waits until a call of an event handler returns" "handler"="sloth" "call"="6s"`)
+				}
+			})
+		})
+	}
+}
+
+// TestStopNamesOnDisconnect: that is a function of the user's, too.
+func TestStopNamesOnDisconnect(t *testing.T) {
+	lines := testkit.CaptureLog(t)
+	synctest.Test(t, func(t *testing.T) {
+		source, release, returned := testkit.NewPods(), make(chan struct{}), make(chan struct{})
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
+			cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
+		require.NoError(t, err)
+		_, late := endsSlowly(t, func(ctx context.Context) {
+			time.AfterFunc(time.Second/2, func() {
+				for _, name := range []string{"a", "b", "c"} {
+					source.Put(testkit.Pod(name, "1"))
+					time.Sleep(time.Millisecond) // of the bubble: each is distributed on its own
+				}
+				close(returned)
+			})
+			informer.RunWithContext(ctx)
+		}, lines, time.Minute, release)
+		late = testkit.About("Run waits", late)
+		require.Len(t, late, 1)
+		assert.Contains(t, late[0], "OnDisconnect")
+	})
+}
+
+// TestStopNamesWhatRunCalls: the handler of NewInformer*, a process function, a transform.
+func TestStopNamesWhatRunCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
+		lines := &testkit.Logged{}
+		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
+		assert.Empty(t, early)
+		require.Len(t, late, 1)
+		assert.Contains(t, late[0], "github.com/kinformer/cache/internal/testkit.Journal")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
+		lines := &testkit.Logged{}
+		_, late := endsSlowly(t, c.RunWithContext, lines, time.Minute, release)
+		require.Len(t, late, 1)
+		assert.Contains(t, late[0], "the process function")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		source, release := testkit.NewPods(), make(chan struct{})
+		source.Put(testkit.Pod("a", "1"))
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
+		lines := &testkit.Logged{}
+		_, late := endsSlowly(t, informer.RunWithContext, lines, time.Minute, release)
+		require.NotEmpty(t, late)
+		assert.Contains(t, late[0], `Run waits until a call returns" "type"="*v1.Pod" "of"="the transform or an index function"`)
+	})
+}
+
+// secondRun is a mutation detector that finds something when it is run for a second time.
+type secondRun struct {
+	cache.MutationDetector
+	runs atomic.Int32
+}
+
+func (d *secondRun) Run(stop <-chan struct{}) {
+	if d.runs.Add(1) > 1 {
+		panic("cache modified")
+	}
+	<-stop
+}
+
+// suspected runs an informer of that name, with handlers of these names, until the test ends.
+func suspected(t *testing.T, name string, lw cache.ListerWatcher, option cache.Option, handlers ...string) (cache.SharedIndexInformer, []cache.ResourceEventHandlerRegistration) {
+	informer := cache.InformerFunc(option, cache.WithListMode(cache.ListModeList), cache.WithObjectDescription(name))(lw, &corev1.Pod{}, 0, nil)
+	cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
+	var registrations []cache.ResourceEventHandlerRegistration
+	for _, handler := range handlers {
+		registration, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: handler}))
+		require.NoError(t, err)
+		registrations = append(registrations, registration)
+	}
+	t.Cleanup(running(t, informer))
+	return informer, registrations
+}
+
+// accusation is what is logged before the panic of a detector goes on, as it is.
+func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
+	ctx, lines := verbose(t, 0)
+	assert.PanicsWithValue(t, "cache modified", func() { cache.DetectMutations(ctx, informer) })
+	return strings.Join(lines.Take(), "\n")
+}
+
+// TestSuspectsOfAMutation: where the mutation detector panics, one error names the handlers that
+// were called, and if objects of the informer share parts, those of all informers whose do.
+func TestSuspectsOfAMutation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := func() cache.ListerWatcher {
+			set := equalPodsOver(t, apiruntime.ContentTypeJSON, func() [][]byte { return nil })
+			return cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "pods", "", fields.Everything())
+		}
+		first, registrations := suspected(t, "first", pods(), sharingOption(false), "a", "b", "gone")
+		suspected(t, "second", pods(), sharingOption(false), "c")
+		third, _ := suspected(t, "third", pods(), cache.WithDecoding(cache.Decoding{}), "d")
+		suspected(t, "fake", cachetest.New(equalPod(1, "")), sharingOption(false), "e")
+		empty, _ := suspected(t, "empty", cachetest.New(), sharingOption(false), "never called")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.NoError(t, first.RemoveEventHandler(registrations[2]))
+		for informer, suspects := range map[cache.SharedIndexInformer]string{
+			first: `["a of first" "b of first" "c of second" "gone of first"]`,
+			third: `["d of third"]`,
+			empty: `[]`,
+		} {
+			said := accusation(t, informer)
+			assert.Equal(t, 1, strings.Count(said, "somebody has written to cached objects"), said)
+			assert.Contains(t, said, fmt.Sprintf(`"oneOf"=%s`, suspects))
+		}
+	})
+}
+
+// TestNoSuspectsWithoutAMutation: a detector that has found nothing accuses nobody.
+func TestNoSuspectsWithoutAMutation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := verbose(t, 0)
+		informer := cache.NewSharedIndexInformer(cachetest.New(equalPod(1, "")), &corev1.Pod{}, 0, nil)
+		cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		informer.RunWithContext(ctx)
+		assert.Zero(t, lines.Count("oneOf"))
+	})
+}
+
+// TestAnIdleInformerHasTwoGoroutines: that of Run, and the reflector's, however many handlers there
+// are. A watch that has none of its own shows that.
+func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
+	const informers = 20
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
+		before := goroutinesInBubble()
+		var synced []cache.InformerSynced
+		for range informers {
+			informer := newInformer(quietPods(), &corev1.Pod{}, 0, cache.Indexers{})
+			for range 3 {
+				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+				require.NoError(t, err)
+			}
+			running.Go(func() { informer.RunWithContext(ctx) })
+			synced = append(synced, informer.HasSynced)
+		}
+		synctest.Wait()
+		for _, hasSynced := range synced {
+			assert.True(t, hasSynced())
+		}
+		assert.Equal(t, 2*informers, goroutinesInBubble()-before)
+		cancel()
+		running.Wait()
+	})
+}
+
+// goroutinesInBubble returns how many goroutines are in synctest's bubbles, of which there is one.
+func goroutinesInBubble() int {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return strings.Count(string(stacks), "synctest bubble")
+}
+
+// quietPods lists one pod, and watches nothing.
+func quietPods() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", ResourceVersion: "1"}}
+			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{pod}}, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
+	}
+}
+
+// TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or
+// the informer, has synced, which programs may hold for ever.
+func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
+	for name, keep := range map[string]func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any{
+		"registration": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any { return r },
+		"registration's checker": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any {
+			return r.HasSyncedChecker()
+		},
+		"informer's checker": func(s cache.SharedIndexInformer, _ cache.ResourceEventHandlerRegistration) any {
+			return s.HasSyncedChecker()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kept, objects := runAndStop(t, keep)
+				alive := 0
+				synctest.Wait() // a goroutine that has nothing more to do may still have objects on its stack
+				runtime.GC()
+				for _, obj := range objects {
+					if obj.Value() != nil {
+						alive++
+					}
+				}
+				assert.Zero(t, alive)
+				runtime.KeepAlive(kept)
+			})
+		})
+	}
+}
+
+// runAndStop returns what keep chooses of an informer that has synced and stopped, and weak
+// pointers to its 200 objects.
+func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
+	source := testkit.NewPods()
+	for i := range 200 {
+		source.Put(testkit.Pod(fmt.Sprint("p", i), "1"))
+	}
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	registration, err := informer.AddEventHandler(&testkit.Journal{})
+	require.NoError(t, err)
+	kept = keep(informer, registration)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { informer.RunWithContext(ctx); close(done) }()
+	synctest.Wait()
+	require.True(t, registration.HasSynced())
+	for _, obj := range informer.GetStore().List() {
+		objects = append(objects, weak.Make(obj.(*corev1.Pod)))
+	}
+	cancel()
+	<-done
+	return kept, objects
+}
+
+// TestInformerAnswersWhileAHandlerWaitsToJoin: a handler joins between two batches, and so waits
+// for an index function that takes its time. Those who ask the informer something do not, also the
+// index function itself.
+func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
+	inside, held := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	indexers := cache.Indexers{"slow": func(any) ([]string, error) {
+		close(inside)
+		<-held
+		return nil, nil
+	}}
+	server := cachetest.New()
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, indexers)
+	defer runInformer(informer)()
+	defer release()
+	cache.WaitFor(t.Context(), "config maps", informer.HasSyncedChecker())
+	server.Create(newConfigMap("a", "1"))
+	<-inside
+
+	joined, asked := make(chan error, 1), make(chan struct{})
+	go func() {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		joined <- err
+	}()
+	go func() {
+		defer close(asked)
+		for range 10_000 { // the other goroutine is waiting long before the last of them
+			_, _ = cache.StatusOf(informer)
+			informer.IsStopped()
+			runtime.Gosched()
+		}
+	}()
+	select {
+	case <-asked:
+	case <-time.After(testkit.Patience):
+		require.Fail(t, "StatusOf waits for AddEventHandler")
+	}
+	assert.Empty(t, joined, "the handler waits for the batch")
+	release()
+	assert.NoError(t, <-joined)
+	<-asked
+}
+
+// ownInformer is all that an informer of ours has.
+type ownInformer interface {
+	cache.SharedIndexInformer
+	HasStarted() bool
+	EventHandlerCount() int
+	IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
+}
+
+// bubble is an informer on a fake source inside a synctest bubble.
+type bubble struct {
+	*testing.T
+	source   *framework.FakeControllerSource
+	informer ownInformer
+	stop     context.CancelFunc
+}
+
+// inBubble runs test with an informer that is not started yet, and stops it in the end.
+func inBubble(t *testing.T, options cache.SharedIndexInformerOptions, test func(b *bubble)) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		b := &bubble{T: t, source: source, stop: func() {}}
+		b.informer = cache.NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(ownInformer)
+		test(b)
+		b.stop()
+		synctest.Wait() // a source that is shut down holds up whoever asks it for ever
+		source.Shutdown()
+		synctest.Wait()
+	})
+}
+
+func (b *bubble) start() {
+	ctx, cancel := context.WithCancel(b.Context())
+	b.stop = cancel
+	go b.informer.RunWithContext(ctx)
+	synctest.Wait()
+}
+
+func (b *bubble) handle(handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
+	registration, err := b.informer.AddEventHandler(handler)
+	require.NoError(b, err)
+	return registration
+}
+
+// TestMutationDetector runs itself again, because client-go reads the environment when it starts.
+func TestMutationDetector(t *testing.T) {
+	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "" {
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutationDetector$", "-test.v")
+		again.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true")
+		out, err := again.CombinedOutput()
+		require.Error(t, err, "a changed object must crash the process")
+		require.Contains(t, string(out), "ALTERED")
+		require.Contains(t, string(out), `"oneOf"=["the writer of *v1.Pod"]`, "who may have been it")
+		return
+	}
+	source := framework.NewFakeControllerSource()
+	source.Add(testkit.Pod("a", "1"))
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
+	_, err := informer.AddEventHandler(cache.Deliver(writer, cache.Delivery{Name: "the writer"}))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
+	defer cancel()
+	informer.RunWithContext(ctx)
+}
