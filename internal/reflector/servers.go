@@ -29,9 +29,8 @@ const (
 	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn, once
 	// the reflector has a state. Where client-go waits once more, we list as soon as the server has
 	// answered: without longer delays, the lists of thousands of processes would come in half the
-	// time. With 2000 processes of one informer, the most lists of any second are this many times
-	// client-go's, and half of the processes have their first answer after so many seconds (1.07 and
-	// 6.2 with six, after 12 s):
+	// time. With 2000 processes of one informer, the most lists of any second are so many times
+	// client-go's, and half of the processes wait so many seconds for the server that is back:
 	//
 	//	away for         2 s    5 s    8 s    12 s   20 s   30 s   38 s   60 s   300 s
 	//	up to 4 times    0.89   0.84   1.22   0.97   1.87   0.93   1.71   0.70   0.82
@@ -41,8 +40,8 @@ const (
 	//	up to 8 times    0.45   0.86   0.99   0.84   1.55   0.87   1.70   0.69   0.83
 	//	                 3.9    4.0    6.4    7.8    11.3   15.6   20.0   27.6   34.0
 	//
-	// Nothing makes it 1 after 20 s: client-go then has 4 % of its lists in its worst second, at
-	// which rate half of the processes would have to wait for 12 s.
+	// After 20 and 38 s client-go has 4 % and 2.6 % of its lists in its worst second. At that rate
+	// half of the processes would wait for 12 s and 19 s, at best.
 	laneStretch = 6
 	longestTurn = 90 * time.Second
 )
@@ -153,7 +152,7 @@ func (s *server) laneLocked() *lane {
 	return s.mu.lanes[i]
 }
 
-// turn returns how long to wait until it is a reflector's turn to ask: a delay after the last turn
+// turn returns how long to wait until it is a reflector's turn to ask: a delay after the last one
 // of its lane.
 func (s *server) turn(o *member, stretch bool) time.Duration {
 	s.mu.Lock()
@@ -194,7 +193,7 @@ func (s *server) waits(o *member, timer clock.Timer, length time.Duration) {
 	}
 }
 
-// goesOn notes that a reflector does not wait any more. If it has given up before its turn has come,
+// goesOn notes that a reflector does not wait any more. If it has given up before its turn came,
 // the last one of its lane has that.
 func (s *server) goesOn(o *member) {
 	s.mu.Lock()
@@ -263,8 +262,8 @@ func (s *server) lose(o *member) {
 	s.mu.lost[o] = struct{}{}
 }
 
-// find notes that a reflector is fresh again, after it was blind for so long. It returns of how many
-// a line has to tell that, and how many are still missing.
+// find notes that a reflector is fresh again, after it was blind for so long. It returns of how
+// many a line has to tell that, and how many are still missing.
 func (s *server) find(o *member, blind time.Duration) (back, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
