@@ -209,8 +209,8 @@ func (o *outage) sayReturned(ctx context.Context) {
 		"missing", missing, "shortest", blind[0], "median", blind[len(blind)/2], "longest", blind[len(blind)-1])
 }
 
-// returns reports whether the next request comes at once, as the first one does after an answer of a
-// server that was gone.
+// returns reports whether the next request comes at once, as one does after an answer of a server
+// that was gone.
 func (o *outage) returns() bool {
 	if o.reach != back {
 		return false
