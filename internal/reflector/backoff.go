@@ -13,7 +13,7 @@ import (
 const (
 	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick
 	// server sees one request in 30-60 s from each reflector, a fiftieth of what it gets without
-	// backoff. 2 minutes without a delay count as healthy and begin a new series.
+	// backoff. Every 2 minutes a new series begins; that of a lane, 2 minutes after the last wait.
 	backoffFirst  = 800 * time.Millisecond
 	backoffCap    = 30 * time.Second
 	backoffFactor = 2.0

@@ -49,7 +49,7 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 	switch {
 	case decision.After > 0:
 		return decision.After, false
-	case m.outage.err == nil && m.outage.returns():
+	case m.outage.err == nil && !asked && m.outage.returns():
 		if m.outage.member.woken.Load() { // which has spread it
 			return 0, false
 		}

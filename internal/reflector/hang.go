@@ -18,10 +18,8 @@ const hangLook = 10 * time.Second
 // goroutine.
 type hangTimer struct {
 	*Options
-	slot chan struct{} // where the list slot belongs that is held; nil: none is
-
-	timer *time.Timer      // nil: not armed
-	rings <-chan time.Time // delivers when it is time for a look
+	alarm               // for the next look
+	slot  chan struct{} // where the list slot belongs that is held; nil: none is
 
 	since  time.Time // when what hangs gave its last sign of life; zero: nothing hangs
 	warned bool      // of what hangs, by this reflector
@@ -32,19 +30,6 @@ type hangTimer struct {
 func (h *hangTimer) asks(ctx context.Context, kind string) {
 	h.Report.asks(kind)
 	h.look(ctx)
-}
-
-func (h *hangTimer) arm(after time.Duration) {
-	h.disarm()
-	h.timer = time.NewTimer(after)
-	h.rings = h.timer.C
-}
-
-func (h *hangTimer) disarm() {
-	if h.timer != nil {
-		h.timer.Stop()
-		h.timer, h.rings = nil, nil
-	}
 }
 
 // giveBack gives the list slot back, if one is held.

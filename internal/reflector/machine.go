@@ -157,7 +157,7 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 	return BackingOff
 }
 
-// backOff waits for the pause.
+// backOff waits for the pause. A watch that was to follow gives way to a wish for the whole state.
 func (m *machine) backOff(ctx context.Context) outcome {
 	timer := m.pause.clock.NewTimer(m.pause.length)
 	defer timer.Stop()
@@ -167,6 +167,11 @@ func (m *machine) backOff(ctx context.Context) outcome {
 	}
 	if _, err := await(ctx, &m.timers, timer.C()); err != nil {
 		return m.interrupted(ctx, err)
+	}
+	if m.pause.resume == Watching && m.Relister.isWanted() {
+		m.close()
+		m.again, m.short = againAsked, false
+		return goOn(m.begin())
 	}
 	return goOn(m.pause.resume)
 }

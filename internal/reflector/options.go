@@ -116,8 +116,7 @@ type Options struct {
 	// MaxInternalErrorRetry is how long internal errors of a watch are answered by another watch
 	// instead of a list.
 	MaxInternalErrorRetry time.Duration
-	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset after 2 quiet
-	// minutes).
+	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, anew every 2 minutes).
 	Backoff *wait.Backoff
 	// Delay returns how long to wait before the next attempt; nil: as backoff says.
 	Delay wait.DelayFunc

@@ -26,47 +26,61 @@ const (
 	maxNamed = 10
 )
 
+// reach is what an outage says about the next request.
+type reach int
+
+const (
+	settled reach = iota // it comes after a backoff
+	gone                 // a request was not answered by the server itself, nor any since
+	back                 // the server has answered since: it comes at once
+)
+
 // outage is the time in which a reflector is blind because it has lost its server: from the first
 // request without an answer up to a new state, or a watch that goes on. It belongs to the machine's
 // goroutine.
 type outage struct {
 	*Options
+	alarm          // for a line of the log, or for a watch that has lasted
 	server *server // nil: none was lost yet
 	member member  // of the server
 
 	since  time.Time // when it was noticed; zero: there is none
+	reach  reach
 	err    error     // the last one, if the last request got no answer
 	opened time.Time // when a watch was opened that has not lasted yet; zero: none was
-	gone   bool      // a request was not answered by the server itself
-	heard  bool      // there was an answer since
-	atOnce bool      // the next request comes without a backoff, for that reason
-
-	warned bool             // it was time for the warning
-	timer  *time.Timer      // nil: not armed
-	rings  <-chan time.Time // delivers when it is time to call ring; nil for most of the time
 }
+
+// asks notes that a request begins, or that a watch has ended. An answer from before says nothing
+// about that.
+func (o *outage) asks() { o.member.asked = time.Now() }
 
 // note takes notice of an error, and reports whether the server is out of reach: else it has
 // answered.
 func (o *outage) note(ctx context.Context, err error) (on bool) {
 	o.opened = time.Time{}
-	if !isOutOfReach(err) {
+	if on = isOutOfReach(err); on {
+		o.lost(ctx, err)
+	} else {
 		o.answered()
-		o.armWarning()
-		return false
 	}
-	o.err = err
-	o.gone = o.gone || !isUnwilling(err)
-	o.meet(cmp.Or(hostOf(err), o.Report.decoding.Host()))
+	if !o.since.IsZero() {
+		o.armWarning()
+	}
+	return on
+}
+
+// lost takes notice of a request without an answer.
+func (o *outage) lost(ctx context.Context, err error) {
+	if o.err = err; !isUnwilling(err) {
+		o.reach = gone
+	}
+	o.meet(ctx, cmp.Or(hostOf(err), o.Report.decoding.Host()))
 	if o.since.IsZero() {
 		o.since = time.Now()
-		o.warned = false
 		o.Report.outOfReach(o.since)
 		o.server.lose(&o.member)
 		o.tell(ctx, stateOutage, "The server is out of reach", "reason", troubleReason(err))
 	}
-	o.armWarning()
-	return true
 }
 
 // hostOf returns the host and port that a request was sent to, as its error says, else "".
@@ -83,12 +97,15 @@ func hostOf(err error) string {
 }
 
 // meet has the outage be one of the server of a host, "": of the one that it was of so far.
-func (o *outage) meet(host string) {
+func (o *outage) meet(ctx context.Context, host string) {
 	if o.server != nil && (host == "" || host == o.server.host) {
 		return
 	}
+	if o.server != nil {
+		o.sayReturned(ctx) // there may be nobody else to do so
+	}
 	o.quit()
-	o.server, o.member.lane = o.Servers.join(host)
+	o.server = o.Servers.join(host)
 	if !o.since.IsZero() {
 		o.server.lose(&o.member)
 	}
@@ -96,8 +113,7 @@ func (o *outage) meet(host string) {
 
 func (o *outage) quit() {
 	if o.server != nil {
-		o.server.forget(&o.member)
-		o.Servers.leave(o.server, o.member.lane)
+		o.Servers.leave(o.server, &o.member)
 		o.server = nil
 	}
 }
@@ -107,16 +123,16 @@ func (o *outage) answered() {
 	if o.err = nil; o.since.IsZero() {
 		return
 	}
-	if o.gone && !o.heard {
-		o.heard, o.atOnce = true, true
+	if o.reach == gone {
+		o.reach = back
 	}
-	o.server.answered(time.Now())
+	o.server.answered()
 }
 
 // opens takes notice of an open watch. Servers say only then that its version has expired, so the
 // outage is over once it has lasted.
 func (o *outage) opens() {
-	if o.answered(); !o.since.IsZero() {
+	if !o.since.IsZero() {
 		o.opened = time.Now()
 		o.arm(veryShortWatch)
 	}
@@ -130,13 +146,13 @@ func (o *outage) over(ctx context.Context, fresh time.Time) {
 	blind := fresh.Sub(o.since)
 	o.tell(ctx, stateReachable, "The server is in reach again", "outage", blind.Round(time.Millisecond))
 	o.Report.inReach(fresh, true)
-	o.since, o.opened = time.Time{}, time.Time{}
-	o.gone, o.heard, o.atOnce, o.member.asked = false, false, false, time.Time{}
+	o.since, o.opened, o.reach = time.Time{}, time.Time{}, settled
 	o.disarm()
-	now, later := o.server.find(&o.member, blind)
-	if now {
+	switch back, missing := o.server.find(&o.member, blind); {
+	case back == 0:
+	case missing == 0:
 		o.sayReturned(ctx)
-	} else if later {
+	default:
 		o.arm(outageWarning)
 	}
 }
@@ -151,23 +167,10 @@ func (o *outage) end() {
 	o.quit()
 }
 
-// armWarning has the log hear of the outage, if there is one, when it is old enough.
+// armWarning has the log hear of the outage when it is old enough, unless it has.
 func (o *outage) armWarning() {
-	if !o.since.IsZero() && !o.warned {
+	if o.disarm(); !o.server.hasTold(&o.member) {
 		o.arm(outageWarning - time.Since(o.since))
-	}
-}
-
-func (o *outage) arm(after time.Duration) {
-	o.disarm()
-	o.timer = time.NewTimer(after)
-	o.rings = o.timer.C
-}
-
-func (o *outage) disarm() {
-	if o.timer != nil {
-		o.timer.Stop()
-		o.timer, o.rings = nil, nil
 	}
 }
 
@@ -179,7 +182,6 @@ func (o *outage) ring(ctx context.Context) {
 	}
 	o.sayReturned(ctx)
 	if !o.since.IsZero() {
-		o.warned = true
 		o.sayLost(ctx)
 	}
 }
@@ -207,11 +209,14 @@ func (o *outage) sayReturned(ctx context.Context) {
 		"missing", missing, "shortest", blind[0], "median", blind[len(blind)/2], "longest", blind[len(blind)-1])
 }
 
-// returns reports whether the next request comes at once, as one does in each outage.
+// returns reports whether the next request comes at once, as one does after an answer of a server
+// that was gone.
 func (o *outage) returns() bool {
-	at := o.atOnce
-	o.atOnce = false
-	return at
+	if o.reach != back {
+		return false
+	}
+	o.reach = settled
+	return true
 }
 
 // delay returns how long to wait for a server that is out of reach, with a whole state or without.
@@ -224,17 +229,14 @@ func (o *outage) delay(synced bool) time.Duration {
 	case o.away != nil:
 		return o.away()
 	default:
-		return o.server.turn(o.member.lane, time.Now(), synced)
+		return o.server.turn(&o.member, synced)
 	}
 }
 
 // waits has the answer of the server to another reflector end a pause, until done is called.
 func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
 	o.server.waits(&o.member, timer, length)
-	return func() {
-		o.server.goesOn(&o.member)
-		o.member.asked = time.Now()
-	}
+	return func() { o.server.goesOn(&o.member) }
 }
 
 // emptyWatch is the type of what client-go returns where it got no connection, or not in time.

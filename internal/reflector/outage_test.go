@@ -5,47 +5,481 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/api/core/v1"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clientgo "k8s.io/client-go/tools/cache"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestIsOutOfReach tells no answer from one that is not liked.
-func TestIsOutOfReach(t *testing.T) {
-	for name, tc := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"refused":               {testkit.ErrRefused, true},
-		"reset":                 {fmt.Errorf("read: %w", syscall.ECONNRESET), true},
-		"certificate":           {&url.Error{Op: "Get", URL: "/", Err: errors.New("x509: unknown authority")}, true},
-		"too late":              {fmt.Errorf("failed to list: %w", context.DeadlineExceeded), true},
-		"end of the connection": {io.ErrUnexpectedEOF, true},
-		"closed at once":        {&clientgo.VeryShortWatchError{Name: "r"}, false},
-		"unavailable":           {apierrors.NewServiceUnavailable("starting"), true},
-		"internal":              {testkit.ErrInternal, true},
-		"bad gateway":           {apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", v1.Resource("pods"), "", "", 0, true), true},
-		"busy":                  {fmt.Errorf("failed to list: %w", testkit.ErrTooManyRequests), true},
+// refusedBy returns the error of a connection that a host has refused.
+func refusedBy(host string) error {
+	return &url.Error{Op: "Get", URL: "https://" + host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
+}
 
-		"version ahead of the server": {apierrors.NewTimeoutError(tooLargeVersion, 1), false},
-		"forbidden":                   {testkit.ErrForbidden, false},
-		"expired":                     {testkit.ErrExpired, false},
-		"not found":                   {apierrors.NewNotFound(v1.Resource("pods"), ""), false},
-		"of a fake":                   {errors.New("no"), false},
-		"closed":                      {errClosed, false},
-		"no list":                     {errNoList, false},
-	} {
-		assert.Equal(t, tc.want, isOutOfReach(tc.err), name)
+// watcher answers lists, and watches by a function of the time since it was made, which returns nil
+// for a watch that stays open up to the next time that the function has an error, and so do not
+// come events. It notes when watches are asked for.
+type watcher struct {
+	*testkit.Server
+	began time.Time
+
+	mu sync.Mutex
+	at []time.Duration
+}
+
+func watchedBy(answer func(at time.Duration) error) *watcher {
+	w := &watcher{began: time.Now()}
+	list := func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+		if err := answer(time.Since(w.began)); err != nil && isOutOfReach(err) {
+			return nil, err
+		}
+		return testkit.PodList("5"), nil
 	}
+	w.Server = &testkit.Server{NoStream: true, OnList: list}
+	w.Server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+		w.mu.Lock()
+		w.at = append(w.at, time.Since(w.began))
+		w.mu.Unlock()
+		if err := answer(time.Since(w.began)); err != nil {
+			return nil, err
+		}
+		open := testkit.NewScriptedWatch(1)
+		go func() {
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					if answer(time.Since(w.began)) != nil {
+						close(open.Events)
+						return
+					}
+				}
+			}
+		}()
+		return open, nil
+	}
+	return w
+}
+
+func (w *watcher) watches() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+// runs runs a reflector that shares servers with others.
+func runs(t *testing.T, servers *Servers, server *watcher, change func(*Options)) (report *Report, stop func()) {
+	report = NewReport()
+	stop = process(t, 1, server, func(o *Options) {
+		if o.Servers, o.Report = servers, report; change != nil {
+			change(o)
+		}
+	})
+	return report, stop
+}
+
+// between returns err from one time to another, and nil else.
+func between(from, to time.Duration, err error) func(time.Duration) error {
+	return func(at time.Duration) error {
+		if at >= from && at < to {
+			return err
+		}
+		return nil
+	}
+}
+
+// TestAnAnswerDuringARequest: a reflector whose request takes long hears of an answer that another
+// one has had meanwhile, also if that request is the first one without an answer.
+func TestAnAnswerDuringARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		var reports []*Report
+		for i := range 8 {
+			server := watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443")))
+			if i == 0 {
+				open := server.OnWatch
+				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					if at := time.Since(server.began); at >= 10*time.Second && at < 40*time.Second {
+						time.Sleep(server.began.Add(100 * time.Second).Sub(time.Now())) // as one to which nobody answers
+						return nil, refusedBy("a:6443")
+					}
+					return open(n, ctx, o)
+				}
+			}
+			report, stop := runs(t, servers, server, nil)
+			defer stop()
+			reports = append(reports, report)
+		}
+		time.Sleep(103 * time.Second)
+		synctest.Wait()
+		for i, report := range reports {
+			assert.False(t, report.Status().OutOfReach, i)
+		}
+	})
+}
+
+// TestAnswersAfterAWaking lead to the next waking: a reflector that a busy server has turned away
+// in the first one does not wait for its turn.
+func TestAnswersAfterAWaking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		var reports []*Report
+		for i := range 40 {
+			gone := between(10*time.Second, 40*time.Second, refusedBy("a:6443"))
+			var turned bool
+			server := watchedBy(func(at time.Duration) error {
+				if err := gone(at); err != nil || at < 40*time.Second || i >= 8 || turned {
+					return err
+				}
+				turned = true
+				return &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET}
+			})
+			report, stop := runs(t, servers, server, nil)
+			defer stop()
+			reports = append(reports, report)
+		}
+		time.Sleep(56 * time.Second)
+		synctest.Wait()
+		for i, report := range reports {
+			assert.False(t, report.Status().OutOfReach, i)
+		}
+	})
+}
+
+// TestDelaysOfOnesOwn hold up nobody else.
+func TestDelaysOfOnesOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		gone := between(10*time.Second, time.Hour, refusedBy("a:6443"))
+		slow, fast := watchedBy(gone), watchedBy(gone)
+		_, stop := runs(t, servers, slow, func(o *Options) { o.Backoff = &wait.Backoff{Duration: 20 * time.Minute, Factor: 1, Steps: 1} })
+		defer stop()
+		time.Sleep(9 * time.Second)
+		_, stop = runs(t, servers, fast, nil)
+		defer stop()
+		time.Sleep(9*time.Second + time.Minute)
+		synctest.Wait()
+		assert.Greater(t, len(fast.watches()), 3)
+	})
+}
+
+// TestTurnsThatAreGivenUp: a reflector that is left alone in its lane does not wait for those that
+// have ended.
+func TestTurnsThatAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, stops := &Servers{}, map[*watcher]func(){}
+		for range laneSize {
+			server := watchedBy(between(10*time.Second, time.Hour, refusedBy("a:6443")))
+			_, stops[server] = runs(t, servers, server, nil)
+		}
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		var last *watcher // to ask: it is after all others
+		at := func(w *watcher) time.Duration { return w.watches()[len(w.watches())-1] }
+		for server := range stops {
+			if last == nil || at(server) > at(last) {
+				last = server
+			}
+		}
+		for server, stop := range stops {
+			if server != last {
+				stop()
+			}
+		}
+		asked := len(last.watches())
+		time.Sleep(longestTurn)
+		synctest.Wait()
+		assert.Greater(t, len(last.watches()), asked)
+		stops[last]()
+		assert.Empty(t, servers.mu.known)
+	})
+}
+
+// TestLongOutage: the delays of a lane do not begin anew while the server does not answer, and do
+// so two minutes after it has.
+func TestLongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		again := 40 * time.Minute
+		server := watchedBy(func(at time.Duration) error {
+			return between(10*time.Second, 30*time.Minute, refusedBy("a:6443"))(at % again)
+		})
+		_, stop := runs(t, &Servers{}, server, nil)
+		defer stop()
+		time.Sleep(again + time.Minute)
+		synctest.Wait()
+		var before time.Duration
+		var many int
+		for _, at := range server.watches() {
+			if before > 5*time.Minute && at < 30*time.Minute {
+				many++
+				assert.GreaterOrEqual(t, at-before, backoffCap-time.Second)
+			}
+			if before > again+10*time.Second && before < again+11*time.Second {
+				assert.LessOrEqual(t, at-before, 2*laneStretch*backoffFirst)
+				many++
+			}
+			before = at
+		}
+		assert.Greater(t, many, 10)
+	})
+}
+
+// TestGoneAgain: one that answers, and then does not, is asked at once after its next answer.
+func TestGoneAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		answers := []error{refusedBy("a:6443"), testkit.ErrExpired, refusedBy("a:6443"), testkit.ErrForbidden, nil}
+		server := &testkit.Server{NoStream: true}
+		next := func() error {
+			at = append(at, time.Now())
+			return answers[min(len(at), len(answers))-1]
+		}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 1 {
+				return testkit.PodList("5"), nil
+			}
+			return testkit.PodList("6"), next()
+		}
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			if err := next(); err != nil {
+				return nil, err
+			}
+			return testkit.NewScriptedWatch(0), nil
+		}
+		defer process(t, 1, server, func(o *Options) { o.Backoff = &wait.Backoff{Duration: time.Minute, Factor: 1, Steps: 1} })()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, at, 6)
+		assert.LessOrEqual(t, at[2].Sub(at[1]), returnSpread)
+		assert.GreaterOrEqual(t, at[3].Sub(at[2]), time.Minute)
+		assert.LessOrEqual(t, at[4].Sub(at[3]), returnSpread)
+	})
+}
+
+// TestAnswerWithADelay: a server that is back and says when to come again is obeyed.
+func TestAnswerWithADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		later := apierrors.NewTimeoutError(tooLargeVersion, 200)
+		server := watchedBy(func(at time.Duration) error {
+			if at >= 20*time.Second {
+				return later
+			}
+			return between(10*time.Second, 20*time.Second, refusedBy("a:6443"))(at)
+		})
+		_, stop := runs(t, &Servers{}, server, nil)
+		defer stop()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		asked := server.watches()
+		assert.Len(t, server.Asked(), len(asked)+1, "nothing but watches, and the first list")
+	})
+}
+
+// TestBlindUntilTheEndMark: a watch-list that is open has not brought its state.
+func TestBlindUntilTheEndMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(1)
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, w)}
+		report := NewReport()
+		defer process(t, 1, server, func(o *Options) { o.Report = report })()
+		time.Sleep(10 * time.Second)
+		assert.True(t, report.Status().OutOfReach)
+		w.Events <- testkit.EndMark("5")
+		synctest.Wait()
+		assert.False(t, report.Status().OutOfReach)
+		assert.Equal(t, 10*time.Second, report.Status().Outage)
+	})
+}
+
+// TestTwoServers: those that have lost one hear nothing of another one, and reflectors that come to
+// another one in an outage hear of that.
+func TestTwoServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		begin := func(gone func(time.Duration) error) *watcher {
+			server := watchedBy(gone)
+			_, stop := runs(t, servers, server, nil)
+			t.Cleanup(stop)
+			return server
+		}
+		a := begin(between(10*time.Second, time.Hour, refusedBy("a:6443")))
+		moving := begin(func(at time.Duration) error {
+			if at > 5*time.Minute {
+				return between(0, time.Hour, refusedBy("b:6443"))(at)
+			}
+			return between(10*time.Second, time.Hour, refusedBy("a:6443"))(at)
+		})
+		for range 30 {
+			begin(between(10*time.Second, 10*time.Minute, refusedBy("b:6443")))
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		before, moved := len(a.watches()), len(moving.watches())
+		time.Sleep(longestTurn + wakePace)
+		synctest.Wait()
+		for i, at := range a.watches() {
+			assert.True(t, i < before || at-a.watches()[i-1] >= backoffCap, "nobody wakes it")
+		}
+		assert.Greater(t, len(moving.watches()), moved, "b has answered others")
+	})
+}
+
+// TestManyHosts: what is known of a server is forgotten with the last reflector that has lost it.
+func TestManyHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, n := &Servers{}, 0
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
+		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			n++
+			return nil, refusedBy(fmt.Sprintf("host-%d:6443", n))
+		}
+		stop := process(t, 1, server, func(o *Options) { o.Servers, o.Backoff = servers, testkit.Second() })
+		time.Sleep(1000 * time.Second)
+		synctest.Wait()
+		assert.GreaterOrEqual(t, n, 1000)
+		assert.Len(t, servers.mu.known, 1)
+		stop()
+		assert.Empty(t, servers.mu.known)
+	})
+}
+
+// TestStartWithoutAServer: sixty reflectors are fresh within two seconds of its first answer, and
+// ask no more often than with client-go until then.
+func TestStartWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const reflectors = 60
+		server := &apiServer{host: "a:6443"}
+		server.away(30 * time.Second)
+		defer process(t, reflectors, server, nil)()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		require.Len(t, server.watches, reflectors)
+		assert.LessOrEqual(t, server.watches[reflectors-1].Sub(server.firsts), 2*time.Second)
+		assert.LessOrEqual(t, len(server.refused), 6*reflectors)
+	})
+}
+
+// TestWatchesThatBreak: three in a row that were open for less than a second lead to a list, and
+// others never do.
+func TestWatchesThatBreak(t *testing.T) {
+	for open, lists := range map[time.Duration]int{veryShortWatch - 1: 1, veryShortWatch: 0} {
+		t.Run(open.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+				server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+					w := testkit.NewScriptedWatch(1)
+					if n <= watchMisses {
+						time.AfterFunc(open, func() { w.Events <- testkit.FailedWith(apierrors.NewServiceUnavailable("broken")) })
+					}
+					return w, nil
+				}
+				defer process(t, 1, server, func(o *Options) { o.Backoff = testkit.Second() })()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(t, 1+lists, server.Mu.Lists)
+			})
+		})
+	}
+}
+
+// TestLinesOfReturn are written also if those that are to write them lose the server again, or
+// another one.
+func TestLinesOfReturn(t *testing.T) {
+	const lost, found = "Warning: the server is out of reach", "The server is in reach again"
+	gone := func(from, to time.Duration) func(time.Duration) error {
+		return between(from, to, refusedBy("a:6443"))
+	}
+	either := func(all ...func(time.Duration) error) func(time.Duration) error {
+		return func(at time.Duration) error {
+			for _, answer := range all {
+				if err := answer(at); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for name, answer := range map[string]func(time.Duration) error{
+		"once":           gone(10*time.Second, 30*time.Second),
+		"lost again":     either(gone(10*time.Second, 30*time.Second), gone(32*time.Second, 33*time.Second)),
+		"another one":    either(gone(10*time.Second, 30*time.Second), between(32*time.Second, 33*time.Second, refusedBy("b:6443"))),
+		"came to others": either(gone(10*time.Second, 30*time.Second), between(30*time.Second, 32*time.Second, refusedBy("b:6443"))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, lines := testkit.Loud(t)
+				servers := &Servers{}
+				run := func(answer func(time.Duration) error) (stop func()) {
+					ctx, cancel := context.WithCancel(ctx)
+					ended := make(chan struct{})
+					r := New(Options{ListerWatcher: watchedBy(answer), Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: testkit.Second()})
+					go func() { defer close(ended); r.Run(ctx) }()
+					return func() { cancel(); <-ended }
+				}
+				defer run(answer)()
+				defer run(gone(10*time.Second, time.Hour))()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				assert.Equal(t, 1, lines.Count(lost))
+				assert.Equal(t, 1, lines.Count(found))
+			})
+		})
+	}
+}
+
+// TestRelistInAnOutage: one that is to ask for the whole state comes back with the others.
+func TestRelistInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, relister := &Servers{}, &Relister{}
+		var reports []*Report
+		for i := range 8 {
+			report, stop := runs(t, servers, watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
+				if i == 0 {
+					o.Relister = relister
+				}
+			})
+			defer stop()
+			reports = append(reports, report)
+		}
+		time.Sleep(39 * time.Second)
+		relister.Relist()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		for _, report := range reports {
+			assert.Zero(t, report.History().FailingSince)
+			assert.InDelta(t, reports[1].Status().Outage, report.Status().Outage, float64(3*time.Second))
+		}
+	})
+}
+
+// TestStopInAnOutage: nothing stays of a reflector that a decision stops, and its outage is over.
+func TestStopInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		report, stop := runs(t, servers, watchedBy(between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
+			o.Decide = func(_ context.Context, _ error, attempts int, _ bool) Decision { return Decision{Stop: attempts == 3} }
+		})
+		defer stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, report.Status().Stopped)
+		assert.False(t, report.Status().OutOfReach)
+		assert.Empty(t, servers.mu.known)
+	})
 }

@@ -85,6 +85,7 @@ type takeFunc func(context.Context, watchChange) (done bool)
 // *VeryShortWatchError, or what the server said. With a nil stage the changes go to the sink.
 // Events that make no sense are reported and left out.
 func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
+	defer r.outage.asks()
 	heldUp := false
 	for {
 		events, freed := r.readable(s, stage)

@@ -59,7 +59,7 @@ func (r *round) connected(s *stream) error {
 	if !isConnected(s.watch) {
 		return ErrNoConnection
 	}
-	r.outage.opens()
+	r.outage.answered()
 	return nil
 }
 

@@ -37,6 +37,7 @@ func (r *round) watch(ctx context.Context) outcome {
 			r.dropStream()
 			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
 		}
+		r.outage.opens()
 		r.succeeded(ctx)
 	}
 	r.hang.look(ctx)
