@@ -7,15 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/source"
-	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 const (
@@ -55,51 +53,9 @@ func latencyTrial(ctx context.Context, e *env, rate int) (trial, error) {
 	return func(ctx context.Context, s side) (outcome, error) {
 		i := newInformer(s, source.New(generation, source.Options{}), 0)
 		out, err := latencyRound(ctx, e, i, events, rate)
-		if err != nil {
-			return out, err
-		}
-		bare, err := wakeUps(ctx, source.New(generation, source.Options{}), events, rate)
-		out.shown = append(out.shown, sample{"rate", "events/s", float64(rate)},
-			sample{"two wake-ups alone, p50", "us", stats.Percentile(bare, 0.5)},
-			sample{"two wake-ups alone, p99", "us", stats.Percentile(bare, 0.99)})
+		out.shown = append(out.shown, sample{"rate", "events/s", float64(rate)})
 		return out, err
 	}, nil
-}
-
-// wakeUps are the sorted latencies of a receiver that does nothing but start a
-// goroutine for each event: what is left for an informer whose handlers run in
-// goroutines of their own.
-func wakeUps(ctx context.Context, from *source.Source, events []watch.Event, rate int) ([]float64, error) {
-	watcher, err := from.Watch(metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer watcher.Stop()
-	stream, err := from.Next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	clocked, latencies := newClockedEvents(events, rate), make([]float64, len(events))
-	handler := clocked.handler(latencies)
-	var calls sync.WaitGroup
-	calls.Go(func() {
-		for range events {
-			select {
-			case event := <-watcher.ResultChan():
-				calls.Go(func() { handler.onUpdate(nil, event.Object) })
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	if err = clocked.play(ctx, stream); err != nil {
-		cancel()
-	}
-	calls.Wait()
-	slices.Sort(latencies)
-	return latencies, err
 }
 
 // saturation is how many events a second the first side takes when they come
@@ -210,11 +166,10 @@ func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event
 	return outcome{
 		check: state,
 		samples: []sample{
-			{"p50", "us", stats.Percentile(latencies, 0.5)},
-			{"p99", "us", stats.Percentile(latencies, 0.99)},
-			{"p99.9", "us", stats.Percentile(latencies, 0.999)},
+			{"p50", "us", report.Percentile(latencies, 0.5)},
+			{"p99", "us", report.Percentile(latencies, 0.99)},
+			{"p99.9", "us", report.Percentile(latencies, 0.999)},
 			{"CPU", "ns/event", float64(usage.CPU) / float64(len(events))},
 		},
-		curves: []curve{quantilesOf("latency", "us", latencies)},
 	}, err
 }

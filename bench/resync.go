@@ -11,12 +11,10 @@ import (
 	"github.com/kinformer/cache/bench/internal/source"
 )
 
-const resyncGroup = "Resync"
-
 // resyncRows are a resync of all objects that one of four handlers asked for.
 func resyncRows() []row {
 	return []row{{
-		group: resyncGroup, name: "resync/1-of-4",
+		group: "Resync", name: "resync/1-of-4",
 		waits: true,
 		title: "resync of all objects for one of 4 handlers",
 		setup: func(ctx context.Context, e *env) (trial, error) {

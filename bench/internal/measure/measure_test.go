@@ -5,7 +5,6 @@ package measure
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -69,37 +68,6 @@ func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
 	assert.Less(t, peak, float64(size)*2)
 }
 
-func TestHeapCourseRunsThroughThePeak(t *testing.T) {
-	const size = 32 << 20
-	course := HeapCourse{Base: LiveHeap(), Start: time.Now()}
-	ticks, finish, finished := make(chan time.Time), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(finished)
-		course.follow(ticks, finish)
-	}()
-	tick := func() { ticks <- time.Now(); ticks <- time.Now() } // the heap was read when the second is taken
-	for range 3 {
-		held := make([]byte, size)
-		tick()
-		runtime.KeepAlive(held)
-		held = nil
-		runtime.GC()
-		<-time.After(pointInterval)
-		tick()
-	}
-	close(finish)
-	<-finished
-	require.Greater(t, len(course.Points), 3)
-	highest, lowest := uint64(0), course.Points[0].Bytes
-	for i, p := range course.Points {
-		highest, lowest = max(highest, p.Bytes), min(lowest, p.Bytes)
-		assert.True(t, i == 0 || p.At > course.Points[i-1].At)
-	}
-	assert.Equal(t, highest, course.Peak)
-	assert.GreaterOrEqual(t, course.Peak, course.Base+size*9/10)
-	assert.Less(t, lowest, course.Base+size/2, "points are of their time")
-}
-
 func TestThisMachine(t *testing.T) {
 	machine := ThisMachine()
 	assert.Equal(t, runtime.NumCPU(), machine.Cores)
@@ -130,23 +98,12 @@ func TestVersions(t *testing.T) {
 	assert.NotEmpty(t, revision(t.Context()))
 }
 
-func TestProfilesAreWrittenForTheRegion(t *testing.T) {
-	prefix := filepath.Join(t.TempDir(), "x.")
-	profiles := Profiles{CPU: prefix, Memory: prefix, Block: prefix}
-	require.NoError(t, profiles.Around("row.side.1", func() error { return nil }))
-	for _, name := range []string{
-		"row.side.1.cpu.pprof", "row.side.1.before.mem.pprof", "row.side.1.after.mem.pprof",
-		"row.side.1.before.block.pprof", "row.side.1.after.block.pprof",
-	} {
-		info, err := os.Stat(prefix + name)
-		require.NoError(t, err)
-		assert.NotZero(t, info.Size(), name)
-	}
-}
-
-func TestNoProfilesUnlessAsked(t *testing.T) {
+func TestProfiled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpu.pprof")
+	require.NoError(t, Profiled(path, func() error { return nil }))
+	assert.FileExists(t, path)
 	called := false
-	require.NoError(t, Profiles{}.Around("x", func() error { called = true; return nil }))
+	require.NoError(t, Profiled("", func() error { called = true; return nil }))
 	assert.True(t, called)
-	assert.Error(t, Profiles{CPU: "/nonexistent/dir/"}.Around("x", func() error { return nil }))
+	assert.Error(t, Profiled("/nonexistent/dir/x", func() error { return nil }))
 }
