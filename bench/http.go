@@ -5,10 +5,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,10 +28,10 @@ import (
 // httpRow is an informer on a server that is reached over the loopback interface. The server is a
 // child process, so the CPU time is the client's.
 //
-// Our side runs an informer for each httpWay: one on a client as it is, a tapped one, whose client's
-// transport is direct.Transport, so that it decodes itself, and one that shares equal parts as well.
-// The figures of these are those with "tapped" and "shared" before their names. All have client-go's
-// figure beside them.
+// Our side runs an informer for each httpWay: one on a client as it is, a tapped one, whose
+// client's transport is direct.Transport, so that it decodes itself, and one that shares equal
+// parts as well. The figures of these are those with "tapped" and "shared" before their names. All
+// have client-go's figure beside them.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
 	kind     httpKind
@@ -57,9 +55,6 @@ var (
 	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).feedCPU}
 	// httpPeak is the heap while a list is taken over. Lists are longer: there peaks matter.
 	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false, (*httpStage).heap}
-	// httpHeld is what an update takes that waits for a handler that is stuck: the old object and the
-	// new one are both there.
-	httpHeld = httpKind{"watch-held", "one update of each object, while a handler is stuck", false, true, (*httpStage).held}
 )
 
 // The number of objects of a full run.
@@ -89,8 +84,6 @@ func httpRows() []row {
 	of(httpRow{encoding: "unstructured", of: world.Pods, alone: true, objects: httpObjectsUntyped}, httpWatch)
 	of(httpRow{encoding: "json", of: world.Pods, tls: true, objects: httpObjectsJSON}, httpWatch)
 	of(httpRow{encoding: "protobuf", of: world.Pods, tls: true, objects: httpObjectsProtobuf}, httpWatch)
-	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsProtobuf}, httpHeld)
-	of(httpRow{encoding: "protobuf", of: world.Pods, alone: true, objects: httpObjectsProtobuf}, httpHeld)
 	of(httpRow{encoding: "json", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
 	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
 	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsPeak / 4}, httpPeak)
@@ -211,29 +204,13 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	}
 	i := newInformerOf(s, lw, h.example(), 0, indexers(1))
 	defer i.stop()
-	stuck := make(chan struct{})
-	release := sync.OnceFunc(func() { close(stuck) })
-	defer release()
-	if h.row.kind.name == httpHeld.name {
-		_, err = i.AddEventHandler(clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-stuck }})
-	}
-	if err = errors.Join(err, i.addHandler(0, &counter{})); err != nil {
+	if err := i.addHandler(0, &counter{}); err != nil {
 		return out, err
 	}
 	i.expect(h.objects)
 	start := func() error {
 		i.start(ctx)
-		return i.wait(ctx)
-	}
-	feed := func() error {
-		i.expect(h.objects)
-		if err := h.server.Call(ctx, "feed", nil, nil); err != nil {
-			return err
-		}
-		return i.wait(ctx)
-	}
-	open := func() error {
-		if err := start(); err != nil {
+		if err := i.wait(ctx); err != nil || !h.row.kind.updates {
 			return err
 		}
 		select {
@@ -243,8 +220,12 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 			return context.Cause(ctx)
 		}
 	}
-	if h.row.kind.updates {
-		start = open
+	feed := func() error {
+		i.expect(h.objects)
+		if err := h.server.Call(ctx, "feed", nil, nil); err != nil {
+			return err
+		}
+		return i.wait(ctx)
 	}
 	if out.samples, err = h.row.kind.figures(h, start, feed); err != nil {
 		return out, err
@@ -252,7 +233,6 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	if err := h.engaged(s, i, way); err != nil {
 		return out, err
 	}
-	release()
 	out.check, err = i.finish()
 	return out, err
 }
@@ -274,16 +254,6 @@ func (h *httpStage) feedCPU(start, feed func() error) ([]sample, error) {
 	return h.startCPU(feed, nil)
 }
 
-func (h *httpStage) held(start, feed func() error) ([]sample, error) {
-	if err := start(); err != nil {
-		return nil, err
-	}
-	before := measure.LiveHeap()
-	err := feed()
-	held := float64(measure.LiveHeap()) - float64(before)
-	return []sample{{"held", "B/update", held / float64(h.objects)}}, err
-}
-
 // peakGCPercent is a compromise: garbage is at most this share of what lives, and the collector
 // leaves time for the rest.
 const peakGCPercent = 10
@@ -298,9 +268,9 @@ func (h *httpStage) heap(start, _ func() error) ([]sample, error) {
 	}, err
 }
 
-// engaged returns an error if an informer of ours did not decode what came itself, but for what goes
-// both ways: the first and the last of each answer, the first 8, one in 16 of the first 1,000, and
-// one in many later. Without the tap it must not have decoded anything.
+// engaged returns an error if an informer of ours did not decode what came itself, but for what
+// goes both ways: the first and the last of each answer, the first 8, one in 16 of the first 1,000,
+// and one in many later. Without the tap it must not have decoded anything.
 func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	if s.status == nil {
 		return nil

@@ -101,8 +101,8 @@ func readFloors(path string) (*report.Floors, error) {
 // rows are all workloads, in the order of the report.
 func rows() []row {
 	return slices.Concat(
-		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), queueRows(), fanoutRows(), latencyRows(), stuckRows(),
-		idleRows(), syncRows(), heapRows(), resyncRows(), httpRows(),
+		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), latencyRows(), stuckRows(),
+		idleRows(), syncRows(), heapRows(), httpRows(),
 	)
 }
 

@@ -24,8 +24,8 @@ import (
 const pacedRate = 10_000
 
 // readerRows are GetByKey by several goroutines beside one that updates: at a rate that is the same
-// on both sides, or without a pause. In the latter a writer that a lock holds up leaves its share of
-// the processors to the readers, so where there are fewer cores than goroutines both figures count.
+// on both sides, or without a pause. In the latter a writer that a lock holds up leaves its share
+// of the processors to the readers, so where cores are few both figures count.
 func readerRows() []row {
 	return []row{readersRow(1, pacedRate), readersRow(4, pacedRate), readersRow(4, 0)}
 }
@@ -190,8 +190,8 @@ const (
 
 // stallRows are how long a Get takes while a long write is under way. The schedule is open: Get
 // number i is due at i times the interval and its latency counts from then, whether or not those
-// before it are done. The garbage collector rests meanwhile: on few cores its slices would hide what
-// is looked for.
+// before it are done. The garbage collector rests meanwhile: on few cores its slices would hide
+// what is looked for.
 func stallRows() []row {
 	var all []row
 	for _, w := range stalls() {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart draws what tables of this repository say: the figures of README.md as bars, and what
-// docs/benchmarks/cluster.md has of several sizes as lines. It is given the repository's root.
+// Command chart draws what tables of this repository say: the figures of README.md as bars, and
+// what docs/benchmarks/cluster.md has of several sizes as lines. It is given the repository's root.
 //
 //	go run ./chart ..
 package main

@@ -63,8 +63,9 @@ type Notes struct {
 	State   world.State
 }
 
-// Lateness is by how much changes were sent after their time: all but one in a thousand, and all. It
-// has the slowness of clients that do not take more. Plan is the most by which one was made late.
+// Lateness is by how much changes were sent after their time: all but one in a thousand, and all.
+// It has the slowness of clients that do not take more. Plan is the most by which one was made
+// late.
 type Lateness struct{ Plan, P999, Max time.Duration }
 
 type server struct {

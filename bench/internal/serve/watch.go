@@ -24,8 +24,9 @@ const (
 	bookmarkPeriod = time.Minute
 )
 
-// handler answers requests for all resources, whatever their options beyond watch, sendInitialEvents,
-// resourceVersion and timeoutSeconds: lists are whole, as from the cache of an API server.
+// handler answers requests for all resources, whatever their options beyond watch,
+// sendInitialEvents, resourceVersion and timeoutSeconds: lists are whole, as from the cache of an
+// API server.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for of := range world.Resources {

@@ -28,6 +28,8 @@ func NewStill(of Resource, n, perDeployment int) *Still {
 		o := Object{Owner: uint32(i / perDeployment), Node: uint32(i / PodsPerNode), Revision: 1}
 		if of == Pods {
 			o.Shape = Ready
+		} else {
+			o.Node = uint32(i) // which names it
 		}
 		s.plan.put(of, o)
 	}
