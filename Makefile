@@ -30,7 +30,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredRe
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-million bench-cluster bench-cluster-all charts screenshots clean
+.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -126,10 +126,7 @@ screenshots: ## take the pictures in docs/pictures, with Chromium
 
 bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for three minutes)
 	@mkdir -p $(BIN)
-	@cd bench && $(GO) run . -charts charts -json $(BIN)/bench.json $(BENCH_FLAGS)
-
-bench-million: ## the store's single operations with 10^6 light objects; prints docs/benchmarks/million.md (about five minutes, 8 GiB)
-	@cd bench && $(GO) run . -run '^store/(get|list|byindex|update|add|replace)' -light -n 1000000 -rounds 3
+	@cd bench && $(GO) run . -json $(BIN)/bench.json $(BENCH_FLAGS)
 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)
@@ -149,9 +146,7 @@ bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct
 
 bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; goes on where it was interrupted, by bin/bench-cluster-all
 	@cd bench && $(BIN)/cluster -n 100,1000,5000,10000,20000 -sides client-go,ours,direct,shared -encodings json,protobuf -speed $(SPEED) \
-		-state $(BIN)/bench-cluster-all -resume -command 'make bench-cluster-all' \
-		-figures $(BIN)/bench-cluster-all.json -pictures cluster $(CLUSTER_FLAGS)
-	@cd bench/chart && $(GO) run . -cluster $(BIN)/bench-cluster-all.json -out $(CURDIR)/docs/benchmarks/cluster
+		-state $(BIN)/bench-cluster-all -resume -command 'make bench-cluster-all' $(CLUSTER_FLAGS)
 
 cluster:
 	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
@@ -159,11 +154,9 @@ cluster:
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
-charts: ## write docs/benchmarks anew from bin/bench.json, and take the figures of README.md over from there
-	@cd bench && $(GO) run . -charts charts -read $(BIN)/bench.json > $(BIN)/bench.md && mv $(BIN)/bench.md $(CURDIR)/docs/benchmarks/README.md
-	@cd bench/chart && $(GO) run . -in $(BIN)/bench.json -out $(CURDIR)/docs/benchmarks/charts
+charts: ## take the figures of README.md over from docs/benchmarks, and draw them and those of clusters
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
-	@cd bench/chart && $(GO) run . -readme $(CURDIR)/README.md -out $(CURDIR)/docs/pictures
+	@cd bench && $(GO) run ./chart $(CURDIR)
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak

@@ -22,11 +22,8 @@ type env struct {
 	seed  uint64
 	scale float64 // of the numbers of operations: 1 in a full run
 
-	profiles measure.Profiles
-	region   string // names the profiles of what is measured next
-
-	// allLight makes the objects of every row light, so that a million fit.
-	allLight bool
+	profile string // prefix of the names of profiles
+	region  string // names the profiles of what is measured next
 
 	kind kind
 	// atEnd is called when the row is done.
@@ -56,7 +53,7 @@ func (k kind) compare(other kind) int {
 // kindOf is what population a row has: that of the run, unless it is about so
 // many objects that those of cold rows are enough.
 func (e *env) kindOf(w row) kind {
-	k := kind{full: !w.light && !e.allLight, n: e.n}
+	k := kind{full: !w.light, n: e.n}
 	if w.objects > 0 {
 		k.n = min(e.n, max(w.objects, coldObjects))
 	}
@@ -128,9 +125,12 @@ func (e *env) ops(full int) int { return max(1, int(float64(full)*e.scale)) }
 // and within the profiles that were asked for.
 func (e *env) measure(do func() error) (measure.Usage, error) {
 	measure.Settle()
+	path := ""
+	if e.profile != "" {
+		path = e.profile + e.region + ".cpu.pprof"
+	}
 	var usage measure.Usage
-	err := e.profiles.Around(e.region, func() error {
-		var failed error
+	err := measure.Profiled(path, func() (failed error) {
 		usage, failed = measure.Region(do)
 		return failed
 	})

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
 	"github.com/kinformer/cache/bench/internal/workload"
 )
@@ -55,13 +54,7 @@ func fanoutRow(capacity, handlers int) row {
 			options := source.Options{ChannelCapacity: capacity}
 			return func(ctx context.Context, s side) (outcome, error) {
 				i := newInformer(s, source.New(generation, options), 0)
-				out, err := fanoutRound(ctx, e, i, handlers, events)
-				if err != nil || handlers > 1 {
-					return out, err
-				}
-				alone, err := handOver(capacity, events)
-				out.shown = append(out.shown, sample{"the hand-over alone, CPU", "ns/event", alone})
-				return out, err
+				return fanoutRound(ctx, e, i, handlers, events)
 			}, nil
 		},
 	}
@@ -96,27 +89,6 @@ func updatesOf(pods []*corev1.Pod, n int) []watch.Event {
 		events[i] = watch.Event{Type: watch.Modified, Object: pod}
 	}
 	return events
-}
-
-// handOver is what the events cost with a receiver that drops them: what no
-// informer can save.
-func handOver(capacity int, events []watch.Event) (cpu float64, err error) {
-	measure.Settle()
-	usage, err := measure.Region(func() error {
-		channel, received := make(chan watch.Event, capacity), make(chan struct{})
-		go func() {
-			defer close(received)
-			for range channel {
-			}
-		}()
-		for _, event := range events {
-			channel <- event
-		}
-		close(channel)
-		<-received
-		return nil
-	})
-	return float64(usage.CPU) / float64(len(events)), err
 }
 
 func fanoutRound(ctx context.Context, e *env, i *informer, handlers int, events []watch.Event) (outcome, error) {

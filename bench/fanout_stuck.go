@@ -6,16 +6,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
-	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/source"
-	"github.com/kinformer/cache/bench/internal/stats"
 	"github.com/kinformer/cache/bench/internal/workload"
 )
 
@@ -79,81 +76,29 @@ func stuckRound(ctx context.Context, e *env, i *informer, few *workload.Populati
 		return outcome{}, err
 	}
 	events := e.ops(stuckEvents)
-	usage, course, err := feedFresh(ctx, e, i, stream, few, events)
+	before := measure.LiveHeap()
+	i.expect(events)
+	usage, err := e.measure(func() error { return feedFresh(ctx, i, stream, few, events) })
 	if err != nil {
 		return outcome{}, err
 	}
-	delays, err := delaysOfOthers(ctx, e, i, stream, few, events)
-	if err != nil {
-		return outcome{}, err
-	}
+	kept := float64(measure.LiveHeap()) - float64(before)
 	state, err := i.state()
-	kept := course.points[len(course.points)-1][1]
-	return outcome{check: state, curves: []curve{course}, samples: []sample{
-		{"kept", "MB", kept},
-		{"kept per event", "B", kept * 1e6 / float64(events)},
+	return outcome{check: state, samples: []sample{
+		{"kept", "MB", kept / 1e6},
+		{"kept per event", "B", kept / float64(events)},
 		{"CPU", "ns/event", float64(usage.CPU) / float64(events)},
 		{"wall until the others have heard", "ns/event", float64(usage.Wall) / float64(events)},
-		{"then the others, p50", "us", stats.Percentile(delays, 0.5)},
-		{"then the others, p99", "us", stats.Percentile(delays, 0.99)},
 	}}, err
 }
 
-// stuckPoints is how often the heap is weighed.
-const stuckPoints = 12
-
-// feedFresh sends updates that nobody else keeps, in parts, and weighs the
-// heap after each. Its course is over the time that the events stand for.
-func feedFresh(ctx context.Context, e *env, i *informer, stream *source.Stream, few *workload.Population, events int) (all measure.Usage, course curve, err error) {
-	before := measure.LiveHeap()
-	course = curve{name: "kept", x: "s", y: "MB", points: []report.Point{{0, 0}}}
-	err = e.profiles.Around(e.region, func() error {
-		for from, part := 0, max(1, events/stuckPoints); from < events; from += part {
-			to := min(events, from+part)
-			i.expect(to - from)
-			usage, err := measure.Region(func() error { return feedPart(ctx, i, stream, few, from, to) })
-			if err != nil {
-				return err
-			}
-			all.CPU, all.Wall = all.CPU+usage.CPU, all.Wall+usage.Wall
-			kept := float64(measure.LiveHeap()) - float64(before)
-			course.points = append(course.points, report.Point{float64(to) / stuckRate / e.scale, kept / 1e6})
-		}
-		return nil
-	})
-	return all, course, err
-}
-
-func feedPart(ctx context.Context, i *informer, stream *source.Stream, few *workload.Population, from, to int) error {
-	for n := from; n < to; n++ {
+// feedFresh sends updates that nobody else keeps.
+func feedFresh(ctx context.Context, i *informer, stream *source.Stream, few *workload.Population, events int) error {
+	for n := range events {
 		pod := workload.Version(few.Pods[n%len(few.Pods)], eventVersion(n))
 		if err := stream.Send(ctx, watch.Event{Type: watch.Modified, Object: pod}); err != nil {
 			return err
 		}
 	}
 	return i.wait(ctx)
-}
-
-// delaysOfOthers are the sorted latencies of the handlers that are not stuck,
-// in microseconds, while the one that is keeps all that came before.
-func delaysOfOthers(ctx context.Context, e *env, i *informer, stream *source.Stream, few *workload.Population, version int) ([]float64, error) {
-	clocked := newClockedEvents(make([]watch.Event, max(10, e.ops(latencyRate))), latencyRate)
-	for n := range clocked.events {
-		pod := workload.Version(few.Pods[n%len(few.Pods)], eventVersion(version+n))
-		pod.Generation = int64(n)
-		clocked.events[n] = watch.Event{Type: watch.Modified, Object: pod}
-	}
-	latencies := make([]float64, len(i.handlers)*len(clocked.events))
-	for h, handler := range i.handlers {
-		handler.onUpdate = clocked.handler(latencies[h*len(clocked.events) : (h+1)*len(clocked.events)]).onUpdate
-	}
-	i.expect(len(clocked.events))
-	if err := clocked.play(ctx, stream); err != nil {
-		return nil, err
-	}
-	if err := i.wait(ctx); err != nil {
-		return nil, err
-	}
-	slices.Sort(latencies)
-	return latencies, nil
 }

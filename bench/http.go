@@ -4,71 +4,58 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"time"
 
-	"github.com/kinformer/cache/bench/internal/wire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/serve"
+	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// httpRow is an informer on a server that is reached over the loopback
-// interface. The server is a child process with answers that it made
-// beforehand, so the CPU time is the client's.
+// httpRow is an informer on a server that is reached over the loopback interface. The server is a
+// child process, so the CPU time is the client's.
 //
-// Our side runs an informer for each httpWay of the row: one on a client as it is,
-// a tapped one, whose client's transport is direct.Transport, so that it decodes
-// itself, one that shares equal parts as well, and others. The figures of these
-// are those with "tapped", "shared" and so on before their names. All have client-go's
-// figure beside them.
+// Our side runs an informer for each httpWay: one on a client as it is, a tapped one, whose
+// client's transport is direct.Transport, so that it decodes itself, and one that shares equal
+// parts as well. The figures of these are those with "tapped" and "shared" before their names. All
+// have client-go's figure beside them.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
 	kind     httpKind
-	resource wire.Resource
+	of       world.Resource
+	alone    bool // pods have a deployment each, and less to share
 	tls      bool // with HTTP/2
-	figures  httpFigures
-	objects  int // of a full run: some decoders take ten times as long as others
+	objects  int  // of a full run: some decoders take ten times as long as others
 }
 
-// httpKind is what an informer does over HTTP.
+// httpKind is what an informer does over HTTP, and what is measured.
 type httpKind struct {
 	name, title string
-	bytes       string // which of the server's answers it gets
 	watchList   bool
 	updates     bool // measures what comes after the start
-	pages       bool
+	figures     func(h *httpStage, start, feed func() error) ([]sample, error)
 }
 
 var (
-	httpList      = httpKind{name: "list", title: "start by list", bytes: "list"}
-	httpPages     = httpKind{name: "pages", title: "start by list, in pages of 500 or a third", bytes: "list", pages: true}
-	httpWatchList = httpKind{name: "watch-list", title: "start by watch-list", bytes: "initial", watchList: true}
-	httpWatch     = httpKind{name: "watch", title: "one update of each object through the watch", bytes: "updates", updates: true}
+	httpList      = httpKind{"list", "start by list", false, false, (*httpStage).startCPU}
+	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false, (*httpStage).startCPU}
+	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).feedCPU}
+	// httpPeak is the heap while a list is taken over. Lists are longer: there peaks matter.
+	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false, (*httpStage).heap}
 )
-
-// httpFigures is what a row is measured by.
-type httpFigures struct{ name, title string }
-
-var (
-	// httpCPU is CPU time; for pods in one page or a stream also that of decoding
-	// the same bytes without an informer, which tells what of it is not the
-	// informer's.
-	httpCPU = httpFigures{}
-	// httpPeak is the heap while a list is taken over.
-	httpPeak = httpFigures{name: "-peak", title: ", the heap"}
-	// httpHeld is what an update takes that waits for a handler that is stuck: the
-	// old object and the new one are both there.
-	httpHeld = httpFigures{name: "-held", title: ", while a handler is stuck"}
-	// httpOpen is how long the server has the request of a list open, when little
-	// is under way in buffers.
-	httpOpen = httpFigures{name: "-open", title: ", as the server sees it"}
-	// httpDropped is CPU time of informers of ours that leave managed fields out,
-	// and beside them of those that do not.
-	httpDropped = httpFigures{name: "-dropped", title: ", ours without managed fields"}
-)
-
-// optional reports whether what a row is about is an option that few set: only a
-// full run has such rows.
-func (f httpFigures) optional() bool { return f == httpDropped }
 
 // The number of objects of a full run.
 const (
@@ -76,123 +63,293 @@ const (
 	httpObjectsProtobuf = 5000
 	httpObjectsUntyped  = 1200
 	httpObjectsSmall    = 6000
+	httpObjectsPeak     = 6000
 )
 
-// page is how many objects a page has: as many as client-go asks for, or a third
-// of them if there are few.
-func (r httpRow) page(objects int) int {
-	if !r.kind.pages {
-		return 0
+func httpRows() []row {
+	var all []row
+	of := func(r httpRow, kinds ...httpKind) {
+		for _, r.kind = range kinds {
+			all = append(all, r.row())
+		}
 	}
-	return min(500, max(1, objects/3))
-}
-
-func (r httpRow) mediaType() string {
-	if r.encoding == "protobuf" {
-		return wire.Protobuf
-	}
-	return wire.JSON
-}
-
-func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
-
-// alone reports whether it is one pod a deployment, which have less to share.
-func (r httpRow) alone() bool { return r.resource.Population == wire.PodsAlone.Population }
-
-// decodedAlone reports whether the bytes are decoded by themselves, too.
-func (r httpRow) decodedAlone() bool {
-	return r.figures == httpCPU && r.resource.ID() == wire.Pods.ID() && !r.untyped() && !r.kind.pages && !r.tls
-}
-
-func (r httpRow) name() string {
-	name := "http/" + r.encoding + "-" + r.kind.name + r.figures.name
-	if id := r.resource.ID(); id != wire.Pods.ID() {
-		name += "-" + id
-	}
-	if r.tls {
-		name += "-tls"
-	}
-	return name
-}
-
-func (r httpRow) title() string {
-	title := fmt.Sprintf("%s, %s in %s%s", r.kind.title, r.resource.Name, r.encoding, r.figures.title)
-	if r.alone() {
-		title += ", one pod a deployment"
-	}
-	if r.tls {
-		title += ", over TLS and HTTP/2"
-	}
-	return title
+	of(httpRow{encoding: "json", of: world.Pods, objects: httpObjectsJSON}, httpList, httpWatchList, httpWatch)
+	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsProtobuf}, httpList, httpWatchList, httpWatch)
+	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsUntyped}, httpList, httpWatch)
+	of(httpRow{encoding: "json", of: world.Leases, objects: httpObjectsSmall}, httpWatch)
+	of(httpRow{encoding: "protobuf", of: world.Leases, objects: httpObjectsSmall}, httpWatch)
+	of(httpRow{encoding: "unstructured", of: world.Certificates, objects: httpObjectsSmall / 2}, httpList, httpWatch)
+	of(httpRow{encoding: "json", of: world.Pods, alone: true, objects: httpObjectsJSON}, httpWatch)
+	of(httpRow{encoding: "protobuf", of: world.Pods, alone: true, objects: httpObjectsProtobuf}, httpList, httpWatch)
+	of(httpRow{encoding: "unstructured", of: world.Pods, alone: true, objects: httpObjectsUntyped}, httpWatch)
+	of(httpRow{encoding: "json", of: world.Pods, tls: true, objects: httpObjectsJSON}, httpWatch)
+	of(httpRow{encoding: "protobuf", of: world.Pods, tls: true, objects: httpObjectsProtobuf}, httpWatch)
+	of(httpRow{encoding: "json", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
+	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
+	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsPeak / 4}, httpPeak)
+	return all
 }
 
 // row makes a row of the benchmark.
 func (r httpRow) row() row {
-	made := row{
-		group: "End to end over HTTP on loopback", name: r.name(), title: r.title(),
-		light: true, // its objects are the server's
-		slow:  r.alone() && !r.kind.updates || r.figures.optional(),
-		setup: func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
+	name := "http/" + r.encoding + "-" + r.kind.name
+	title := fmt.Sprintf("%s, %s in %s", r.kind.title, r.of, r.encoding)
+	if r.of != world.Pods {
+		name += "-" + r.of.String()
 	}
-	if !r.decodedAlone() {
-		made.rounds = fullRounds // the tap does not come out close to client-go
+	if r.alone {
+		name, title = name+"-pods-alone", title+", one pod a deployment"
 	}
-	return made
+	if r.tls {
+		name, title = name+"-tls", title+", over TLS and HTTP/2"
+	}
+	return row{
+		group: "End to end over HTTP on loopback", name: name, title: title,
+		light:  true,       // its objects are the server's
+		rounds: fullRounds, // the tap does not come out close to client-go
+		setup:  func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
+	}
 }
 
-// httpRows are the rows of pods first, then those of other objects, of TLS, and
-// of lists alone.
-func httpRows() []row {
-	var all []row
-	for _, r := range httpKinds() {
-		all = append(all, r.row())
-	}
-	return all
-}
+func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 
-func httpKinds() []httpRow {
-	var all []httpRow
-	of := func(encoding string, objects int, resource wire.Resource, kinds ...httpKind) {
-		for _, kind := range kinds {
-			all = append(all, httpRow{encoding: encoding, kind: kind, resource: resource, objects: objects})
-		}
-	}
-	of("json", httpObjectsJSON, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
-	of("protobuf", httpObjectsProtobuf, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
-	of("unstructured", httpObjectsUntyped, wire.Pods, httpList, httpPages, httpWatchList, httpWatch)
-	of("json", httpObjectsSmall, wire.ConfigMaps, httpList, httpWatch)
-	of("protobuf", httpObjectsSmall, wire.ConfigMaps, httpList, httpWatch)
-	of("json", httpObjectsSmall, wire.Leases, httpWatch)
-	of("protobuf", httpObjectsSmall, wire.Leases, httpWatch)
-	of("unstructured", httpObjectsSmall/2, wire.Certificates, httpList, httpWatch)
-	of("json", httpObjectsJSON, wire.PodsAlone, httpWatchList, httpWatch)
-	of("protobuf", httpObjectsProtobuf, wire.PodsAlone, httpList, httpWatchList, httpWatch)
-	of("unstructured", httpObjectsUntyped, wire.PodsAlone, httpWatch)
-	for _, encoding := range []string{"json", "protobuf"} {
-		objects := map[string]int{"json": httpObjectsJSON, "protobuf": httpObjectsProtobuf}[encoding]
-		all = append(all,
-			httpRow{encoding: encoding, kind: httpWatch, resource: wire.Pods, tls: true, objects: objects},
-			httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpOpen, objects: httpObjectsOpen})
-	}
-	for _, kind := range []httpKind{httpList, httpWatch} {
-		all = append(all,
-			httpRow{encoding: "json", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsJSON},
-			httpRow{encoding: "protobuf", kind: kind, resource: wire.Pods, figures: httpDropped, objects: httpObjectsProtobuf})
-	}
-	for _, pods := range []wire.Resource{wire.Pods, wire.PodsAlone} {
-		all = append(all, httpRow{encoding: "protobuf", kind: httpWatch, resource: pods, figures: httpHeld, objects: httpObjectsProtobuf})
-	}
-	all = append(all, httpRow{encoding: "protobuf", kind: httpList, resource: wire.PodsAlone, figures: httpPeak, objects: httpObjectsPeak})
-	for _, encoding := range []string{"json", "protobuf", "unstructured"} { // last: see httpTrial
-		objects := map[string]int{"unstructured": httpObjectsPeak / 4}[encoding]
-		all = append(all, httpRow{encoding: encoding, kind: httpList, resource: wire.Pods, figures: httpPeak, objects: cmp.Or(objects, httpObjectsPeak)})
-	}
-	return all
-}
+// httpWay is how an informer of ours decodes: its name stands before its figures.
+type httpWay string
 
 const (
-	// httpObjectsOpen are as many as fit into what an informer reads ahead.
-	httpObjectsOpen = 3000
-	// httpObjectsPeak are more: peaks matter where lists are long.
-	httpObjectsPeak = 6000
+	plainWay  httpWay = ""       // as its client does
+	tappedWay httpWay = "tapped" // directly
+	sharedWay httpWay = "shared" // directly, and equal parts of objects are one
 )
+
+var httpWays = []httpWay{plainWay, tappedWay, sharedWay}
+
+// httpStage is a server with what a row asks of it.
+type httpStage struct {
+	row     httpRow
+	env     *env
+	server  *child.Process
+	hello   serve.Hello
+	media   string
+	objects int
+	rounds  int // of our side
+}
+
+func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
+	e.drop() // or collections of garbage would be rare, by the objects of other rows
+	h := &httpStage{row: r, env: e, objects: max(20, e.ops(r.objects)), media: blank.JSON}
+	if r.encoding == "protobuf" {
+		h.media = blank.Protobuf
+	}
+	perDeployment := world.PodsPerDeployment
+	if r.alone {
+		perDeployment = 1
+	}
+	var err error
+	h.server, err = child.Start(ctx, serve.Role, serve.Config{
+		MediaType: h.media, TLS: r.tls, Seed: e.seed, Still: true, Of: r.of, Objects: h.objects, PerDeployment: perDeployment,
+	}, &h.hello, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	e.atEnd = append(e.atEnd, h.server.Stop)
+	return h.round, nil
+}
+
+// round runs the informers of a side: of ours one for each way, of which another one begins from
+// round to round; of client-go's there is one, which is taken for all.
+func (h *httpStage) round(ctx context.Context, s side) (out outcome, err error) {
+	ends := make([]outcome, len(httpWays))
+	if s.status == nil {
+		if ends[0], err = h.one(ctx, s, plainWay); err != nil {
+			return out, err
+		}
+		ends[1], ends[2] = ends[0], ends[0]
+	} else {
+		h.rounds++
+		for i := range ends {
+			which := (i + h.rounds) % len(ends)
+			if ends[which], err = h.one(ctx, s, httpWays[which]); err != nil {
+				return out, err
+			}
+		}
+	}
+	out.check = ends[0].check
+	for i := range ends[0].samples {
+		for way, end := range ends {
+			if end.check != out.check {
+				return out, fmt.Errorf("an informer that decodes directly ends in another state: %+v, as its client does %+v", end.check, out.check)
+			}
+			figure := end.samples[i]
+			if name := httpWays[way]; name != plainWay {
+				figure.name = string(name) + ", " + figure.name
+			}
+			out.samples = append(out.samples, figure)
+		}
+	}
+	return out, nil
+}
+
+// one runs one informer.
+func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, err error) {
+	if err := h.server.Call(ctx, "rewind", nil, nil); err != nil {
+		return out, err
+	}
+	lw, err := h.listerWatcher(way != plainWay)
+	if err != nil {
+		return out, fmt.Errorf("make client: %w", err)
+	}
+	if way == sharedWay {
+		s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))
+	}
+	i := newInformerOf(s, lw, h.example(), 0, indexers(1))
+	defer i.stop()
+	if err := i.addHandler(0, &counter{}); err != nil {
+		return out, err
+	}
+	i.expect(h.objects)
+	start := func() error {
+		i.start(ctx)
+		if err := i.wait(ctx); err != nil || !h.row.kind.updates {
+			return err
+		}
+		select {
+		case <-lw.watching:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	feed := func() error {
+		i.expect(h.objects)
+		if err := h.server.Call(ctx, "feed", nil, nil); err != nil {
+			return err
+		}
+		return i.wait(ctx)
+	}
+	if out.samples, err = h.row.kind.figures(h, start, feed); err != nil {
+		return out, err
+	}
+	if err := h.engaged(s, i, way); err != nil {
+		return out, err
+	}
+	out.check, err = i.finish()
+	return out, err
+}
+
+func (h *httpStage) each(total time.Duration) float64 {
+	return float64(total) / float64(h.objects) / float64(time.Microsecond)
+}
+
+func (h *httpStage) startCPU(start, _ func() error) ([]sample, error) {
+	u, err := h.env.measure(start)
+	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)},
+		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
+}
+
+func (h *httpStage) feedCPU(start, feed func() error) ([]sample, error) {
+	if err := start(); err != nil {
+		return nil, err
+	}
+	return h.startCPU(feed, nil)
+}
+
+// peakGCPercent is a compromise: garbage is at most this share of what lives, and the collector
+// leaves time for the rest.
+const peakGCPercent = 10
+
+// heap is what the heap comes to meanwhile, and what is kept.
+func (h *httpStage) heap(start, _ func() error) ([]sample, error) {
+	course, err := measure.WatchHeap(peakGCPercent, start)
+	kept := float64(measure.LiveHeap()) - float64(course.Base)
+	return []sample{
+		{"peak", "B/object", course.Beyond(course.Base) / float64(h.objects)},
+		{"kept", "B/object", kept / float64(h.objects)},
+	}, err
+}
+
+// engaged returns an error if an informer of ours did not decode what came itself, but for what
+// goes both ways: the first and the last of each answer, the first 8, one in 16 of the first 1,000,
+// and one in many later. Without the tap it must not have decoded anything.
+func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
+	if s.status == nil {
+		return nil
+	}
+	status, err := s.status(i.SharedIndexInformer)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	d := status.Decoding
+	came := h.objects
+	if h.row.kind.updates {
+		came *= 2
+	}
+	bothWays := 16 + min(came, 1000)/16 + came/100
+	switch {
+	case way == plainWay && (d.On || d.Direct != 0):
+		return fmt.Errorf("the tap engaged where it should not: %+v", d)
+	case way != plainWay && (!d.On || d.Differences != 0 || len(d.GivenUp) > 0 || int(d.Direct) < came-bothWays):
+		return fmt.Errorf("the tap did not engage: %d objects came, and its state is %+v", came, d)
+	case way == sharedWay && d.Parts.Hits == 0:
+		return fmt.Errorf("nothing was shared: %+v", d)
+	}
+	return nil
+}
+
+// httpListerWatcher is what users of a client have, made to list where lists are asked for.
+type httpListerWatcher struct {
+	*clientgo.ListWatch
+	watchList bool
+	watching  chan struct{} // gets one value when a watch is open
+}
+
+func (h *httpStage) listerWatcher(tapped bool) (made *httpListerWatcher, err error) {
+	made = &httpListerWatcher{watchList: h.row.kind.watchList, watching: make(chan struct{}, 1)}
+	config := h.hello.Config(tapped)
+	if h.row.untyped() {
+		made.ListWatch, err = h.dynamicClient(config)
+	} else {
+		made.ListWatch, err = serve.ListWatch(config, h.row.of, h.media)
+	}
+	return made, err
+}
+
+func (h *httpStage) dynamicClient(config *rest.Config) (*clientgo.ListWatch, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	known := blank.Of(h.row.of)
+	of := client.Resource(known.GroupVersion().WithResource(known.Name))
+	return &clientgo.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return of.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return of.Watch(ctx, options)
+		},
+	}, nil
+}
+
+// example is an object of the type that the informer holds.
+func (h *httpStage) example() runtime.Object {
+	if h.row.untyped() {
+		return &unstructured.Unstructured{}
+	}
+	return blank.Of(h.row.of).New()
+}
+
+// IsWatchListSemanticsUnSupported tells reflectors whether to list instead of streaming.
+func (lw *httpListerWatcher) IsWatchListSemanticsUnSupported() bool { return !lw.watchList }
+
+// WatchWithContext opens a watch and says so.
+func (lw *httpListerWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := lw.ListWatch.WatchWithContext(ctx, options)
+	if err == nil {
+		select {
+		case lw.watching <- struct{}{}:
+		default: // one is enough
+		}
+	}
+	return w, err
+}

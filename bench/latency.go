@@ -7,24 +7,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/source"
-	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 const (
 	latencyHandlers = 4
 	latencyRate     = 1000 // events per second
 	latencySeconds  = 3    // of a full run
-	// burstsPerSecond is how often events are offered at half load: timers
-	// that are to fire more often are late.
-	burstsPerSecond = 1000
 )
 
 // latencyRows are the time from the moment an event is offered to the
@@ -33,113 +28,27 @@ func latencyRows() []row {
 	return []row{{
 		group: "Latency", name: "latency/light", light: true,
 		title: fmt.Sprintf("ResultChan to handler, %d events/s, %d handlers", latencyRate, latencyHandlers),
-		setup: func(ctx context.Context, e *env) (trial, error) { return latencyTrial(ctx, e, latencyRate) },
-	}, {
-		group: "Latency", name: "latency/half", light: true,
-		title: fmt.Sprintf("the same at half of what client-go takes at most, in %d bursts a second, from the burst on", burstsPerSecond),
-		setup: func(ctx context.Context, e *env) (trial, error) {
-			rate, err := saturation(ctx, e)
-			if err != nil {
-				return nil, fmt.Errorf("find the highest rate: %w", err)
-			}
-			return latencyTrial(ctx, e, rate/2)
-		},
+		setup: latencyTrial,
 	}}
 }
 
-func latencyTrial(ctx context.Context, e *env, rate int) (trial, error) {
-	generation, events, err := updates(ctx, e, max(10, e.ops(latencySeconds*rate)))
+func latencyTrial(ctx context.Context, e *env) (trial, error) {
+	generation, events, err := updates(ctx, e, max(10, e.ops(latencySeconds*latencyRate)))
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s side) (outcome, error) {
 		i := newInformer(s, source.New(generation, source.Options{}), 0)
-		out, err := latencyRound(ctx, e, i, events, rate)
-		if err != nil {
-			return out, err
-		}
-		bare, err := wakeUps(ctx, source.New(generation, source.Options{}), events, rate)
-		out.shown = append(out.shown, sample{"rate", "events/s", float64(rate)},
-			sample{"two wake-ups alone, p50", "us", stats.Percentile(bare, 0.5)},
-			sample{"two wake-ups alone, p99", "us", stats.Percentile(bare, 0.99)})
-		return out, err
+		return latencyRound(ctx, e, i, events)
 	}, nil
 }
 
-// wakeUps are the sorted latencies of a receiver that does nothing but start a
-// goroutine for each event: what is left for an informer whose handlers run in
-// goroutines of their own.
-func wakeUps(ctx context.Context, from *source.Source, events []watch.Event, rate int) ([]float64, error) {
-	watcher, err := from.Watch(metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer watcher.Stop()
-	stream, err := from.Next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	clocked, latencies := newClockedEvents(events, rate), make([]float64, len(events))
-	handler := clocked.handler(latencies)
-	var calls sync.WaitGroup
-	calls.Go(func() {
-		for range events {
-			select {
-			case event := <-watcher.ResultChan():
-				calls.Go(func() { handler.onUpdate(nil, event.Object) })
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	if err = clocked.play(ctx, stream); err != nil {
-		cancel()
-	}
-	calls.Wait()
-	slices.Sort(latencies)
-	return latencies, err
-}
-
-// saturation is how many events a second the first side takes when they come
-// as fast as it takes them.
-func saturation(ctx context.Context, e *env) (int, error) {
-	generation, events, err := updates(ctx, e, max(10, e.ops(100_000)))
-	if err != nil {
-		return 0, err
-	}
-	i := newInformer(e.sides[0], source.New(generation, source.Options{}), 0)
-	defer i.stop()
-	for range latencyHandlers {
-		if err := i.addHandler(0, &counter{}); err != nil {
-			return 0, err
-		}
-	}
-	stream, err := i.startSynced(ctx, min(fanoutObjects, e.n))
-	if err != nil {
-		return 0, err
-	}
-	i.expect(len(events))
-	start := time.Now()
-	if err := i.feed(ctx, stream, events); err != nil {
-		return 0, err
-	}
-	return int(float64(len(events)) / time.Since(start).Seconds()), nil
-}
-
-// clockedEvents are events with the time at which each was offered. Handlers
-// read it after the event was handed to them, so the hand-over orders the
-// accesses.
+// clockedEvents are events with the time at which each was offered. Handlers read it after the
+// event was handed to them, so the hand-over orders the accesses.
 type clockedEvents struct {
 	events  []watch.Event
-	rate    int // events per second
 	start   time.Time
 	offered []time.Duration // since start
-}
-
-func newClockedEvents(events []watch.Event, rate int) *clockedEvents {
-	return &clockedEvents{events: events, rate: rate, offered: make([]time.Duration, len(events))}
 }
 
 // handler returns a handler that notes its latencies, in microseconds.
@@ -150,41 +59,27 @@ func (c *clockedEvents) handler(latencies []float64) *counter {
 	}}
 }
 
-// play offers the events at the rate, and waits for no handler. Above the rate
-// of the bursts several events are due at once; all of them count as offered
-// when the burst begins, however late the receiver takes the last.
+// play offers the events at the rate, and waits for no handler.
 func (c *clockedEvents) play(ctx context.Context, stream *source.Stream) error {
-	burst := max(1, c.rate/burstsPerSecond)
-	pause := time.Duration(burst) * time.Second / time.Duration(c.rate)
 	c.start = time.Now()
-	for from := 0; from < len(c.events); from += burst {
-		due := time.Duration(from/burst) * pause
+	for i, event := range c.events {
+		due := time.Duration(i) * time.Second / latencyRate
 		select {
 		case <-time.After(due - time.Since(c.start)):
 		case <-ctx.Done():
-			return fmt.Errorf("event %d: %w", from, context.Cause(ctx))
+			return fmt.Errorf("event %d: %w", i, context.Cause(ctx))
 		}
-		if err := c.offer(ctx, stream, from, min(from+burst, len(c.events))); err != nil {
+		c.offered[i] = time.Since(c.start)
+		if err := stream.Send(ctx, event); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *clockedEvents) offer(ctx context.Context, stream *source.Stream, from, to int) error {
-	now := time.Since(c.start)
-	for i := from; i < to; i++ {
-		c.offered[i] = now
-		if err := stream.Send(ctx, c.events[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event, rate int) (outcome, error) {
+func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event) (outcome, error) {
 	defer i.stop()
-	clocked := newClockedEvents(events, rate)
+	clocked := &clockedEvents{events: events, offered: make([]time.Duration, len(events))}
 	latencies := make([]float64, latencyHandlers*len(events))
 	for h := range latencyHandlers {
 		if err := i.addHandler(0, clocked.handler(latencies[h*len(events):(h+1)*len(events)])); err != nil {
@@ -210,11 +105,10 @@ func latencyRound(ctx context.Context, e *env, i *informer, events []watch.Event
 	return outcome{
 		check: state,
 		samples: []sample{
-			{"p50", "us", stats.Percentile(latencies, 0.5)},
-			{"p99", "us", stats.Percentile(latencies, 0.99)},
-			{"p99.9", "us", stats.Percentile(latencies, 0.999)},
+			{"p50", "us", report.Percentile(latencies, 0.5)},
+			{"p99", "us", report.Percentile(latencies, 0.99)},
+			{"p99.9", "us", report.Percentile(latencies, 0.999)},
 			{"CPU", "ns/event", float64(usage.CPU) / float64(len(events))},
 		},
-		curves: []curve{quantilesOf("latency", "us", latencies)},
 	}, err
 }

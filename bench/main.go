@@ -5,15 +5,11 @@
 // side by side in one process, on equal work, and writes the result as the
 // Markdown of docs/benchmarks/README.md.
 //
-//	go run .                        everything, about forty minutes
+//	go run .                        everything, under half an hour
 //	go run . -quick                 everything, smaller, under three minutes
-//	go run . -run '^(store|held|stall)/' -light -n 1000000
 //	go run . -quick -control         client-go against itself: the noise
 //	go run . -run fanout/0-16 -cpuprofile /tmp/p.
 //	go run . -quick -check floors.txt
-//	go run . -read out.json
-//	go run . -read out.json -run ^http/ -json out.json
-//	go run . -benchstat out.txt && benchstat -col /side out.txt
 //
 // Each row is a workload (rows lists them); both sides run it in turns
 // (runner.go) and must end alike (state.go).
@@ -35,30 +31,26 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kinformer/cache/bench/internal/guard"
+	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/report"
-	"github.com/kinformer/cache/bench/internal/wire"
+	"github.com/kinformer/cache/bench/internal/serve"
 )
 
 func main() {
-	if child, err := wire.ServeIfChild(); child {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return
-		}
+	is, err := child.Main(ctx, roles)
+	if !is {
+		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
+
+var roles = map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve}
 
 // run is the program without its process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -66,11 +58,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if cfg.read != "" && !cfg.named {
-		return writeAgain(cfg, stdout)
-	}
-	cfg.profiles.Enable()
-	quiet()
+	klog.LogToStderr(false) // what informers notice is not for the progress
+	klog.SetOutput(io.Discard)
 	document := describe(ctx, cfg)
 	document.Command = commandOf(cfg, args)
 	floors, err := readFloors(cfg.check)
@@ -86,58 +75,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	document.Took = time.Since(document.Started)
 	document.LoadAfter, _ = measure.Load()
-	measured := document.Rows
-	if cfg.read != "" {
-		if document, err = takenOver(cfg, document); err != nil {
-			return err
-		}
-	}
-	return errors.Join(
-		document.WriteMarkdown(stdout),
-		writeFile(cfg.json, document.WriteJSON),
-		writeFile(cfg.benchstat, document.WriteBenchstat),
-		floors.Check(measured, rowNames(rows())),
-	)
+	return errors.Join(document.WriteMarkdown(stdout), writeJSON(cfg.json, document), floors.Check(document.Rows, rowNames(rows())))
 }
 
-// takenOver returns the report of an earlier run, with the rows that were
-// measured now in the place of its own.
-func takenOver(cfg config, measured *report.Document) (*report.Document, error) {
-	document, err := readAgain(cfg)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, r := range rows() {
-		names = append(names, r.name)
-	}
-	return document, document.TakeOver(measured, cfg.pattern.String(), names)
-}
-
-// writeAgain writes the report of an earlier run from its JSON.
-func writeAgain(cfg config, stdout io.Writer) error {
-	document, err := readAgain(cfg)
-	if err != nil {
-		return err
-	}
-	return document.WriteMarkdown(stdout)
-}
-
-// readAgain returns the report of an earlier run.
-func readAgain(cfg config) (*report.Document, error) {
-	document, err := report.Read(cfg.read)
-	if err != nil {
-		return nil, err
-	}
-	document.Charts = cfg.charts
-	if document.Command == commandOf(config{}, nil) {
-		document.Notes = notes
-	}
-	return document, nil
-}
-
-// commandOf is what to call for the same document: a run of chosen rows is told
-// with its arguments.
+// commandOf is what to call for the same document: a run of chosen rows is told with its arguments.
 func commandOf(c config, args []string) string {
 	if !c.named {
 		return "make bench"
@@ -146,7 +87,7 @@ func commandOf(c config, args []string) string {
 }
 
 // readFloors reads the floors of ratios, if a file is named.
-func readFloors(path string) (*guard.Floors, error) {
+func readFloors(path string) (*report.Floors, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -154,16 +95,14 @@ func readFloors(path string) (*guard.Floors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("floors: %w", err)
 	}
-	return guard.Parse(string(content))
+	return report.ParseFloors(string(content))
 }
 
 // rows are all workloads, in the order of the report.
 func rows() []row {
-	const none, held = holding(false), holding(true)
 	return slices.Concat(
-		none.readRows(), none.writeRows(), none.readerRows(), none.stallRows(), storeMemoryRows(), sizeRows(),
-		held.readRows(), held.writeRows(), held.readerRows(), held.stallRows(),
-		queueRows(), queueSizeRows(), fanoutRows(), observedRows(), besideAuditRows(), latencyRows(), stuckRows(), joinRows(), idleRows(), syncRows(), readsRows(), heapRows(), resyncRows(), httpRows(), courseRows(),
+		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), latencyRows(), stuckRows(),
+		idleRows(), syncRows(), heapRows(), httpRows(),
 	)
 }
 
@@ -176,20 +115,13 @@ func rowNames(all []row) map[string]bool {
 	return names
 }
 
-// quiet keeps the log of what informers notice out of the progress, except for
-// errors, which klog writes to the standard error by itself.
-func quiet() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-}
-
 // notes are what to know about the rows, at the end of a whole report.
 //
 //go:embed notes.md
 var notes string
 
-// writeFile writes a file, if it has a name.
-func writeFile(path string, write func(io.Writer) error) error {
+// writeJSON writes the document to a file, if it has a name.
+func writeJSON(path string, d *report.Document) error {
 	if path == "" {
 		return nil
 	}
@@ -197,26 +129,24 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
-	return errors.Join(write(file), file.Close())
+	return errors.Join(d.WriteJSON(file), file.Close())
 }
 
 // config is what the command line says.
 type config struct {
-	n, rounds       int
-	more            int // rounds of a row whose sides are close to each other
-	seed            uint64
-	scale           float64
-	quick, control  bool
-	light, named    bool // named: -run says which rows
-	pattern         *regexp.Regexp
-	json, benchstat string
-	check, charts   string
-	read            string
-	profiles        measure.Profiles
+	n, rounds      int
+	more           int // rounds of a row whose sides are close to each other
+	seed           uint64
+	scale          float64
+	quick, control bool
+	named          bool // -run says which rows
+	pattern        *regexp.Regexp
+	json, check    string
+	profile        string // prefix of files
 }
 
 func (c config) env() *env {
-	return &env{sides: c.sides(), n: c.n, seed: c.seed, scale: c.scale, allLight: c.light, profiles: c.profiles}
+	return &env{sides: c.sides(), n: c.n, seed: c.seed, scale: c.scale, profile: c.profile}
 }
 
 func (c config) sides() [2]side {
@@ -246,17 +176,11 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5, and 21 where the sides are within 15 % of each other; 3 with -quick)")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the objects")
 	flags.BoolVar(&c.quick, "quick", false, "less of everything: under three minutes in total")
-	flags.BoolVar(&c.light, "light", false, "objects with hardly more than metadata in every row, so that -n 1000000 fits into memory")
 	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows what ratios are chance")
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
 	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
-	flags.StringVar(&c.benchstat, "benchstat", "", "also write the samples for benchstat to this `file`")
-	flags.StringVar(&c.charts, "charts", "", "show the pictures that bench/chart draws into this `folder`")
-	flags.StringVar(&c.read, "read", "", "measure nothing, or only what -run names, and take the other rows from this `file`, which -json wrote")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
-	flags.StringVar(&c.profiles.CPU, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
-	flags.StringVar(&c.profiles.Memory, "memprofile", "", "the same for allocations")
-	flags.StringVar(&c.profiles.Block, "blockprofile", "", "the same for blocking")
+	flags.StringVar(&c.profile, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
@@ -302,7 +226,7 @@ func describe(ctx context.Context, c config) *report.Document {
 	d := &report.Document{
 		Machine: measure.ThisMachine(),
 		Objects: c.n, Seed: c.seed, Rounds: c.rounds, Quick: c.quick,
-		Started: time.Now(), Charts: c.charts,
+		Started: time.Now(),
 	}
 	if !c.named {
 		d.Notes = notes

@@ -6,9 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-
-	"github.com/kinformer/cache/bench/internal/report"
-	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 // row is one workload of the benchmark.
@@ -40,30 +37,14 @@ type trial func(ctx context.Context, s side) (outcome, error)
 type outcome struct {
 	samples []sample
 	// shown are figures of which less is not better: they get no ratio.
-	shown  []sample
-	curves []curve
-	check  check
+	shown []sample
+	check check
 }
 
 // sample is one figure; less is better.
 type sample struct {
 	name, unit string
 	value      float64
-}
-
-// curve is a line that pictures draw: quantiles, or something over time.
-type curve struct {
-	name, x, y string // x and y with their units
-	points     []report.Point
-}
-
-// quantilesOf is the curve of a distribution, from sorted values.
-func quantilesOf(name, unit string, sorted []float64) curve {
-	c := curve{name: name, x: "percentile", y: unit}
-	for _, p := range [...]float64{0.1, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 100} {
-		c.points = append(c.points, report.Point{p, stats.Percentile(sorted, p/100)})
-	}
-	return c
 }
 
 // check is what must be equal on both sides after each round: what handlers or

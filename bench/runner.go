@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/bench/internal/report"
-	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 // roundLimit is how long one side may take for one round, relists and resyncs
@@ -131,9 +130,6 @@ func record(result *report.Row, side int, out outcome) {
 	for _, v := range out.shown {
 		result.Show(side, v.name, v.unit, v.value)
 	}
-	for _, c := range out.curves {
-		result.Draw(side, c.name, c.x, c.y, c.points)
-	}
 }
 
 func tryWithin(ctx context.Context, try trial, s side) (outcome, error) {
@@ -147,7 +143,7 @@ func (r *runner) report(done report.Row, took time.Duration) error {
 	m := done.Measures[0]
 	both := m.Summaries()
 	_, err := fmt.Fprintf(r.progress, "%-36s %-22s %12s %12s   %-18s %s\n", done.Name, m.Name+", "+m.Unit,
-		stats.Format(both[0].Median), stats.Format(both[1].Median), m.Verdict(), took.Round(10*time.Millisecond))
+		report.Format(both[0].Median), report.Format(both[1].Median), m.Verdict(), took.Round(10*time.Millisecond))
 	if err != nil {
 		return fmt.Errorf("write progress: %w", err)
 	}

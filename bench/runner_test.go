@@ -112,17 +112,6 @@ func TestRowsAboutFewObjectsHaveASmallPopulation(t *testing.T) {
 	assert.Equal(t, kind{n: 500}, e.kindOf(row{light: true, objects: 100}))
 }
 
-func TestRowsOfMoreObjectsThanThereAreAreLeftOut(t *testing.T) {
-	try := func(context.Context, side) (outcome, error) { return one(1, check{}), nil }
-	large := always("large", try)
-	large.objects = 11
-	r := runner{env: &env{n: 10}, sides: sides(), rounds: 1, progress: io.Discard}
-	results, err := r.run(t.Context(), []row{large, always("small", try)}, regexp.MustCompile(""))
-	require.NoError(t, err)
-	require.Len(t, results, 1)
-	assert.Equal(t, "small", results[0].Name)
-}
-
 func TestCloseSidesGetMoreRounds(t *testing.T) {
 	rounds := func(w row, ratio float64) int {
 		done := 0

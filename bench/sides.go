@@ -25,8 +25,6 @@ type side struct {
 
 	newIndexer             func(clientgo.KeyFunc, clientgo.Indexers) clientgo.Indexer
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
-	// snapshot takes a snapshot of the side's store; nil where there is no such thing.
-	snapshot func(clientgo.Store) (kinformer.Snapshot, error)
 	// status tells what an informer of the side does; nil where there is no such
 	// thing.
 	status func(clientgo.SharedIndexInformer) (kinformer.Status, error)
@@ -55,7 +53,6 @@ func ours(index int) side {
 			return kinformer.NewIndexer(key, indexers)
 		},
 		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
-		snapshot:               func(s clientgo.Store) (kinformer.Snapshot, error) { return kinformer.SnapshotOf(s) },
 		status:                 func(i clientgo.SharedIndexInformer) (kinformer.Status, error) { return kinformer.StatusOf(i) },
 	}
 }

@@ -8,31 +8,30 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	kinformer "github.com/kinformer/cache"
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/workload"
 )
 
-const storeGroup = "Store"
+const (
+	// hotKeys is a number of keys whose entries stay in the processor's cache.
+	hotKeys = 64
+	// coldObjects is how many objects the stores of a cold row have together: more than what is
+	// looked at of them fits into the processor's own cache.
+	coldObjects = 20_000
+	// sizedTime is how long a measured region of a full run is to take on client-go's side.
+	sizedTime = 20 * time.Millisecond
+	// trialTargets are how many operations tell how long one takes.
+	trialTargets = 32
+	// batchSize is how many changes client-go's informers make at once at most.
+	batchSize = 1000
+)
 
-// stores are two stores with equal contents, one for each side.
-type stores [2]clientgo.Indexer
-
-// newStores fills a store per side with the population, by Replace, as an
-// informer does.
-func newStores(both [2]side, p *workload.Population, indexes int) (stores, error) {
-	var filled stores
-	for i, s := range both {
-		filled[i] = s.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(indexes))
-		if err := filled[i].Replace(objects(p), listVersion(0)); err != nil {
-			return filled, fmt.Errorf("fill the store of %s: %w", s.name, err)
-		}
-	}
-	return filled, nil
-}
+var errMissing = errors.New("object is not in the store")
 
 // objects are the pods of a population as a store's Replace takes them.
 func objects(p *workload.Population) []any {
@@ -43,125 +42,308 @@ func objects(p *workload.Population) []any {
 	return list
 }
 
-// storeOps runs ops operations on a store and returns how many objects it was
-// given by reads.
-type storeOps func(store clientgo.Indexer) (reads int64, err error)
-
-// holding says whether a snapshot is held in all measured regions of a row, on
-// the side that has snapshots. Each round takes its own and looks at its end
-// whether it still shows what it showed.
-type holding bool
-
-// rowOf is the group and the name of a row.
-func (h holding) rowOf(group, name string) row {
-	if h {
-		return row{group: group + ", while a snapshot is held (light objects; client-go has no snapshots)", name: "held/" + name, light: true}
-	}
-	return row{group: group, name: "store/" + name}
-}
-
-// view is a snapshot that is held, or nothing.
-type view struct{ snapshot kinformer.Snapshot }
-
-// open takes a snapshot of the side's store, if one is to be held.
-func (h holding) open(s side, store clientgo.Store) (view, error) {
-	if !h || s.snapshot == nil {
-		return view{}, nil
-	}
-	snapshot, err := s.snapshot(store)
-	if err != nil {
-		return view{}, fmt.Errorf("take a snapshot: %w", err)
-	}
-	return view{snapshot}, nil
-}
-
-// close lets go of the snapshot, after a look whether it shows the state.
-func (v view) close(want check) error {
-	if v.snapshot == nil {
-		return nil
-	}
-	defer v.snapshot.Close()
-	var seen check
-	if err := seen.add(v.snapshot.List()); err != nil {
-		return err
-	}
-	if seen.Objects != want.Objects || seen.State != want.State {
-		return fmt.Errorf("%w: %d objects of %d", errSnapshotMoved, seen.Objects, want.Objects)
-	}
-	return nil
-}
-
-// during runs a round on the store with a snapshot held, if it is to be. The
-// round leaves the store as it found it.
-func (h holding) during(s side, store clientgo.Indexer, round func() (outcome, error)) (outcome, error) {
-	v, err := h.open(s, store)
-	if err != nil {
-		return outcome{}, err
-	}
-	out, err := round()
-	return out, errors.Join(err, v.close(out.check))
-}
-
-var errSnapshotMoved = errors.New("a snapshot does not show the state at which it was taken")
-
-// storePlan is called once, before the stores are filled, and returns
-// operations and their number.
-type storePlan func(e *env, p *workload.Population) (storeOps, int)
-
-// row is a row of single-threaded operations on a store with three indexes.
-func (h holding) row(name, title string, plan storePlan) row {
-	r := h.rowOf(storeGroup, name)
-	r.title = title
-	r.setup = func(ctx context.Context, e *env) (trial, error) {
-		population, err := e.population(ctx)
-		if err != nil {
-			return nil, err
-		}
-		do, ops := plan(e, population)
-		filled, err := newStores(e.sides, population, 3)
-		if err != nil {
-			return nil, err
-		}
-		return func(_ context.Context, s side) (outcome, error) {
-			return h.during(s, filled[s.index], func() (outcome, error) {
-				return storeRound(e, filled[s.index], do, ops)
-			})
-		}, nil
-	}
-	return r
-}
-
-func storeRound(e *env, store clientgo.Indexer, do storeOps, ops int) (outcome, error) {
-	var reads int64
-	usage, err := e.measure(func() (err error) {
-		reads, err = do(store)
-		return err
-	})
-	if err != nil {
-		return outcome{}, err
-	}
-	return storeOutcome(store, reads, perOp(usage, ops))
-}
-
-// storeOutcome checks the store after a round.
-func storeOutcome(store clientgo.Indexer, reads int64, samples []sample) (outcome, error) {
-	state, err := stateOf(store)
-	if err != nil {
-		return outcome{}, err
-	}
-	state.Reads = reads
-	return outcome{samples: samples, check: state}, nil
-}
-
 // shuffled are the numbers below n in an order that depends on the seed only.
 func shuffled(n int, seed uint64) []int {
 	return rand.New(rand.NewPCG(seed, uint64(n))).Perm(n)
 }
 
-// milliseconds is the form in which rows of whole runs show their usage.
-func milliseconds(prefix string, u measure.Usage) []sample {
-	return []sample{
-		{prefix + "CPU", "ms", u.CPU.Seconds() * 1000},
-		{prefix + "wall", "ms", u.Wall.Seconds() * 1000},
+// method is a method of Indexer, or two that undo each other.
+type method struct {
+	name, title string
+	// indexes are the numbers of indexes with which it is measured. Reads of an index take that by
+	// namespace, with up to 1000 members a value, if it is the only one, and else that by owner,
+	// with 20 or 30.
+	indexes []int
+	// whole says that a call is about all objects of a store.
+	whole bool
+	// other makes another object of a pod, for methods that change the store: a later version, or
+	// an object that the store does not hold.
+	other func(p *workload.Population, i int) *corev1.Pod
+	// phases are done one after the other, each with all targets, and leave the store as it was.
+	// Each counts as an operation, unless paired is set: then all together are one.
+	phases []phase
+	paired bool
+}
+
+// phase does something to one target and returns how much it read.
+type phase func(t *target) (reads int, err error)
+
+// target is what an operation is about.
+type target struct {
+	store        clientgo.Indexer
+	key          string
+	pod, other   any
+	index, value string
+	// both are the contents of the whole store, as it is and with the others.
+	both [2]contents
+}
+
+// contents are all objects of a store as Replace takes them, and the updates to some of them as
+// Transaction does.
+type contents struct {
+	list    []any
+	updates []clientgo.Transaction
+}
+
+func methods() []method {
+	always, indexed := []int{0, 1, 3}, []int{1, 3}
+	update := []phase{
+		func(t *target) (int, error) { return 0, t.store.Update(t.other) },
+		func(t *target) (int, error) { return 0, t.store.Update(t.pod) },
 	}
+	return []method{
+		{name: "get", title: "GetByKey", indexes: always, phases: []phase{func(t *target) (int, error) {
+			_, exists, err := t.store.GetByKey(t.key)
+			return found(exists), err
+		}}},
+		{name: "get-object", title: "Get", indexes: always, phases: []phase{func(t *target) (int, error) {
+			_, exists, err := t.store.Get(t.pod)
+			return found(exists), err
+		}}},
+		{name: "update-same", title: "Update, index values unchanged", indexes: always, other: later, phases: update},
+		{name: "update-moved", title: "Update, two of three index values changed", indexes: []int{3}, other: movedTo, phases: update},
+		{name: "add-delete", title: "Add of many more, then Delete of them, for one of each", indexes: always, other: another, phases: []phase{
+			func(t *target) (int, error) { return 0, t.store.Add(t.other) },
+			func(t *target) (int, error) { return 0, t.store.Delete(t.other) },
+		}, paired: true},
+		{name: "byindex", title: "ByIndex", indexes: indexed, phases: []phase{func(t *target) (int, error) {
+			members, err := t.store.ByIndex(t.index, t.value)
+			return len(members), err
+		}}},
+		{name: "indexkeys", title: "IndexKeys", indexes: indexed, phases: []phase{func(t *target) (int, error) {
+			keys, err := t.store.IndexKeys(t.index, t.value)
+			return len(keys), err
+		}}},
+		{name: "list", title: "List", indexes: []int{0}, whole: true, phases: []phase{
+			func(t *target) (int, error) { return len(t.store.List()), nil },
+		}},
+		{name: "replace", title: "Replace by later versions", indexes: always, whole: true, other: later, phases: []phase{replaceBy(1), replaceBy(0)}},
+		{name: "transaction", title: fmt.Sprintf("Transaction of up to %d updates", batchSize), indexes: always, whole: true, other: later,
+			phases: []phase{transactionOf(1), transactionOf(0)}},
+	}
+}
+
+func found(exists bool) int {
+	if exists {
+		return 1
+	}
+	return 0
+}
+
+func later(p *workload.Population, i int) *corev1.Pod {
+	return workload.Version(p.Pods[i], eventVersion(i))
+}
+
+func movedTo(p *workload.Population, i int) *corev1.Pod {
+	other := p.Pods[(i*workload.PodsPerDeployment+i)%len(p.Pods)]
+	return workload.Moved(p.Pods[i], eventVersion(i), other.Spec.NodeName+"-b", other.OwnerReferences[0].UID+types.UID("-b"))
+}
+
+func another(p *workload.Population, i int) *corev1.Pod {
+	pod := later(p, i)
+	pod.Name += "-more"
+	return pod
+}
+
+func replaceBy(which int) phase {
+	return func(t *target) (int, error) { return 0, t.store.Replace(t.both[which].list, listVersion(which)) }
+}
+
+func transactionOf(which int) phase {
+	return func(t *target) (int, error) {
+		if err := t.store.(clientgo.TransactionStore).Transaction(t.both[which].updates...); err != nil {
+			return 0, err
+		}
+		return 0, nil
+	}
+}
+
+// sized is one row of a method.
+type sized struct {
+	method
+	objects, indexes int
+	// cold rows take each object once, in random order, of as many stores as make up coldObjects;
+	// hot ones take a few objects of one store again and again. Methods about whole stores are hot.
+	cold bool
+}
+
+// sizeRows are the methods of Indexer in stores of two sizes; a quick run has the smaller one.
+func sizeRows() []row {
+	var all []row
+	for _, m := range methods() {
+		for _, objects := range []int{quickObjects, fullObjects} {
+			for _, indexes := range m.indexes {
+				all = append(all, sized{m, objects, indexes, false}.row())
+				if !m.whole {
+					all = append(all, sized{m, objects, indexes, true}.row())
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (s sized) row() row {
+	heat, how := "hot", "the same again and again"
+	if s.cold {
+		heat, how = "cold", "each once, in random order"
+	}
+	return row{
+		group: "By number of objects: " + s.title, name: fmt.Sprintf("size/%d-%d/%s-%s", s.objects, s.indexes, s.name, heat),
+		title: fmt.Sprintf("objects: %d, indexes: %d, %s", s.objects, s.indexes, how),
+		light: true, slow: s.objects > quickObjects, objects: s.objects,
+		setup: s.trial,
+	}
+}
+
+// trial makes the stores of both sides, and finds out how often the targets are to be gone through.
+func (s sized) trial(ctx context.Context, e *env) (trial, error) {
+	population, err := e.population(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var targets [2][]target
+	for i, side := range e.sides {
+		if targets[i], err = s.targets(side, population, e.seed); err != nil {
+			return nil, fmt.Errorf("fill the stores of %s: %w", side.name, err)
+		}
+	}
+	chosen, passes, err := s.portion(targets, time.Duration(float64(sizedTime)*e.scale))
+	return func(_ context.Context, on side) (outcome, error) {
+		return s.round(e, targets[on.index][:chosen], passes)
+	}, err
+}
+
+// targets fills stores of a side, and returns what operations are about.
+func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, error) {
+	stores := 1
+	if s.cold {
+		stores = max(1, min(coldObjects, len(p.Pods))/s.objects)
+	}
+	var all []target
+	for n := range stores {
+		from := n * s.objects
+		content := s.contents(p, from)
+		store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(s.indexes))
+		if err := store.Replace(content[0].list, listVersion(0)); err != nil {
+			return nil, err
+		}
+		if s.whole {
+			return []target{{store: store, both: content}}, nil
+		}
+		for _, i := range shuffled(s.objects, seed) {
+			all = append(all, s.target(store, p, from+i))
+			if !s.cold && len(all) == hotKeys {
+				break
+			}
+		}
+	}
+	order := shuffled(len(all), seed+1)
+	mixed := make([]target, min(len(all), coldObjects))
+	for i := range mixed {
+		mixed[i] = all[order[i]]
+	}
+	return mixed, nil
+}
+
+// contents are those of one store, and those with all objects changed.
+func (s sized) contents(p *workload.Population, from int) [2]contents {
+	var lists [2][]any
+	for i := from; i < from+s.objects; i++ {
+		lists[0] = append(lists[0], p.Pods[i])
+		if s.whole && s.other != nil {
+			lists[1] = append(lists[1], s.other(p, i))
+		}
+	}
+	return [2]contents{contentsOf(lists[0], batchSize), contentsOf(lists[1], batchSize)}
+}
+
+// contentsOf are some objects with updates to the first of them.
+func contentsOf(list []any, updates int) contents {
+	c := contents{list: list}
+	for _, obj := range list[:min(len(list), updates)] {
+		c.updates = append(c.updates, clientgo.Transaction{Type: clientgo.TransactionTypeUpdate, Object: obj})
+	}
+	return c
+}
+
+// target is one about pod number i.
+func (s sized) target(store clientgo.Indexer, p *workload.Population, i int) target {
+	pod := p.Pods[i]
+	t := target{store: store, key: p.Keys[i], pod: pod}
+	if s.other != nil {
+		t.other = s.other(p, i)
+	}
+	switch s.indexes {
+	case 1:
+		t.index, t.value = byNamespace, pod.Namespace
+	case 3:
+		t.index, t.value = byOwner, string(pod.OwnerReferences[0].UID)
+	}
+	return t
+}
+
+// portion finds out how many of the targets are to be gone through, and how often, so that it takes
+// about so long on the first side. It does as much on both, and four times, so that all is in place
+// when the time counts.
+func (s sized) portion(targets [2][]target, long time.Duration) (chosen, passes int, err error) {
+	few := min(trialTargets, len(targets[0]))
+	var took time.Duration
+	for i := range 4 {
+		start := time.Now()
+		if _, err := s.run(targets[1-i%2][:few], 1); err != nil {
+			return 0, 0, err
+		}
+		took = time.Since(start)
+	}
+	blocks := max(1, int(long/max(1, took)))
+	chosen = min(len(targets[0]), blocks*few)
+	return chosen, max(1, blocks*few/chosen), nil
+}
+
+// run goes through the targets.
+func (s sized) run(targets []target, passes int) (reads int64, err error) {
+	for range passes {
+		for _, do := range s.phases {
+			for i := range targets {
+				n, err := do(&targets[i])
+				if err != nil {
+					return reads, fmt.Errorf("%s: %w", s.name, err)
+				}
+				reads += int64(n)
+			}
+		}
+	}
+	return reads, nil
+}
+
+// round measures one run. What changes the stores must leave both sides alike.
+func (s sized) round(e *env, targets []target, passes int) (outcome, error) {
+	var reads int64
+	usage, err := e.measure(func() (err error) {
+		reads, err = s.run(targets, passes)
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	operations := len(targets) * passes
+	if !s.paired {
+		operations *= len(s.phases)
+	}
+	all := check{Reads: reads}
+	seen := map[clientgo.Indexer]bool{}
+	for _, t := range targets {
+		if s.other == nil || seen[t.store] {
+			continue
+		}
+		seen[t.store] = true
+		c, err := stateOf(t.store)
+		if err != nil {
+			return outcome{}, err
+		}
+		all.Objects, all.State, all.Index = all.Objects+c.Objects, all.State+c.State, all.Index+c.Index
+	}
+	cpuAndAllocations := perOp(usage, operations)
+	return outcome{samples: []sample{cpuAndAllocations[0], cpuAndAllocations[2]}, check: all}, err
 }

@@ -7,50 +7,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/bench/internal/report"
 	"github.com/kinformer/cache/bench/internal/workload"
 )
 
-const readersGroup = "Store, readers beside a writer"
-
-// pacedRate is how many updates a second a writer makes that is not to make as
-// many as it can.
+// pacedRate is how many updates a second a writer makes that is not to make as many as it can.
 const pacedRate = 10_000
 
-// readerRows are GetByKey by several goroutines beside one that updates: at a
-// rate that is the same on both sides, or without a pause. In the latter rows a
-// writer that a lock holds up leaves its share of the processors to the
-// readers, so where there are fewer cores than goroutines both figures count.
-func (h holding) readerRows() []row {
-	var all []row
-	for _, readers := range []int{1, 2, 4, 8, 16} {
-		for _, rate := range []int{pacedRate, 0} {
-			if h && (readers == 16 || rate == 0 && readers != 4) {
-				continue // enough to see what the snapshot costs
-			}
-			name, how := fmt.Sprintf("readers-%d", readers), fmt.Sprintf("%d times a second", rate)
-			if rate == 0 {
-				name, how = name+"-full", "without a pause"
-			}
-			r := h.rowOf(readersGroup, name)
-			r.title = fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates %s", readers, how)
-			r.setup = func(ctx context.Context, e *env) (trial, error) { return h.readersTrial(ctx, e, readers, rate) }
-			r.light = true // the objects are not touched
-			// More readers than cores share what fewer readers had.
-			r.slow = readers == 16 || readers != 4 && (bool(h) || rate == 0)
-			all = append(all, r)
-		}
-	}
-	return all
+// readerRows are GetByKey by several goroutines beside one that updates: at a rate that is the same
+// on both sides, or without a pause. In the latter a writer that a lock holds up leaves its share
+// of the processors to the readers, so where cores are few both figures count.
+func readerRows() []row {
+	return []row{readersRow(1, pacedRate), readersRow(4, pacedRate), readersRow(4, 0)}
 }
 
-// contest is one round: readers that read a fixed number of keys each, and a
-// writer that goes on until they are done.
+func readersRow(readers, rate int) row {
+	name, how := fmt.Sprintf("store/readers-%d", readers), fmt.Sprintf("%d times a second", rate)
+	if rate == 0 {
+		name, how = name+"-full", "without a pause"
+	}
+	return row{
+		group: "Store, readers beside a writer", name: name, light: true, // the objects are not touched
+		title: fmt.Sprintf("GetByKey, goroutines: %d, beside one that updates %s", readers, how),
+		setup: func(ctx context.Context, e *env) (trial, error) {
+			p, err := e.population(ctx)
+			if err != nil {
+				return nil, err
+			}
+			c := contest{readers: readers, rate: rate, perEach: e.ops(2_400_000 / readers)}
+			for _, i := range shuffled(len(p.Keys), e.seed) {
+				c.keys = append(c.keys, p.Keys[i])
+			}
+			for i, pod := range p.Pods[:min(1000, len(p.Pods))] {
+				c.versions[0] = append(c.versions[0], pod)
+				c.versions[1] = append(c.versions[1], workload.Version(pod, eventVersion(i)))
+			}
+			var stores [2]clientgo.Indexer
+			for i, s := range e.sides {
+				stores[i] = s.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(3))
+				err = errors.Join(err, stores[i].Replace(objects(p), listVersion(0)))
+			}
+			return func(_ context.Context, s side) (outcome, error) {
+				mine := c
+				mine.store = stores[s.index]
+				return mine.round(e)
+			}, err
+		},
+	}
+}
+
+// contest is one round: readers that read a fixed number of keys each, and a writer that goes on
+// until they are done.
 type contest struct {
 	store    clientgo.Indexer
 	keys     []string // in random order
@@ -60,92 +76,67 @@ type contest struct {
 	perEach  int // reads of each reader
 }
 
-func (h holding) readersTrial(ctx context.Context, e *env, readers, rate int) (trial, error) {
-	population, err := e.population(ctx)
-	if err != nil {
-		return nil, err
-	}
-	filled, err := newStores(e.sides, population, 3)
-	if err != nil {
-		return nil, err
-	}
-	c := contest{readers: readers, rate: rate, perEach: e.ops(2_400_000 / readers)}
-	for _, i := range shuffled(len(population.Keys), e.seed) {
-		c.keys = append(c.keys, population.Keys[i])
-	}
-	for i, pod := range population.Pods[:min(1000, len(population.Pods))] {
-		c.versions[0] = append(c.versions[0], pod)
-		c.versions[1] = append(c.versions[1], workload.Version(pod, eventVersion(i)))
-	}
-	return func(_ context.Context, s side) (outcome, error) {
-		mine := c
-		mine.store = filled[s.index]
-		return h.during(s, mine.store, func() (outcome, error) { return mine.round(e) })
-	}, nil
-}
-
 func (c *contest) round(e *env) (outcome, error) {
-	var reads, writes int64
+	var writes int64
 	usage, err := e.measure(func() (err error) {
-		reads, writes, err = c.run()
+		writes, err = c.run()
 		return err
 	})
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := c.settle(); err != nil {
-		return outcome{}, err
+	for _, object := range c.versions[0] { // which the writer left at any version
+		if err := c.store.Update(object); err != nil {
+			return outcome{}, err
+		}
 	}
-	out, err := storeOutcome(c.store, reads, []sample{{"wall per read", "ns", float64(usage.Wall) / float64(reads)}})
+	reads := float64(c.readers * c.perEach)
+	out := outcome{samples: []sample{{"wall per read", "ns", float64(usage.Wall) / reads}}}
 	perWrite := sample{"wall per write", "ns", float64(usage.Wall) / float64(writes)}
 	if c.rate == 0 {
 		out.samples = append(out.samples, perWrite)
 	} else {
-		out.samples = append(out.samples, sample{"CPU per read, writer included", "ns", float64(usage.CPU) / float64(reads)})
-		out.shown = append(out.shown, perWrite)
+		out.samples = append(out.samples, sample{"CPU per read, writer included", "ns", float64(usage.CPU) / reads})
+		out.shown = []sample{perWrite}
 	}
+	out.check, err = stateOf(c.store)
 	return out, err
 }
 
-// run returns the reads and the writes that were done.
-func (c *contest) run() (reads, writes int64, err error) {
-	var (
-		done    atomic.Bool
-		reading sync.WaitGroup
-		writing sync.WaitGroup
-		failed  = make([]error, c.readers+1)
-	)
+// run returns the writes that were done.
+func (c *contest) run() (writes int64, err error) {
+	var done atomic.Bool
+	var reading, writing sync.WaitGroup
+	failed := make([]error, c.readers+1)
 	writing.Go(func() { writes, failed[c.readers] = c.write(&done) })
 	for reader := range c.readers {
-		reading.Go(func() { failed[reader] = c.read(reader * len(c.keys) / c.readers) })
+		reading.Go(func() {
+			from := reader * len(c.keys) / c.readers
+			for i := range c.perEach {
+				if _, exists, err := c.store.GetByKey(c.keys[(from+i)%len(c.keys)]); err != nil || !exists {
+					failed[reader] = errors.Join(err, errMissing)
+				}
+			}
+		})
 	}
 	reading.Wait()
 	done.Store(true)
 	writing.Wait()
-	return int64(c.readers * c.perEach), writes, errors.Join(failed...)
+	return writes, errors.Join(failed...)
 }
 
-// read reads keys from the given place on, round and round.
-func (c *contest) read(from int) error {
-	for i := range c.perEach {
-		key := c.keys[(from+i)%len(c.keys)]
-		_, exists, err := c.store.GetByKey(key)
-		if err != nil {
-			return err
-		}
-		if !exists {
-			return fmt.Errorf("%w: %s", errMissing, key)
-		}
-	}
-	return nil
-}
-
-// write updates the same objects again and again, at least once.
+// write updates the same objects again and again, at least once. Timers are coarse, so that updates
+// at a rate come in bursts of about a millisecond's.
 func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
 	start := time.Now()
 	for turn := 1; ; turn++ {
 		for _, object := range c.versions[turn%2] {
-			c.pace(start, writes)
+			if c.rate > 0 {
+				due := start.Add(time.Duration(writes) * time.Second / time.Duration(c.rate))
+				if wait := time.Until(due); wait > 0 {
+					time.Sleep(max(wait, time.Millisecond))
+				}
+			}
 			if err := c.store.Update(object); err != nil {
 				return writes, err
 			}
@@ -157,24 +148,132 @@ func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
 	}
 }
 
-// pace waits until the next update is due. Timers are coarse, so that the
-// updates come in bursts of about a millisecond's.
-func (c *contest) pace(start time.Time, writes int64) {
-	if c.rate == 0 {
-		return
-	}
-	due := start.Add(time.Duration(writes) * time.Second / time.Duration(c.rate))
-	if wait := time.Until(due); wait > 0 {
-		time.Sleep(max(wait, time.Millisecond))
+// stallWrites are the writes of a row of stalls.
+type stallWrites struct {
+	name, title string
+	// indexers are those of the store before the writes.
+	indexers clientgo.Indexers
+	// once says that a store can take the write once only.
+	once bool
+	// write does write number i, counted from 0. both are all objects, and all decoded anew.
+	write func(store clientgo.Indexer, both [2]contents, i int) error
+}
+
+// transactionSize is the number of updates of one transaction.
+const transactionSize = 10_000
+
+func stalls() []stallWrites {
+	more := indexers(3)
+	delete(more, byOwner)
+	return []stallWrites{
+		{name: "replace", title: "Replaces of all", indexers: indexers(3), write: func(store clientgo.Indexer, both [2]contents, i int) error {
+			return store.Replace(both[(i+1)%2].list, listVersion(0))
+		}},
+		{name: "transaction", title: fmt.Sprintf("transactions of %d updates", transactionSize), indexers: indexers(3),
+			write: func(store clientgo.Indexer, both [2]contents, i int) error {
+				if err := store.(clientgo.TransactionStore).Transaction(both[(i+1)%2].updates...); err != nil {
+					return err
+				}
+				return nil
+			}},
+		{name: "add-indexers", title: "an AddIndexers of two indexes on a full store", indexers: clientgo.Indexers{byOwner: indexOwner}, once: true,
+			write: func(store clientgo.Indexer, _ [2]contents, _ int) error { return store.AddIndexers(more) }},
 	}
 }
 
-// settle brings the objects that the writer left at any version to the first.
-func (c *contest) settle() error {
-	for _, object := range c.versions[0] {
-		if err := c.store.Update(object); err != nil {
+const (
+	// stallTime is how long the writes go on in a full run.
+	stallTime = 400 * time.Millisecond
+	// stallInterval is the time between two reads.
+	stallInterval = 100 * time.Microsecond
+)
+
+// stallRows are how long a Get takes while a long write is under way. The schedule is open: Get
+// number i is due at i times the interval and its latency counts from then, whether or not those
+// before it are done. The garbage collector rests meanwhile: on few cores its slices would hide
+// what is looked for.
+func stallRows() []row {
+	var all []row
+	for _, w := range stalls() {
+		all = append(all, row{
+			group: "Store, reads during long writes", name: "store/stall-" + w.name, light: true,
+			title: "reads on an open schedule during " + w.title,
+			setup: func(ctx context.Context, e *env) (trial, error) {
+				first, err := e.population(ctx)
+				second, err2 := e.redecoded(ctx)
+				if err = errors.Join(err, err2); err != nil {
+					return nil, err
+				}
+				both := [2]contents{contentsOf(objects(first), transactionSize), contentsOf(objects(second), transactionSize)}
+				return func(_ context.Context, s side) (outcome, error) {
+					store := s.newIndexer(clientgo.MetaNamespaceKeyFunc, maps.Clone(w.indexers)) // client-go keeps the map
+					if err := store.Replace(both[0].list, listVersion(0)); err != nil {
+						return outcome{}, err
+					}
+					return w.round(e, store, both, first.Keys)
+				}, nil
+			},
+		})
+	}
+	return all
+}
+
+func (w stallWrites) round(e *env, store clientgo.Indexer, both [2]contents, keys []string) (outcome, error) {
+	var latencies []float64
+	_, err := e.measure(func() error {
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		var done atomic.Bool
+		wrote := make(chan error, 1)
+		go func() {
+			defer done.Store(true)
+			wrote <- w.writeFor(time.Duration(float64(stallTime)*e.scale), store, both)
+		}()
+		var err error
+		latencies, err = getOnSchedule(store, keys, &done)
+		return errors.Join(err, <-wrote)
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	slices.Sort(latencies)
+	state, err := stateOf(store)
+	return outcome{check: state, samples: []sample{
+		{"Get, p99.9", "us", report.Percentile(latencies, 0.999)},
+		{"Get, worst", "us", latencies[len(latencies)-1]},
+	}}, err
+}
+
+// writeFor writes for some time, at least once.
+func (w stallWrites) writeFor(limit time.Duration, store clientgo.Indexer, both [2]contents) error {
+	start := time.Now()
+	for i := 0; ; i++ {
+		if err := w.write(store, both, i); err != nil || w.once || time.Since(start) >= limit {
 			return err
 		}
 	}
-	return nil
+}
+
+// getOnSchedule makes every Get that is due before done, and at least one, late or not, and returns
+// the latencies in microseconds. It spins between them: timers are later than what is measured.
+func getOnSchedule(store clientgo.Indexer, keys []string, done *atomic.Bool) ([]float64, error) {
+	const step = 7919 // a prime: neighbours in time are no neighbours in memory
+	latencies := make([]float64, 0, 1<<14)
+	start := time.Now()
+	end := time.Duration(-1) // when done was seen: a reader that is always late sees it too
+	for i := 0; ; i++ {
+		due := time.Duration(i) * stallInterval
+		for end < 0 && time.Since(start) < due && !done.Load() {
+			continue
+		}
+		if end < 0 && i > 0 && done.Load() {
+			end = time.Since(start)
+		}
+		if end >= 0 && due >= end {
+			return latencies, nil
+		}
+		if _, exists, err := store.GetByKey(keys[i*step%len(keys)]); err != nil || !exists {
+			return latencies, errors.Join(err, errMissing)
+		}
+		latencies = append(latencies, float64(time.Since(start)-due)/float64(time.Microsecond))
+	}
 }

@@ -21,26 +21,12 @@ const syncGroup = "Initial sync and relist"
 type syncMode struct {
 	name, title string
 	options     source.Options
-	trim        bool // a transform drops what nobody reads
-	slow        bool // not in a quick run, and fewer rounds in a full one
 }
 
-// rounds are how many are enough.
-func (m syncMode) rounds() int {
-	if m.slow {
-		return 3
-	}
-	return 0
-}
-
-// syncModes are the ways. The transform of the third returns a copy, because
-// the source's objects are shared by all rounds.
 func syncModes() []syncMode {
 	return []syncMode{
-		{name: "list", title: "by list, one page"},
-		{name: "list-500", title: "by list, pages of 500", options: source.Options{Pages: true}, slow: true},
-		{name: "list-trim", title: "by list, one page, with a trimming transform", trim: true, slow: true},
-		{name: "watch-list", title: "by watch-list", options: source.Options{WatchList: true}},
+		{"list", "by list, one page", source.Options{}},
+		{"watch-list", "by watch-list", source.Options{WatchList: true}},
 	}
 }
 
@@ -51,24 +37,16 @@ func syncRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "sync/" + mode.name, slow: mode.slow, waits: true, rounds: mode.rounds(),
+			group: syncGroup, name: "sync/" + mode.name, waits: true,
 			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, 1) },
+		}, row{
+			group: syncGroup, name: "sync/" + mode.name + "-h4", slow: !mode.options.WatchList, waits: true,
+			title: "the same " + mode.title + ", handlers: 4",
+			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, 4) },
 		})
-		if !mode.slow {
-			all = append(all, handlersRow(mode, 4), handlersRow(mode, 16))
-		}
 	}
 	return all
-}
-
-// handlersRow is the same with more handlers.
-func handlersRow(mode syncMode, handlers int) row {
-	return row{
-		group: syncGroup, name: fmt.Sprintf("sync/%s-h%d", mode.name, handlers), slow: handlers > 4 || !mode.options.WatchList, waits: true,
-		title: fmt.Sprintf("the same %s, handlers: %d", mode.title, handlers),
-		setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, handlers) },
-	}
 }
 
 // heapRows are the same with light objects and a garbage collector that never
@@ -77,7 +55,7 @@ func heapRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
 		all = append(all, row{
-			group: syncGroup, name: "heap/" + mode.name, light: true, slow: mode.slow, waits: true, rounds: 3,
+			group: syncGroup, name: "heap/" + mode.name, light: true, waits: true, rounds: 3,
 			title: "peak of the heap beyond the source's objects, " + mode.title,
 			setup: func(ctx context.Context, e *env) (trial, error) { return heapTrial(ctx, e, mode) },
 		})
@@ -91,10 +69,7 @@ func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial,
 		return nil, err
 	}
 	return func(ctx context.Context, s side) (outcome, error) {
-		r, err := newRelisting(s, mode, first, second, e.n)
-		if err != nil {
-			return outcome{}, err
-		}
+		r := newRelisting(s, mode, first, second, e.n)
 		r.more = handlers - 1
 		var usages [2]measure.Usage
 		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
@@ -119,10 +94,7 @@ func heapTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, s side) (outcome, error) {
-		r, err := newRelisting(s, mode, first, second, e.n)
-		if err != nil {
-			return outcome{}, err
-		}
+		r := newRelisting(s, mode, first, second, e.n)
 		var courses [2]measure.HeapCourse
 		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
 			courses[phase], err = measure.PeakHeap(do)
@@ -148,35 +120,11 @@ type relisting struct {
 
 // newRelisting makes an informer with the three indexes that is to sync with
 // one generation and to find the other when it relists.
-func newRelisting(s side, mode syncMode, first, second *source.Generation, objects int) (*relisting, error) {
+func newRelisting(s side, mode syncMode, first, second *source.Generation, objects int) *relisting {
 	src := source.New(first, mode.options)
 	r := &relisting{informer: newInformerOn(s, src, 0, indexers(3)), objects: objects, next: second}
 	r.source = src
-	if mode.trim {
-		if err := r.SetTransform(trimmedCopy); err != nil {
-			return nil, fmt.Errorf("set transform: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// trimmedCopy is the transform of users who want small caches, on objects that
-// they do not own.
-func trimmedCopy(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	small := *pod
-	return trim(&small)
-}
-
-// trim is the same on objects of their own.
-func trim(obj any) (any, error) {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		pod.ManagedFields, pod.Annotations = nil, nil
-	}
-	return obj, nil
+	return r
 }
 
 // run runs the two phases, start and relist, each within instrument.

@@ -1,96 +1,142 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart draws the pictures of a benchmark from its JSON:
+// Command chart draws what tables of this repository say: the figures of README.md as bars, and
+// what docs/benchmarks/cluster.md has of several sizes as lines. It is given the repository's root.
 //
-//	cd bench/chart && go run . -in ../../bin/bench.json -out ../../docs/benchmarks/charts
-//	cd bench/chart && go run . -cluster ../../bin/bench-cluster-all.json -out ../../docs/benchmarks/cluster
-//	cd bench/chart && go run . -readme ../../README.md -out ../../docs/pictures
-//
-// The first form draws what bench -json has written, the second what bench/cluster -figures has.
-// Both replace the SVG files of the folder. The reports decide which pictures there are
-// (report.Document.Pictures, and result.Figures of the cluster), and their Markdown shows the same
-// ones. They have colors for light and for dark pages. The third form draws the figures of
-// README.md, once for each.
+//	go run ./chart ..
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/kinformer/cache/bench/internal/report"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "chart: it takes one argument, the repository's root")
+		os.Exit(1)
+	}
+	if err := run(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, stderr io.Writer) error {
-	flags := flag.NewFlagSet("chart", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	in := flags.String("in", "bench.json", "the benchmark's results, a `file` that its flag -json wrote")
-	readme := flags.String("readme", "", "draw the figures of this `file` instead")
-	lines := flags.String("cluster", "", "draw the pictures of this `file` instead, which bench/cluster wrote")
-	out := flags.String("out", ".", "the `folder` for the pictures")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if *readme != "" {
-		return drawFigures(*readme, *out)
-	}
-	if *lines != "" {
-		return clusterPictures(*lines, *out)
-	}
-	document, err := report.Read(*in)
+// run draws all pictures of a repository.
+func run(root string) error {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		return err
 	}
-	pictures := document.Pictures()
-	if len(pictures) == 0 {
-		return fmt.Errorf("%s: %w", *in, errNothing)
-	}
-	if err := clear(*out); err != nil {
+	page, err := os.ReadFile(filepath.Join(root, "docs/benchmarks/cluster.md"))
+	if err != nil {
 		return err
 	}
-	for _, p := range pictures {
-		if err := picture(p, filepath.Join(*out, p.File)); err != nil {
-			return fmt.Errorf("%s: %w", p.File, err)
+	bars := figures(string(readme))
+	pictures := map[string]string{
+		"docs/pictures/figures-light.svg": drawBars(bars, light), "docs/pictures/figures-dark.svg": drawBars(bars, dark),
+	}
+	for name, text := range clusterPictures(string(page)) {
+		pictures["docs/benchmarks/cluster/"+name] = text
+	}
+	for name, text := range pictures {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-var errNothing = errors.New("there is nothing to draw")
-
-// picture draws one picture into a file.
-func picture(p report.Picture, path string) error {
-	if len(p.Bars) == 0 {
-		return light.saveLines(path, p)
-	}
-	says := p.Says + ", as a share of what " + p.Sides[0] + " takes. Less is better. ≈: the difference may be chance. Noisy: a side varies by more than its median."
-	return light.saveBars(path, heading{title: p.Title, says: says}, p)
+// bar is a figure of ours as a share of client-go's.
+type bar struct {
+	label, figures string
+	share          float64
+	direct         bool
 }
 
-// clear makes the folder and removes the pictures of an earlier run.
-func clear(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make folder: %w", err)
+// figureRow is a row of the table of figures in README.md: text, client-go's figure, ours, ratio,
+// and where they are from.
+var figureRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\| ([\\d.,]+) \\| ([\\d.,]+) \\| [^|]+ \\| `[a-z]+/")
+
+func figures(readme string) (all []bar) {
+	for _, cells := range figureRow.FindAllStringSubmatch(readme, -1) {
+		all = append(all, bar{
+			label: strings.ReplaceAll(cells[1], "`", ""), figures: cells[2] + " → " + cells[3],
+			share: number(cells[3]) / number(cells[2]), direct: strings.Contains(cells[1], "`direct`"),
+		})
 	}
-	old, err := filepath.Glob(filepath.Join(folder, "*.svg"))
-	if err != nil {
-		return fmt.Errorf("old pictures: %w", err)
-	}
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("old pictures: %w", err)
+	return all
+}
+
+// number reads the number that a cell begins with; 0 for none.
+func number(cell string) float64 {
+	word, _, _ := strings.Cut(strings.TrimSpace(cell), " ")
+	value, _ := strconv.ParseFloat(strings.ReplaceAll(word, ",", ""), 64)
+	return value
+}
+
+// courses are the columns that are drawn over the number of nodes.
+var courses = []struct{ file, column, title, unit string }{
+	{"cpu", "CPU, % of a core", "CPU time while nothing goes wrong", "% of a core"},
+	{"rss", "RSS steady", "memory while nothing goes wrong", "MiB"},
+	{"storm", "peak of the storm", "most memory after an outage", "MiB"},
+	{"sync", "synced after", "time to sync", "s"},
+}
+
+// line is that of a side.
+type line struct {
+	label  string
+	points [][2]float64
+}
+
+// clusterPictures draws the courses of each encoding of which there are several sizes.
+func clusterPictures(page string) map[string]string {
+	made := map[string]string{}
+	for _, encoding := range []string{"json", "protobuf"} {
+		_, group, _ := strings.Cut(page, "\n## "+encoding+", watch-lists\n")
+		group, _, _ = strings.Cut(group, "\nThe other phases")
+		rows := table(group)
+		for _, c := range courses {
+			lines := linesOf(rows, c.column)
+			if slices.ContainsFunc(lines, func(l line) bool { return len(l.points) > 1 }) {
+				made[encoding+"-watch-lists-"+c.file+".svg"] = drawLines(c.title+" ("+encoding+")", c.unit, lines)
+			}
 		}
 	}
-	return nil
+	return made
+}
+
+// table are the cells of the lines of a table, its head first.
+func table(text string) (rows [][]string) {
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, "| ") {
+			rows = append(rows, strings.Split(strings.Trim(l, "| \n"), " | "))
+		}
+	}
+	return rows
+}
+
+// linesOf are a column by side, over the number of nodes.
+func linesOf(rows [][]string, column string) (all []line) {
+	if len(rows) == 0 {
+		return nil
+	}
+	at := slices.Index(rows[0], column)
+	for _, cells := range rows[1:] {
+		if at < 0 || at >= len(cells) || number(cells[at]) <= 0 { // the axes are logarithmic
+			continue
+		}
+		i := slices.IndexFunc(all, func(l line) bool { return l.label == cells[1] })
+		if i < 0 {
+			i, all = len(all), append(all, line{label: cells[1]})
+		}
+		all[i].points = append(all[i].points, [2]float64{number(cells[0]), number(cells[at])})
+	}
+	return all
 }

@@ -13,30 +13,29 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/kinformer/cache/bench/cluster/internal/child"
-	"github.com/kinformer/cache/bench/cluster/internal/follow"
-	"github.com/kinformer/cache/bench/cluster/internal/result"
-	"github.com/kinformer/cache/bench/cluster/internal/serve"
-	"github.com/kinformer/cache/bench/internal/report"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/serve"
 )
+
+const clientRole = "client"
+
+var roles = map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve, clientRole: follow}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	is, err := beChild(ctx)
+	is, err := child.Main(ctx, roles)
 	if !is {
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
@@ -46,111 +45,54 @@ func main() {
 	}
 }
 
-// beChild does what a child is for, if this process is one.
-func beChild(ctx context.Context) (is bool, err error) {
-	switch role, config := child.Role(); role {
-	case serve.Role:
-		var c serve.Config
-		if err := json.Unmarshal(config, &c); err != nil {
-			return true, err
-		}
-		return true, serve.Serve(ctx, c, os.Stdin, os.Stdout)
-	case follow.Role:
-		var c follow.Config
-		if err := json.Unmarshal(config, &c); err != nil {
-			return true, err
-		}
-		return true, follow.Serve(ctx, c, os.Stdin, os.Stdout)
-	default:
-		return false, nil
-	}
-}
-
 // config is what the command line says.
 type config struct {
-	nodes            []int
-	sides, encodings []string
-	like             result.Spec // but for what the lists above say
-	state, command   string
-	figures, folder  string
-	resume, kept     bool
-	soak             time.Duration
-	profile          string
+	specs          []spec // the small ones first
+	state, command string
+	resume         bool
+	soak           time.Duration
+	profile        string
 }
 
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	nodes := flags.String("n", "1000", "numbers of `nodes`")
-	sides := flags.String("sides", "client-go,direct", "which `sides` of "+strings.Join(follow.Sides(), ", "))
+	names := flags.String("sides", "client-go,direct", "which `sides` of client-go, ours, direct, shared")
 	encodings := flags.String("encodings", "protobuf", "json, protobuf or both")
-	flags.Float64Var(&c.like.Speed, "speed", 10, "how much shorter watches, outages and the time between bookmarks are than in life; nothing happens more often")
-	flags.DurationVar(&c.like.Steady, "steady", 2*time.Minute, "how long the steady phase is")
-	flags.Uint64Var(&c.like.Seed, "seed", 1, "seed of the plan")
-	flags.Float64Var(&c.like.Churn, "churn", 1, "how much more often pods and nodes change")
-	flags.BoolVar(&c.like.Lists, "lists", false, "take whole states by lists instead of watch-lists")
-	flags.IntVar(&c.like.Procs, "procs", 0, "GOMAXPROCS of the client; 0: the number of cores")
+	var s spec
+	flags.Float64Var(&s.Speed, "speed", 10, "how much shorter watches, outages and the time between bookmarks are than in life; nothing happens more often")
+	flags.DurationVar(&s.Steady, "steady", 2*time.Minute, "how long the steady phase is")
+	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the plan")
+	flags.Float64Var(&s.Churn, "churn", 1, "how much more often pods and nodes change")
 	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
 	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
-	flags.BoolVar(&c.kept, "kept", false, "run nothing, and report all that -state has")
 	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
-	flags.StringVar(&c.figures, "figures", "", "write what bench/chart -cluster draws to this `file`")
-	flags.StringVar(&c.folder, "pictures", "", "show the pictures that it draws into this `folder`")
 	flags.DurationVar(&c.soak, "soak", 0, "go on for so long, with faults, instead of measuring")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
-	if flags.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if flags.NArg() > 0 || s.Speed <= 0 || s.Steady <= 0 || s.Churn <= 0 || c.resume && c.state == "" {
+		return c, fmt.Errorf("there are no arguments (%q), -speed, -steady and -churn must be positive, and -resume needs -state", flags.Args())
 	}
-	c.sides, c.encodings = strings.Split(*sides, ","), strings.Split(*encodings, ",")
 	for _, text := range strings.Split(*nodes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 2 {
+		if s.Nodes, err = strconv.Atoi(text); err != nil || s.Nodes < 2 {
 			return c, fmt.Errorf("-n: %q is no number of nodes: at least 2", text)
 		}
-		c.nodes = append(c.nodes, n)
-	}
-	return c, c.check()
-}
-
-func (c config) check() error {
-	for _, side := range c.sides {
-		if !slices.Contains(follow.Sides(), side) {
-			return fmt.Errorf("-sides: there is no side %q but %s", side, strings.Join(follow.Sides(), ", "))
-		}
-	}
-	for _, encoding := range c.encodings {
-		if mediaTypes[encoding] == "" {
-			return fmt.Errorf("-encodings: there is no encoding %q but json and protobuf", encoding)
-		}
-	}
-	if c.like.Speed <= 0 || c.like.Steady <= 0 || c.like.Churn <= 0 || c.like.Procs < 0 {
-		return errors.New("-speed, -steady and -churn must be positive, and -procs not negative")
-	}
-	if (c.resume || c.kept) && c.state == "" {
-		return errors.New("-resume and -kept need -state")
-	}
-	if c.kept && c.soak > 0 {
-		return errors.New("-kept runs nothing: it does not go with -soak")
-	}
-	return nil
-}
-
-// specs are the runs, the small ones first.
-func (c config) specs() []result.Spec {
-	var all []result.Spec
-	for _, n := range c.nodes {
-		for _, encoding := range c.encodings {
-			for _, side := range c.sides {
-				s := c.like
-				s.Nodes, s.Encoding, s.Side = n, encoding, side
-				all = append(all, s)
+		for _, s.Encoding = range strings.Split(*encodings, ",") {
+			if mediaTypes[s.Encoding] == "" {
+				return c, fmt.Errorf("-encodings: there is no encoding %q but json and protobuf", s.Encoding)
+			}
+			for _, s.Side = range strings.Split(*names, ",") {
+				if _, err := sideNamed(s.Side); err != nil {
+					return c, fmt.Errorf("-sides: %w", err)
+				}
+				c.specs = append(c.specs, s)
 			}
 		}
 	}
-	return all
+	return c, nil
 }
 
 // run is the program without its process.
@@ -159,55 +101,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.soak > 0 {
-		return c.each(func(s result.Spec) error { return soak(ctx, s, c.soak, stdout, stderr) })
-	}
-	made, err := c.results(ctx, stderr)
-	if err != nil {
-		return err
-	}
-	result.Sort(made)
-	return errors.Join(c.writeFigures(made), result.WriteMarkdown(stdout, made, c.command, c.folder))
-}
-
-// results are what is kept, or what the runs give.
-func (c config) results(ctx context.Context, progress io.Writer) (made []result.Result, err error) {
-	if c.kept {
-		return result.AllKept(c.state)
-	}
-	err = c.each(func(s result.Spec) error {
-		r, err := c.one(ctx, s, progress)
-		made = append(made, r)
-		return err
-	})
-	return made, err
-}
-
-// each does something with each spec, up to the first error.
-func (c config) each(do func(result.Spec) error) error {
-	for _, s := range c.specs() {
-		if err := do(s); err != nil {
+	var made []result
+	for _, s := range c.specs {
+		if c.soak > 0 {
+			err = soak(ctx, s, c.soak, stdout, stderr)
+		} else {
+			var r result
+			r, err = c.one(ctx, s, stderr)
+			made = append(made, r)
+		}
+		if err != nil {
 			return fmt.Errorf("%d nodes, %s, %s: %w", s.Nodes, s.Encoding, s.Side, err)
 		}
 	}
-	return nil
-}
-
-func (c config) writeFigures(all []result.Result) error {
-	if c.figures == "" {
-		return nil
+	if c.soak == 0 {
+		_, err = io.WriteString(stdout, page(made, c.command))
 	}
-	file, err := os.Create(c.figures)
-	if err != nil {
-		return fmt.Errorf("write figures: %w", err)
-	}
-	return errors.Join(report.WriteFigures(file, result.Figures(all)), file.Close())
+	return err
 }
 
 // one runs a spec, or takes the result that there is. With -resume, a run that fails is a result.
-func (c config) one(ctx context.Context, s result.Spec, progress io.Writer) (result.Result, error) {
+func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, error) {
 	if c.resume {
-		if r, there, err := result.Kept(c.state, s); there || err != nil {
+		if r, there, err := kept(c.state, s); there || err != nil {
 			return r, err
 		}
 	}
@@ -217,7 +133,7 @@ func (c config) one(ctx context.Context, s result.Spec, progress io.Writer) (res
 		r.Spec, r.Failed, err = s, err.Error(), nil
 	}
 	if err == nil && c.state != "" {
-		err = result.Keep(c.state, r)
+		err = keep(c.state, r)
 	}
 	return r, err
 }

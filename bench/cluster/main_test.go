@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,16 +17,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/bench/cluster/internal/child"
-	"github.com/kinformer/cache/bench/cluster/internal/follow"
-	"github.com/kinformer/cache/bench/cluster/internal/result"
-	"github.com/kinformer/cache/bench/cluster/internal/world"
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/world"
 )
 
 // TestMain is also the server and the client.
 func TestMain(m *testing.M) {
-	is, err := beChild(context.Background())
+	is, err := child.Main(context.Background(), roles)
 	if !is {
 		os.Exit(m.Run())
 	}
@@ -36,8 +38,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 }
-
-var steadyFor = flag.Duration("cluster.steady", 5*time.Second, "how long the steady phase of TestClusters is")
 
 func needProc(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -49,98 +49,92 @@ func needProc(t *testing.T) {
 // of order. What is measured must be plausible; how good it is does not matter here.
 func TestClusters(t *testing.T) {
 	needProc(t)
-	for _, c := range []struct {
-		side, encoding string
-		lists          bool
-	}{
-		{"client-go", "json", false}, {"ours", "protobuf", false}, {"direct", "json", true}, {"direct", "protobuf", false},
-		{"shared", "json", false}, {"shared", "protobuf", true},
-	} {
-		t.Run(fmt.Sprintf("%s %s lists=%v", c.side, c.encoding, c.lists), func(t *testing.T) {
+	for _, c := range [][2]string{{"client-go", "json"}, {"ours", "protobuf"}, {"direct", "protobuf"}, {"shared", "json"}} {
+		t.Run(c[0]+" "+c[1], func(t *testing.T) {
 			t.Parallel()
-			s := result.Spec{Nodes: 40, Side: c.side, Encoding: c.encoding, Lists: c.lists, Speed: 60, Churn: 20, Seed: 7, Steady: *steadyFor}
 			folder := t.TempDir()
-			r, err := measured(t.Context(), s, filepath.Join(folder, "p."), io.Discard)
+			args := []string{"-n", "40", "-sides", c[0], "-encodings", c[1], "-state", folder, "-profile", filepath.Join(folder, "p."),
+				"-resume", "-speed", "60", "-churn", "20", "-seed", "7", "-steady", "4s"}
+			var text, again strings.Builder
+			require.NoError(t, run(t.Context(), args, &text, io.Discard))
+			assert.Contains(t, text.String(), "| 40 | "+title(c[0])+" |")
+			assert.NotContains(t, text.String(), "failed")
+			require.NoError(t, run(t.Context(), args, &again, io.Discard))
+			assert.Equal(t, text.String(), again.String(), "it is not run again")
+			assert.FileExists(t, filepath.Join(folder, fmt.Sprintf("p.40.%s.%s.pprof.heap", c[1], c[0])))
+			config, err := parse(args, io.Discard)
 			require.NoError(t, err)
+			r, there, err := kept(folder, config.specs[0])
+			require.NoError(t, err)
+			require.True(t, there)
 			checkResult(t, r)
-			for _, kind := range []string{"", ".heap", ".mutex", ".goroutine"} {
-				assert.FileExists(t, filepath.Join(folder, fmt.Sprintf("p.40.%s.%s.pprof%s", c.encoding, c.side, kind)))
-			}
-			require.NoError(t, result.Keep(folder, r))
-			var page strings.Builder
-			figures := filepath.Join(folder, "figures")
-			require.NoError(t, run(t.Context(), []string{"-figures", figures, "-n", "40", "-sides", c.side, "-encodings", c.encoding, "-state", folder, "-resume",
-				"-lists=" + fmt.Sprint(c.lists), "-speed", "60", "-churn", "20", "-seed", "7", "-steady", steadyFor.String()}, &page, io.Discard))
-			assert.Contains(t, page.String(), "| 40 | "+follow.Title(c.side)+" |", "it is not run again")
-			assert.FileExists(t, figures)
-			var kept strings.Builder
-			require.NoError(t, run(t.Context(), []string{"-n", "50", "-kept", "-state", folder}, &kept, io.Discard))
-			assert.Equal(t, page.String(), kept.String(), "all that is there, whatever else is asked for")
 		})
 	}
 }
 
-func checkResult(t *testing.T, r result.Result) {
-	assert.Equal(t, 40, r.Objects[world.Leases.String()])
-	assert.InDelta(t, 40*world.PodsPerNode, r.Objects[world.Pods.String()], 200)
-	assert.Positive(t, r.FormBytes)
+func checkResult(t *testing.T, r result) {
 	assert.Positive(t, r.Sync)
 	assert.Positive(t, r.Join)
 	require.Len(t, r.Phases, 4)
 	for _, p := range r.Phases {
 		assert.Positive(t, p.RSS)
 		assert.GreaterOrEqual(t, p.Peak, p.RSS)
-		checkLatency(t, p.Latency.Prompt)
-		for of, n := range p.Notes {
-			switch p.Name {
-			case result.Steady:
-				assert.Positive(t, n.Changes, of)
-				assert.Positive(t, p.Latency.Of[of].Events, of)
-				assert.Zero(t, n.Lists, of)
-			case result.Gone, result.Storm:
-				assert.Positive(t, n.Lists, of)
-			}
+		assert.LessOrEqual(t, p.Latency[prompt].P50, p.Latency[prompt].P999)
+		if p.Name == phaseSteady {
+			assert.Positive(t, p.Changes)
+			assert.Zero(t, p.Lists)
+		} else {
+			assert.GreaterOrEqual(t, p.Lists, len(world.All()))
 		}
 	}
-	assert.Positive(t, r.Phase(result.Start).CPU)
-	assert.Positive(t, r.Phase(result.Start).Collections)
-	assert.Positive(t, r.Phase(result.Start).CollectCPU)
-	assert.GreaterOrEqual(t, r.Phase(result.Steady).Wall, r.Spec.Steady)
-	assert.Positive(t, r.Phase(result.Steady).Latency.Slow.Events)
-	assert.Positive(t, r.Phase(result.Storm).Latency.Late.Events)
-	assert.Greater(t, r.Phase(result.Storm).Latency.Prompt.Max, int64(500_000), "what was due in the outage of a second")
+	assert.Positive(t, r.phase(phaseStart).CPU)
+	assert.Positive(t, r.phase(phaseStart).CollectCPU)
+	assert.Positive(t, r.phase(phaseSteady).Latency[slow].Events)
+	assert.Positive(t, r.phase(phaseStorm).Latency[late].Events)
+	assert.Greater(t, r.phase(phaseStorm).Latency[prompt].Max, int64(500_000), "what was due in the outage of a second")
 }
 
-func checkLatency(t *testing.T, l follow.Latency) {
-	assert.Zero(t, l.Negative)
-	assert.LessOrEqual(t, l.P50, l.P99)
-	assert.LessOrEqual(t, l.P99, l.P999)
-	assert.LessOrEqual(t, l.P999, l.Max)
-	assert.LessOrEqual(t, l.Over, l.Events)
+// TestSoak makes each fault once.
+func TestSoak(t *testing.T) {
+	needProc(t)
+	var page strings.Builder
+	require.NoError(t, run(t.Context(), []string{"-n", "20", "-sides", "shared", "-speed", "60", "-churn", "20", "-soak", "1s"}, &page, io.Discard))
+	text := page.String()
+	assert.Contains(t, text, "nothing was lost")
+	for _, f := range faults {
+		assert.Regexp(t, `[1-9]\d* times `+f.name, text)
+	}
+	assert.Regexp(t, `live heap: [1-9]\d* to \d+ MiB; no slope: the tables of shared texts and parts were never full`, text)
+	assert.Regexp(t, `goroutines: \d+ to \d+`, text)
+}
+
+// TestSlopesBeginWhenTheTablesAreFull: what fills up to a limit does not rise for ever.
+func TestSlopesBeginWhenTheTablesAreFull(t *testing.T) {
+	filled := func(until time.Duration) (c course) { // an hour with a sample each minute
+		for at := time.Duration(0); at < time.Hour; at += time.Minute {
+			c = append(c, point{at, 147 + min(at, until).Minutes()})
+		}
+		return c
+	}
+	assert.Equal(t, "147 to 158 MiB; since minute 20 +0.0 ± 0.0 MiB an hour (40 samples)", filled(11*time.Minute).since(11*time.Minute))
+	assert.Equal(t, "147 to 172 MiB; since minute 25 +0.0 ± 0.0 MiB an hour (35 samples)", filled(25*time.Minute).since(25*time.Minute))
+	assert.Equal(t, "147 to 206 MiB; since minute 20 +60.0 ± 0.0 MiB an hour (40 samples)", filled(time.Hour).since(11*time.Minute))
+	assert.Equal(t, "147 to 158 MiB; no slope: 19 samples since minute 41, and it takes 20", filled(11*time.Minute).since(41*time.Minute))
 }
 
 func TestBadCommandLines(t *testing.T) {
 	for _, args := range [][]string{
-		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"}, {"-procs", "-1"},
-		{"-kept"}, {"-kept", "-state", "x", "-soak", "1s"},
+		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"},
 	} {
 		assert.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%v", args)
 	}
 }
 
-func TestSpecs(t *testing.T) {
-	c, err := parse([]string{"-n", "10,20", "-sides", "ours,direct", "-encodings", "json", "-seed", "3"}, io.Discard)
-	require.NoError(t, err)
-	all := c.specs()
-	require.Len(t, all, 4)
-	assert.Equal(t, []string{"GODEBUG=gctrace=1", "GOMAXPROCS=1"}, environment(result.Spec{Procs: 1}))
-	assert.Equal(t, result.Spec{Nodes: 20, Side: "ours", Encoding: "json", Speed: 10, Seed: 3, Steady: 2 * time.Minute, Churn: 1}, all[2])
-}
-
-// TestADifferenceEndsInAnError: a client of another cluster has other objects.
+// TestADifferenceEndsInAnError: a client of another cluster has other objects. One that dies is
+// noticed, as when the kernel kills the largest process.
 func TestADifferenceEndsInAnError(t *testing.T) {
 	needProc(t)
-	small := result.Spec{Nodes: 4, Side: "client-go", Encoding: "json", Speed: 60, Churn: 1, Seed: 1, Steady: time.Second}
+	small := spec{Nodes: 4, Side: "client-go", Encoding: "json", Speed: 60, Churn: 1, Seed: 1, Steady: time.Second}
 	one, err := newTrial(t.Context(), small)
 	require.NoError(t, err)
 	small.Nodes = 6
@@ -149,18 +143,71 @@ func TestADifferenceEndsInAnError(t *testing.T) {
 	one.client, other.client = other.client, one.client
 	one.patience = time.Second
 	assert.ErrorIs(t, one.settle(t.Context()), errDiffers)
-	require.NoError(t, one.stop())
 	require.NoError(t, other.stop())
-}
-
-// TestADeadClientIsNoticed: the kernel kills the largest process when there is no memory left.
-func TestADeadClientIsNoticed(t *testing.T) {
-	needProc(t)
-	one, err := newTrial(t.Context(), result.Spec{Nodes: 4, Side: "client-go", Encoding: "json", Speed: 60, Churn: 1, Seed: 1, Steady: time.Second})
-	require.NoError(t, err)
 	before, err := one.notes(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(one.client.PID(), syscall.SIGKILL))
-	assert.ErrorIs(t, one.caughtUp(t.Context(), before, allOnce()), child.ErrEnded)
+	assert.ErrorIs(t, one.caughtUp(t.Context(), before, world.All()...), child.ErrEnded)
 	assert.ErrorContains(t, one.stop(), "killed")
+}
+
+// a makes an object at a version, which was due some time ago.
+func a(name string, version int, ago time.Duration) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		UID: types.UID(name), ResourceVersion: fmt.Sprint(version),
+		Annotations: map[string]string{blank.DueAnnotation: fmt.Sprint(time.Now().Add(-ago).UnixNano())},
+	}}
+}
+
+func newTestHandler() *handler {
+	p := &phases{}
+	p.begin(phaseStart, 0)
+	return newHandler(world.Pods, prompt, p)
+}
+
+func TestWhatIsToldInOrderAddsUp(t *testing.T) {
+	h := newTestHandler()
+	h.OnAdd(a("x", 1, 0), true)
+	h.OnAdd(a("y", 2, 0), true)
+	h.OnAdd(a("z", 3, 0), false)
+	y := a("y", 2, 0)
+	h.OnUpdate(a("x", 1, 0), a("x", 4, time.Second))
+	h.OnUpdate(y, y) // after a relist
+	h.OnDelete(a("y", 5, 0))
+	h.OnDelete(clientgo.DeletedFinalStateUnknown{Obj: a("z", 3, 0)})
+	h.OnAdd(a("y", 6, 0), false) // anew
+	state, changes := h.state()
+	var want world.State
+	want.Add("x", 4)
+	want.Add("y", 6)
+	assert.Equal(t, want, state)
+	assert.Equal(t, uint64(5), changes)
+	assert.Zero(t, h.faulty, "%v", h.faults)
+	l := h.latencies[phaseStart].summary()
+	assert.Equal(t, int64(4), l.Events)
+	assert.Equal(t, int64(1), l.Over)
+	assert.InEpsilon(t, 1_000_000, l.Max, 0.2)
+}
+
+// TestFaultsAreNoticed: each of these is one.
+func TestFaultsAreNoticed(t *testing.T) {
+	for name, wrong := range map[string]func(*handler){
+		"added twice":             func(h *handler) { h.OnAdd(a("x", 4, 0), false) },
+		"an older version":        func(h *handler) { h.OnUpdate(a("x", 3, 0), a("x", 2, 0)) },
+		"the same one, changed":   func(h *handler) { h.OnUpdate(a("x", 3, 0), a("x", 3, time.Second)) },
+		"one was left out":        func(h *handler) { h.OnUpdate(a("x", 4, 0), a("x", 5, 0)) },
+		"relisted, and not known": func(h *handler) { y := a("y", 1, 0); h.OnUpdate(y, y) },
+		"another object":          func(h *handler) { h.OnUpdate(a("x", 3, 0), a("y", 5, 0)) },
+		"deleted, and not known":  func(h *handler) { h.OnDelete(a("y", 3, 0)) },
+		"deleted at the old one":  func(h *handler) { h.OnDelete(a("x", 3, 0)) },
+		"missed at another one":   func(h *handler) { h.OnDelete(clientgo.DeletedFinalStateUnknown{Obj: a("x", 2, 0)}) },
+		"no object":               func(h *handler) { h.OnAdd("x", false) },
+		"no version":              func(h *handler) { h.OnAdd(&corev1.Pod{}, false) },
+	} {
+		h := newTestHandler()
+		h.OnAdd(a("x", 3, 0), true)
+		require.Zero(t, h.faulty)
+		wrong(h)
+		assert.Equal(t, 1, h.faulty, name)
+	}
 }

@@ -12,18 +12,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kinformer/cache/bench/cluster/internal/follow"
-	"github.com/kinformer/cache/bench/cluster/internal/outside"
-	"github.com/kinformer/cache/bench/cluster/internal/result"
-	"github.com/kinformer/cache/bench/cluster/internal/world"
 	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/world"
+)
+
+// The phases of a run.
+const (
+	phaseStart  = "start"  // until all informers have synced
+	phaseSteady = "steady" // with restarts of watches, and a handler that joins late
+	phaseGone   = "gone"   // each resource once has to be listed anew
+	phaseStorm  = "storm"  // all connections are cut, and after an outage all is listed anew
 )
 
 // mostSteal is the share of CPU time that may go to other machines.
 const mostSteal = 0.02
 
 // undisturbed runs a spec, again if too much CPU time went to other machines.
-func undisturbed(ctx context.Context, s result.Spec, profile string, progress io.Writer) (result.Result, error) {
+func undisturbed(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
 	const most = 3
 	for thrown := 0; ; thrown++ {
 		r, err := measured(ctx, s, profile, progress)
@@ -39,24 +44,22 @@ func undisturbed(ctx context.Context, s result.Spec, profile string, progress io
 }
 
 // measured runs a spec.
-func measured(ctx context.Context, s result.Spec, profile string, progress io.Writer) (r result.Result, err error) {
-	say(progress, "%d nodes, %s, %s", s.Nodes, s.Encoding, follow.Title(s.Side))
-	started := time.Now()
-	before, err := outside.Cores()
+func measured(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
+	say(progress, "%d nodes, %s, %s", s.Nodes, s.Encoding, title(s.Side))
+	before, err := measure.Cores()
 	if err != nil {
-		return r, err
+		return result{}, err
 	}
 	t, err := newTrial(ctx, s)
 	if err != nil {
-		return r, err
+		return result{}, err
 	}
 	err = t.run(ctx, profile, progress)
 	err = errors.Join(err, t.stop())
-	after, err2 := outside.Cores()
-	r = t.result
-	r.Version, r.Machine, r.Started, r.Took = measure.Version(ctx, follow.Module(s.Side)), measure.ThisMachine(), started, time.Since(started)
-	r.Steal = after.StolenSince(before)
-	return r, errors.Join(err, err2)
+	after, err2 := measure.Cores()
+	of, _ := sideNamed(s.Side)
+	t.result.Version, t.result.Machine, t.result.Steal = measure.Version(ctx, of.module), measure.ThisMachine(), after.StolenSince(before)
+	return t.result, errors.Join(err, err2)
 }
 
 // run runs the phases.
@@ -66,83 +69,62 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 		measured bool
 		run      func(context.Context) error
 	}{
-		{result.Start, true, t.start},
+		{phaseStart, true, t.start},
 		{"after the start", false, t.between},
-		{result.Steady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
-		{"settle", false, t.settle},   // nothing was listed anew so far: each change is told exactly once
-		{"report", false, t.report},   // what follows may be more than the machine carries
-		{result.Storm, true, t.storm}, // first, while the memory is what it is while all is well
-		{result.Gone, true, t.gone},
+		{phaseSteady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
+		{"settle", false, t.settle},  // nothing was listed anew so far: each change is told exactly once
+		{"report", false, t.report},  // what follows may be more than the machine carries
+		{phaseStorm, true, t.storm},  // first, while the memory is what it is while all is well
+		{phaseGone, true, t.allGone}, // one after the other
 		{"settle", false, t.settle},
 		{"report", false, t.report},
 	} {
-		err := error(nil)
+		run := step.run
 		if step.measured {
-			err = t.phase(ctx, step.name, step.run)
-		} else {
-			err = step.run(ctx)
+			run = func(ctx context.Context) error { return t.phase(ctx, step.name, step.run) }
 		}
-		if err != nil {
+		if err := run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
-		if step.measured {
-			say(progress, "  %s", describe(t.result.Phases[len(t.result.Phases)-1]))
+		if p := t.result.phase(step.name); step.measured {
+			say(progress, "  %-6s %6.1f s, %5.1f %% of a core, RSS %d MiB, at most %d MiB", p.Name, p.Wall.Seconds(), 100*p.share(), p.RSS>>20, p.Peak>>20)
 		}
 	}
 	return nil
 }
 
-func describe(p result.Phase) string {
-	return fmt.Sprintf("%-6s %6.1f s, %5.1f %% of a core, RSS %d MiB, at most %d MiB, %d collections", p.Name, p.Wall.Seconds(),
-		100*p.Share(), p.RSS>>20, p.Peak>>20, p.Collections)
-}
-
 // phase measures what is run.
 func (t *trial) phase(ctx context.Context, name string, run func(context.Context) error) error {
 	noted, err := t.notes(ctx)
-	if err == nil && name != result.Start { // that began with the process
+	if err == nil && name != phaseStart { // that began with the process
 		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())
 	}
-	if err != nil {
+	var was, is clientStatus
+	err = errors.Join(err, t.client.Call(ctx, "status", false, &was))
+	before, err2 := t.outside.Read()
+	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	before, err := t.outside.Read()
-	if err != nil {
-		return err
+	if name == phaseStart {
+		before.CPU, was.Collected = 0, 0
 	}
-	if name == result.Start {
-		before.CPU = 0
-	}
-	collected := t.collector.Collections()
-	stop := t.sampleRSS(ctx)
+	rss := t.sampleRSS(ctx)
 	err = run(ctx)
-	rss := stop()
+	p := phaseResult{Name: name, RSS: rss()}
 	if err != nil {
 		return err
 	}
 	after, err := t.outside.Read()
-	peak, err2 := t.outside.Peak()
-	now := t.collector.Collections()
-	p := result.Phase{
-		Name: name, Wall: after.At.Sub(before.At), CPU: after.CPU - before.CPU, RSS: rss, Peak: peak,
-		Collections: now.Count - collected.Count, CollectCPU: now.CPU - collected.CPU,
+	p.Peak, err2 = t.outside.Peak()
+	err = errors.Join(err, t.client.Call(ctx, "status", false, &is))
+	p.Wall, p.CPU, p.CollectCPU = after.At.Sub(before.At), after.CPU-before.CPU, is.Collected-was.Collected
+	ended, err3 := t.notes(ctx)
+	for of := range noted {
+		p.Changes += ended[of].Changes - noted[of].Changes
+		p.Lists += ended[of].Lists - noted[of].Lists
 	}
-	noted2, err3 := t.notes(ctx)
-	p.Notes = between(noted, noted2)
 	t.result.Phases = append(t.result.Phases, p)
 	return errors.Join(err, err2, err3)
-}
-
-// between is what the server did from one time to another.
-func between(before, after notes) map[string]result.NoteCount {
-	all := map[string]result.NoteCount{}
-	for _, of := range world.All() {
-		b, a := before[of], after[of]
-		all[of.String()] = result.NoteCount{
-			Changes: a.Changes - b.Changes, Watches: a.Watches - b.Watches, Lists: a.Lists - b.Lists, Gone: a.Gone - b.Gone,
-		}
-	}
-	return all
 }
 
 // sampleRSS reads the memory from now on, until stop returns the median.
@@ -151,23 +133,16 @@ func (t *trial) sampleRSS(ctx context.Context) (stop func() uint64) {
 	ended := make(chan []uint64)
 	go func() {
 		var all []uint64
-		for {
+		for err := error(nil); err == nil; err = pause(ctx, poll) {
 			if r, err := t.outside.Read(); err == nil {
 				all = append(all, r.RSS)
 			}
-			if rest(ctx, poll) != nil {
-				ended <- all
-				return
-			}
 		}
+		ended <- all
 	}()
 	return func() uint64 {
 		cancel()
-		all := <-ended
-		slices.Sort(all)
-		if len(all) == 0 {
-			return 0
-		}
+		all := slices.Sorted(slices.Values(append(<-ended, 0)))
 		return all[len(all)/2]
 	}
 }
@@ -181,58 +156,54 @@ func (t *trial) start(ctx context.Context) error {
 // lists as well, and the start is over for the memory.
 func (t *trial) between(ctx context.Context) error {
 	noted, err := t.notes(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.caughtUp(ctx, noted)
 	}
-	if err := t.caughtUp(ctx, noted, [world.Resources]int{}); err != nil {
-		return err
+	if err == nil {
+		err = t.client.Call(ctx, "sync slow", patience, nil)
 	}
-	if err := t.client.Call(ctx, "sync slow", patience, nil); err != nil {
-		return err
+	if err == nil {
+		err = pause(ctx, min(5*time.Second, t.spec.Steady/4))
 	}
-	if err := rest(ctx, min(5*time.Second, t.spec.Steady/4)); err != nil {
-		return err
+	if err == nil {
+		err = t.server.Call(ctx, "late", nil, nil) // from here on
 	}
-	return t.server.Call(ctx, "late", nil, nil) // from here on
+	return err
 }
 
 // steady lets the cluster live. In the middle a handler joins.
-func (t *trial) steady(ctx context.Context, profile string) error {
+func (t *trial) steady(ctx context.Context, profile string) (err error) {
 	start := time.Now()
 	if profile != "" {
-		name := fmt.Sprintf("%s%d.%s.%s.pprof", profile, t.spec.Nodes, t.spec.Encoding, t.spec.Side)
-		if err := t.client.Call(ctx, "profile", name, nil); err != nil {
-			return err
-		}
+		err = t.client.Call(ctx, "profile", fmt.Sprintf("%s%d.%s.%s.pprof", profile, t.spec.Nodes, t.spec.Encoding, t.spec.Side), nil)
 	}
-	if err := rest(ctx, t.spec.Steady/2); err != nil {
-		return err
+	if err == nil {
+		err = pause(ctx, t.spec.Steady/2)
 	}
-	if err := t.client.Call(ctx, "join", patience, &t.result.Join); err != nil {
-		return err
+	if err == nil {
+		err = t.client.Call(ctx, "join", patience, &t.result.Join)
 	}
-	if err := rest(ctx, t.spec.Steady-time.Since(start)); err != nil {
-		return err
+	if err == nil {
+		err = pause(ctx, t.spec.Steady-time.Since(start))
 	}
-	if profile != "" {
-		if err := t.client.Call(ctx, "profile", "", nil); err != nil {
-			return err
-		}
+	if err == nil && profile != "" {
+		err = t.client.Call(ctx, "profile", "", nil)
 	}
-	return t.server.Call(ctx, "late", nil, &t.result.Server)
+	if err == nil {
+		err = t.server.Call(ctx, "late", nil, &t.result.Server)
+	}
+	return err
 }
 
-// gone has each resource listed anew, one after the other.
-func (t *trial) gone(ctx context.Context) error {
+// allGone has each resource listed anew, one after the other.
+func (t *trial) allGone(ctx context.Context) error {
 	for _, of := range world.All() {
 		noted, err := t.notes(ctx)
 		if err == nil {
 			err = t.server.Call(ctx, "gone", of.String(), nil)
 		}
-		var once [world.Resources]int
-		once[of] = 1
 		if err == nil {
-			err = t.caughtUp(ctx, noted, once)
+			err = t.caughtUp(ctx, noted, of)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", of, err)
@@ -250,7 +221,7 @@ const (
 // storm cuts all connections, and after an outage everything is listed anew. It is over when the
 // client has all. What is cut off is of this phase, and not of the one before.
 func (t *trial) storm(ctx context.Context) error {
-	if err := rest(ctx, inFlight); err != nil {
+	if err := pause(ctx, inFlight); err != nil {
 		return err
 	}
 	noted, err := t.notes(ctx)
@@ -258,44 +229,37 @@ func (t *trial) storm(ctx context.Context) error {
 		err = t.server.Call(ctx, "shut", true, nil)
 	}
 	if err == nil {
-		err = rest(ctx, time.Duration(float64(outage)/t.spec.Speed))
+		err = pause(ctx, time.Duration(float64(outage)/t.spec.Speed))
 	}
 	if err == nil {
 		err = errors.Join(t.server.Call(ctx, "gone", "", nil), t.server.Call(ctx, "shut", false, nil))
 	}
 	back := time.Now()
 	if err == nil {
-		err = t.caughtUp(ctx, noted, allOnce())
+		err = t.caughtUp(ctx, noted, world.All()...)
 	}
 	if err == nil {
 		err = t.settle(ctx)
 	}
-	var status follow.Status
+	var status clientStatus
 	if err == nil {
-		err = t.client.Call(ctx, "status", nil, &status)
+		err = t.client.Call(ctx, "status", false, &status)
 	}
 	t.result.Recovered = max(0, time.Unix(0, status.LastLate).Sub(back))
 	return err
 }
 
-var errFaults = errors.New("handlers were not told in order")
-
 // report takes what the client has noted, and fails if that is not in order.
 func (t *trial) report(ctx context.Context) error {
-	var r follow.Report
+	var r report
 	if err := t.client.Call(ctx, "report", nil, &r); err != nil {
 		return err
 	}
 	for i := range t.result.Phases {
-		p := &t.result.Phases[i]
-		for _, reported := range r.Phases {
-			if reported.Name == p.Name {
-				p.Latency = reported
-			}
-		}
+		t.result.Phases[i].Latency = r.Phases[t.result.Phases[i].Name]
 	}
 	if r.Faulty > 0 {
-		return fmt.Errorf("%w: %d times, first\n%s", errFaults, r.Faulty, strings.Join(r.Faults, "\n"))
+		return fmt.Errorf("handlers were not told in order %d times, first\n%s", r.Faulty, strings.Join(r.Faults, "\n"))
 	}
 	return nil
 }

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kinformer/cache/bench/cluster/internal/follow"
-	"github.com/kinformer/cache/bench/cluster/internal/result"
-	"github.com/kinformer/cache/bench/cluster/internal/world"
+	"github.com/kinformer/cache/bench/internal/world"
 )
 
 // soaking is a trial with faults, one after the other.
@@ -29,37 +28,34 @@ type soaking struct {
 	tables     course        // of that which our tables of shared texts and parts take
 	full       time.Duration // when these were first full; never before that
 	goroutines []int         // after each fault
-	made       int           // faults
-	audits     int           // of informers, none of which found anything
 }
 
 // soak runs a cluster with faults for a while, and tells what the memory of the client did. It
 // fails if anything is lost, repeated or out of order.
-func soak(ctx context.Context, s result.Spec, d time.Duration, stdout, progress io.Writer) error {
-	say(progress, "%d nodes, %s, %s, for %s", s.Nodes, s.Encoding, follow.Title(s.Side), d)
+func soak(ctx context.Context, s spec, d time.Duration, stdout, progress io.Writer) error {
+	say(progress, "%d nodes, %s, %s, for %s", s.Nodes, s.Encoding, title(s.Side), d)
 	t, err := newTrial(ctx, s)
 	if err != nil {
 		return err
 	}
 	k := &soaking{trial: t, random: rand.New(rand.NewPCG(s.Seed, 23)), faults: map[string]int{}, full: never}
-	err = t.phase(ctx, result.Start, t.start)
+	err = t.phase(ctx, phaseStart, t.start)
 	if err == nil {
 		err = t.between(ctx)
 	}
 	if err == nil {
-		err = t.phase(ctx, soakPhase, func(ctx context.Context) error { return k.run(ctx, d) })
+		err = t.phase(ctx, phaseSoak, func(ctx context.Context) error { return k.run(ctx, d) })
 	}
 	if err == nil {
 		err = errors.Join(t.settle(ctx), t.report(ctx))
 	}
-	err = errors.Join(err, t.stop())
-	if err == nil {
-		err = k.write(stdout)
+	if err = errors.Join(err, t.stop()); err == nil {
+		_, err = io.WriteString(stdout, k.String())
 	}
 	return err
 }
 
-const soakPhase = "soak"
+const phaseSoak = "soak"
 
 // run makes faults until the time is over, and lets the client catch up after each.
 func (k *soaking) run(ctx context.Context, d time.Duration) error {
@@ -86,10 +82,11 @@ type fault struct {
 }
 
 var faults = []fault{
-	{"watches end", func(ctx context.Context, k *soaking) error { return k.server.Call(ctx, "end", nil, nil) }},
+	{"watches end", func(ctx context.Context, k *soaking) error { return k.server.Call(ctx, "end", "", nil) }},
 	{"connections are cut", func(ctx context.Context, k *soaking) error { return k.server.Call(ctx, "cut", nil, nil) }},
 	{"a version is gone", func(ctx context.Context, k *soaking) error {
-		return k.server.Call(ctx, "gone", world.All()[k.random.IntN(int(world.Resources))].String(), nil)
+		all := world.All()
+		return k.server.Call(ctx, "gone", all[k.random.IntN(len(all))].String(), nil)
 	}},
 	{"nothing is sent for a while", func(ctx context.Context, k *soaking) error { return k.forAWhile(ctx, "stall") }},
 	{"an outage", func(ctx context.Context, k *soaking) error { return k.forAWhile(ctx, "shut") }},
@@ -103,7 +100,7 @@ func (k *soaking) forAWhile(ctx context.Context, command string) error {
 	if err := k.server.Call(ctx, command, true, nil); err != nil {
 		return err
 	}
-	err := rest(ctx, time.Duration((0.1+0.2*k.random.Float64())*float64(outage)/k.spec.Speed))
+	err := pause(ctx, time.Duration((0.1+0.2*k.random.Float64())*float64(outage)/k.spec.Speed))
 	return errors.Join(err, k.server.Call(ctx, command, false, nil))
 }
 
@@ -116,18 +113,15 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 	}
 	noted, err := k.notes(ctx)
 	if err == nil {
-		err = k.caughtUp(ctx, noted, [world.Resources]int{})
+		err = k.caughtUp(ctx, noted)
 	}
 	if err == nil && k.random.IntN(4) == 0 {
 		err = k.settle(ctx)
 	}
-	if k.made++; err == nil && k.made%auditPeriod == 0 {
-		err = k.audit(ctx)
-	}
 	for range 1 + k.random.IntN(5) {
 		reading, err2 := k.outside.Read()
 		k.memory = append(k.memory, point{time.Since(k.begun), mib(reading.RSS)})
-		if err = errors.Join(err, err2, rest(ctx, time.Second)); err != nil {
+		if err = errors.Join(err, err2, pause(ctx, time.Second)); err != nil {
 			return err
 		}
 	}
@@ -137,7 +131,7 @@ func (k *soaking) make(ctx context.Context, f fault) error {
 // sample asks the client for its status. Collections are forced in the first rest of each minute
 // only: if they were in all, they would keep the RSS low.
 func (k *soaking) sample(ctx context.Context) error {
-	var status follow.Status
+	var status clientStatus
 	at := time.Since(k.begun)
 	collects := len(k.live) == 0 || at.Truncate(time.Minute) > k.live[len(k.live)-1].at
 	err := k.client.Call(ctx, "status", collects, &status)
@@ -152,33 +146,92 @@ func (k *soaking) sample(ctx context.Context) error {
 	return err
 }
 
-// auditPeriod is after how many faults the informers are audited, while the cluster lives.
-const auditPeriod = 3
-
-func (k *soaking) audit(ctx context.Context) error {
-	var audited int
-	err := k.client.Call(ctx, "audit", nil, &audited)
-	k.audits += audited
-	return err
-}
-
-// write writes what there was.
-func (k *soaking) write(w io.Writer) error {
-	p := k.result.Phase(soakPhase)
+// String tells what there was.
+func (k *soaking) String() string {
+	p := k.result.phase(phaseSoak)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d nodes, %s, %s, for %s: nothing was lost, repeated or out of order.\n\n", k.spec.Nodes, k.spec.Encoding,
-		follow.Title(k.spec.Side), p.Wall.Round(time.Second))
+		title(k.spec.Side), p.Wall.Round(time.Second))
 	for _, f := range faults {
 		fmt.Fprintf(&b, "%5d times %s\n", k.faults[f.name], f.name)
 	}
-	fmt.Fprintf(&b, "%5d audits of an informer, which found nothing that differs\n", k.audits)
 	fmt.Fprintf(&b, "\nRSS: %s\nlive heap: %s\nof it, tables of shared texts and parts: %s\n",
 		k.memory.since(k.full), k.live.since(k.full), k.tables.since(k.full))
 	b.WriteString("The RSS of a Go program whose objects are replaced goes to 1.5 to 2 times its first value, also client-go's: the live heap tells a leak.\n")
 	fmt.Fprintf(&b, "goroutines: %d to %d, at the end %d\n", slices.Min(k.goroutines), slices.Max(k.goroutines), k.goroutines[len(k.goroutines)-1])
-	l := p.Latency.Prompt
-	fmt.Fprintf(&b, "calls: %d, 99.9 %% within %s, all within %s; %.2f %% of a core\n", l.Events,
-		time.Duration(l.P999)*time.Microsecond, time.Duration(l.Max)*time.Microsecond, 100*p.Share())
-	_, err := io.WriteString(w, b.String())
-	return err
+	l := p.Latency[prompt]
+	fmt.Fprintf(&b, "calls: %d, 99.9 %% within %s, all within %s; %.1f %% of a core\n", l.Events, micros(l.P999), micros(l.Max), 100*p.share())
+	return b.String()
 }
+
+// point is an amount of memory, in MiB, at a time since the soak began.
+type point struct {
+	at  time.Duration
+	mib float64
+}
+
+// course has points in the order of time, at about equal distances.
+type course []point
+
+const (
+	// settling is the least time before a slope begins. A cluster begins uniform, with a compact
+	// heap; how it becomes mixed is no leak.
+	settling = 20 * time.Minute
+	// slopeBins is into how many means samples are put together, so that those that follow each
+	// other closely, and are alike, do not pass for many. A slope takes one sample for each.
+	slopeBins = 20
+
+	never = time.Duration(math.MaxInt64)
+)
+
+// since says where the memory was, and how it rose since the tables of shared texts and parts were
+// full, but not before settling.
+func (c course) since(full time.Duration) string {
+	least, most, begin := math.Inf(1), 0.0, max(full, settling)
+	var settled []float64
+	for _, p := range c {
+		if least, most = min(least, p.mib), max(most, p.mib); p.at >= begin {
+			settled = append(settled, p.mib)
+		}
+	}
+	text := fmt.Sprintf("%.0f to %.0f MiB; ", least, most)
+	switch {
+	case full == never:
+		return text + "no slope: the tables of shared texts and parts were never full"
+	case len(settled) < slopeBins:
+		return text + fmt.Sprintf("no slope: %d samples since minute %.0f, and it takes %d", len(settled), begin.Minutes(), slopeBins)
+	}
+	hour := float64(len(settled)-1) / (c[len(c)-1].at - c[len(c)-len(settled)].at).Hours()
+	slope, uncertain := slopeOf(settled)
+	return text + fmt.Sprintf("since minute %.0f %+.1f ± %.1f MiB an hour (%d samples)", begin.Minutes(), slope*hour, uncertain*hour, len(settled))
+}
+
+// slopeOf returns by how much samples rise from one to the next, by least squares, and the standard
+// error of that; infinite if there are too few to tell.
+func slopeOf(samples []float64) (slope, uncertain float64) {
+	n := min(slopeBins, len(samples))
+	if n < 3 {
+		return 0, math.Inf(1)
+	}
+	means, width := make([]float64, n), float64(len(samples))/float64(n)
+	for i := range means {
+		from, to := int(float64(i)*width), int(float64(i+1)*width)
+		for _, s := range samples[from:to] {
+			means[i] += s / float64(to-from)
+		}
+	}
+	middle := float64(n-1) / 2
+	var xx, xy, mean, squares float64
+	for i, m := range means {
+		x := float64(i) - middle
+		xx, xy, mean = xx+x*x, xy+x*m, mean+m/float64(n)
+	}
+	slope = xy / xx
+	for i, m := range means {
+		off := m - mean - slope*(float64(i)-middle)
+		squares += off * off
+	}
+	return slope / width, math.Sqrt(squares/float64(n-2)/xx) / width
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

@@ -9,70 +9,56 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/kinformer/cache/bench/cluster/internal/child"
-	"github.com/kinformer/cache/bench/cluster/internal/follow"
-	"github.com/kinformer/cache/bench/cluster/internal/outside"
-	"github.com/kinformer/cache/bench/cluster/internal/result"
-	"github.com/kinformer/cache/bench/cluster/internal/serve"
-	"github.com/kinformer/cache/bench/cluster/internal/world"
-	"github.com/kinformer/cache/bench/internal/wire"
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/serve"
+	"github.com/kinformer/cache/bench/internal/world"
 )
 
-var mediaTypes = map[string]string{"json": wire.JSON, "protobuf": wire.Protobuf}
+var mediaTypes = map[string]string{"json": blank.JSON, "protobuf": blank.Protobuf}
 
 // patience is how long anything may take that is waited for. What is lost ends here.
 const patience = 10 * time.Minute
 
 // trial is a server and a client.
 type trial struct {
-	spec      result.Spec
-	server    *child.Process
-	client    *child.Process
-	outside   outside.Process // of the client
-	collector *outside.Collector
-	patience  time.Duration // for what the client has yet to do
-	result    result.Result
+	spec     spec
+	server   *child.Process
+	client   *child.Process
+	outside  measure.Process // of the client
+	patience time.Duration   // for what the client has yet to do
+	result   result
 }
 
 // newTrial starts the server and then the client. The cluster lives by then.
-func newTrial(ctx context.Context, s result.Spec) (*trial, error) {
-	t := &trial{spec: s, collector: outside.NewCollector(os.Stderr), patience: patience}
-	t.result.Spec = s
+func newTrial(ctx context.Context, s spec) (*trial, error) {
+	t := &trial{spec: s, patience: patience, result: result{Spec: s}}
 	var hello serve.Hello
 	var err error
 	t.server, err = child.Start(ctx, serve.Role, serve.Config{
-		Nodes: s.Nodes, Seed: s.Seed, Churn: s.Churn, Speed: s.Speed, MediaType: mediaTypes[s.Encoding],
+		Nodes: s.Nodes, Seed: s.Seed, Churn: s.Churn, Speed: s.Speed, MediaType: mediaTypes[s.Encoding], TLS: true,
 	}, &hello, os.Stderr)
 	if err != nil {
 		return nil, err
 	}
-	t.result.FormBytes = hello.FormBytes
 	if err := t.server.Call(ctx, "resume", nil, nil); err != nil {
 		return nil, errors.Join(err, t.server.Stop())
 	}
-	t.client, err = child.Start(ctx, follow.Role, follow.Config{
-		Side: s.Side, URL: hello.URL, CA: hello.CA, MediaType: mediaTypes[s.Encoding], Lists: s.Lists,
-	}, nil, t.collector, environment(s)...)
+	t.client, err = child.Start(ctx, clientRole, clientConfig{Side: s.Side, Server: hello, MediaType: mediaTypes[s.Encoding]},
+		nil, os.Stderr)
 	if err != nil {
 		return nil, errors.Join(err, t.server.Stop())
 	}
-	t.outside.PID = t.client.PID()
+	t.outside = measure.Process(t.client.PID())
 	if err := t.outside.FirstToGo(); err != nil {
 		return nil, errors.Join(err, t.stop())
 	}
 	return t, nil
-}
-
-// environment is what the client has in its environment.
-func environment(s result.Spec) []string {
-	all := []string{outside.GCTrace}
-	if s.Procs > 0 {
-		all = append(all, fmt.Sprintf("GOMAXPROCS=%d", s.Procs))
-	}
-	return all
 }
 
 func (t *trial) stop() error { return errors.Join(t.client.Stop(), t.server.Stop()) }
@@ -95,14 +81,14 @@ func until(ctx context.Context, what string, is func() (bool, error)) error {
 		if so, err := is(); so || err != nil {
 			return err
 		}
-		if err := rest(ctx, poll); err != nil {
+		if err := pause(ctx, poll); err != nil {
 			return err
 		}
 	}
 }
 
-// rest waits.
-func rest(ctx context.Context, d time.Duration) error {
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -113,29 +99,25 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// caughtUp waits until the server has sent all that happened, by open watches, and has begun so
-// many more whole states of the resources than before.
-func (t *trial) caughtUp(ctx context.Context, before notes, more [world.Resources]int) error {
+// caughtUp waits until the server has sent all that happened, by open watches, and has begun one
+// more whole state of some resources than before.
+func (t *trial) caughtUp(ctx context.Context, before notes, more ...world.Resource) error {
 	for _, of := range world.All() {
+		least := before[of].Lists
+		if slices.Contains(more, of) {
+			least++
+		}
 		what := fmt.Sprintf("the watch of %s is not open, not up to date, or has listed too few times", of)
 		err := until(ctx, what, func() (bool, error) {
 			now, err := t.notes(ctx)
 			n := now[of]
-			return n.Open == 1 && n.Lag == 0 && n.Lists >= before[of].Lists+more[of], errors.Join(err, t.client.Ended())
+			return n.Open == 1 && n.Lag == 0 && n.Lists >= least, errors.Join(err, t.client.Ended())
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// allOnce is one for each resource.
-func allOnce() (each [world.Resources]int) {
-	for i := range each {
-		each[i] = 1
-	}
-	return each
 }
 
 var errDiffers = errors.New("the client differs from the server")
@@ -147,17 +129,15 @@ func (t *trial) settle(ctx context.Context) error {
 	if err := t.server.Call(ctx, "pause", nil, &stood); err != nil {
 		return err
 	}
-	var expected [world.Resources]follow.Expected
-	t.result.Objects = map[string]int{}
+	var want [world.Resources]expected
 	for _, of := range world.All() {
 		n := stood[of]
-		expected[of] = follow.Expected{State: n.State, Changes: n.Changes - n.Base, Exact: n.Lists == 1}
-		t.result.Objects[of.String()] = n.State.Objects
+		want[of] = expected{State: n.State, Changes: n.Changes - n.Base, Exact: n.Lists == 1}
 	}
 	var differs []string
 	start := time.Now()
 	for {
-		if err := t.client.Call(ctx, "differs", expected, &differs); err != nil {
+		if err := t.client.Call(ctx, "differs", want, &differs); err != nil {
 			return err
 		}
 		if len(differs) == 0 {
@@ -166,7 +146,7 @@ func (t *trial) settle(ctx context.Context) error {
 		if time.Since(start) > t.patience {
 			return fmt.Errorf("%w:\n%s", errDiffers, strings.Join(differs, "\n"))
 		}
-		if err := rest(ctx, max(poll, time.Since(start)/10)); err != nil {
+		if err := pause(ctx, max(poll, time.Since(start)/10)); err != nil {
 			return err
 		}
 	}

@@ -16,10 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kinformer/cache/bench/cluster/internal/blank"
-	"github.com/kinformer/cache/bench/cluster/internal/world"
+	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/measure"
-	"github.com/kinformer/cache/bench/internal/wire"
+	"github.com/kinformer/cache/bench/internal/world"
 	"github.com/kinformer/cache/internal/decode"
 )
 
@@ -137,7 +136,7 @@ type soaked struct {
 func (v virtual) run(t *testing.T) (seen soaked) {
 	w := world.New(world.Config{Nodes: v.nodes, Seed: 1, Churn: v.churn, Log: virtualLog})
 	w.Advance(warm)
-	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: wire.Protobuf})
+	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: blank.Protobuf})
 	require.NoError(t, err)
 	v.newFollower(forms).list(t, w) // plans are made once
 	base := measure.LiveHeap()

@@ -32,62 +32,39 @@ const (
 	peakGCPercent = 1
 	// peakInterval is how often the heap is read.
 	peakInterval = 200 * time.Microsecond
-	// pointInterval is the time between two points of a course.
-	pointInterval = 10 * time.Millisecond
 )
 
 // PeakHeap is WatchHeap with a garbage collector that never rests.
 func PeakHeap(do func() error) (HeapCourse, error) { return WatchHeap(peakGCPercent, do) }
 
-// HeapCourse is the heap over time, in bytes.
-type HeapCourse struct {
-	// Base is the live heap before, Peak the highest that the heap came to.
-	Base, Peak uint64
-	Start      time.Time
-	// Points are the highest since the point before.
-	Points []HeapPoint
-}
+// HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the highest
+// that the heap came to.
+type HeapCourse struct{ Base, Peak uint64 }
 
 // Beyond is how far the peak exceeded what the heap was at another time.
-func (c *HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
-
-// HeapPoint is the heap at a time after Start.
-type HeapPoint struct {
-	At    time.Duration
-	Bytes uint64
-}
+func (c HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
 
 // WatchHeap runs do and reads the heap meanwhile. Garbage is at most the given
 // percentage of the live heap.
 func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	course := HeapCourse{Base: LiveHeap(), Start: time.Now()}
-	ticks := time.NewTicker(peakInterval)
-	defer ticks.Stop()
+	course := HeapCourse{Base: LiveHeap()}
 	finish, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		course.follow(ticks.C, finish)
+		ticks := time.NewTicker(peakInterval)
+		defer ticks.Stop()
+		for ended := false; !ended; {
+			select {
+			case <-ticks.C:
+			case <-finish:
+				ended = true
+			}
+			course.Peak = max(course.Peak, heapObjects())
+		}
 	}()
 	err := do()
 	close(finish)
 	<-finished
 	return course, err
-}
-
-// follow reads the heap at each tick, and a last time when finish is closed.
-func (c *HeapCourse) follow(ticks <-chan time.Time, finish <-chan struct{}) {
-	highest := uint64(0)
-	for ended := false; !ended; {
-		select {
-		case <-ticks:
-		case <-finish:
-			ended = true
-		}
-		highest = max(highest, heapObjects())
-		if at := time.Since(c.Start); ended || at >= time.Duration(len(c.Points))*pointInterval {
-			c.Points = append(c.Points, HeapPoint{at, highest})
-			c.Peak, highest = max(c.Peak, highest), 0
-		}
-	}
 }

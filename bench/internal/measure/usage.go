@@ -7,7 +7,6 @@
 package measure
 
 import (
-	"fmt"
 	"runtime"
 	"time"
 
@@ -54,23 +53,4 @@ func Region(do func() error) (Usage, error) {
 		Allocs: after.Mallocs - before.Mallocs,
 		Bytes:  after.TotalAlloc - before.TotalAlloc,
 	}, nil
-}
-
-// Stopwatch reads the CPU time of a region whose end is not the end of a
-// function.
-type Stopwatch struct{ start time.Duration }
-
-// StartCPU starts a stopwatch.
-func StartCPU() (Stopwatch, error) {
-	start, err := cputime.Used()
-	return Stopwatch{start: start}, err
-}
-
-// Read returns the CPU time of the process since the start.
-func (s Stopwatch) Read() (time.Duration, error) {
-	now, err := cputime.Used()
-	if err != nil {
-		return 0, fmt.Errorf("read stopwatch: %w", err)
-	}
-	return now - s.start, nil
 }

@@ -1,15 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report holds the results of a benchmark and writes them: as the
-// Markdown of docs/benchmarks/README.md, as JSON, and in the format of benchstat.
+// Package report holds the results of a benchmark, condenses them to what may honestly be said, and
+// writes them as Markdown and JSON.
 package report
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/kinformer/cache/bench/internal/measure"
-	"github.com/kinformer/cache/bench/internal/stats"
 )
 
 // Document is one run of the benchmark.
@@ -31,13 +34,8 @@ type Document struct {
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"tookNanoseconds"`
 	Rows    []Row         `json:"rows"`
-	// Again says which rows were measured later.
-	Again []Again `json:"again,omitempty"`
 	// Command is what to call for the same document.
 	Command string `json:"command"`
-	// Charts is the folder of the pictures that the Markdown shows, as seen
-	// from it; without one it shows none.
-	Charts string `json:"-"`
 	// Notes is Markdown that comes after the rows.
 	Notes string `json:"-"`
 }
@@ -57,23 +55,7 @@ type Row struct {
 	Title string `json:"title"`
 	// Measures are in the order in which the workload reports them.
 	Measures []Measure `json:"measures"`
-	// Curves are what pictures of the row are drawn from.
-	Curves []Curve `json:"curves,omitempty"`
 }
-
-// Curve is a line for each side and round: the quantiles of a distribution, or
-// something over time.
-type Curve struct {
-	Name string `json:"name"`
-	// X and Y say what the axes are, with units.
-	X string `json:"x"`
-	Y string `json:"y"`
-	// Rounds are the lines of the two sides, in the order of the rounds.
-	Rounds [2][][]Point `json:"rounds"`
-}
-
-// Point is x and y.
-type Point [2]float64
 
 // Measure is one figure of a row, sampled once per side and round.
 type Measure struct {
@@ -86,14 +68,14 @@ type Measure struct {
 }
 
 // Summaries condenses the samples of both sides.
-func (m Measure) Summaries() [2]stats.Summary {
-	return [2]stats.Summary{stats.Summarize(m.Samples[0]), stats.Summarize(m.Samples[1])}
+func (m Measure) Summaries() [2]Summary {
+	return [2]Summary{Summarize(m.Samples[0]), Summarize(m.Samples[1])}
 }
 
 // Verdict compares the sides.
-func (m Measure) Verdict() stats.Verdict {
+func (m Measure) Verdict() Verdict {
 	both := m.Summaries()
-	return stats.Compare(both[0], both[1])
+	return Compare(both[0], both[1])
 }
 
 // Record appends a sample of a side to the measure of that name.
@@ -120,15 +102,101 @@ func (r *Row) measure(name, unit string) *Measure {
 	return &r.Measures[len(r.Measures)-1]
 }
 
-// Draw appends a line of a side to the curve of that name.
-func (r *Row) Draw(side int, name, x, y string, points []Point) {
-	for i := range r.Curves {
-		if c := &r.Curves[i]; c.Name == name {
-			c.Rounds[side] = append(c.Rounds[side], points)
-			return
+// WriteJSON writes the whole document, samples included.
+func (d *Document) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(d)
+}
+
+// WriteMarkdown writes the text of docs/benchmarks/README.md.
+func (d *Document) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	d.writeHead(&b)
+	d.writeMethod(&b)
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		if i == 0 || row.Group != d.Rows[i-1].Group {
+			d.writeTableHead(&b, row.Group)
 		}
+		row.writeTo(&b)
 	}
-	c := Curve{Name: name, X: x, Y: y}
-	c.Rounds[side] = append(c.Rounds[side], points)
-	r.Curves = append(r.Curves, c)
+	if d.Notes != "" {
+		b.WriteString("\n" + d.Notes)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write Markdown: %w", err)
+	}
+	return nil
+}
+
+func (d *Document) writeHead(b *strings.Builder) {
+	kind := "full"
+	if d.Quick {
+		kind = "quick"
+	}
+	fmt.Fprintf(b, "# %s and %s, side by side\n\n", d.Sides[0].Name, d.Sides[1].Name)
+	fmt.Fprintf(b, "Written by `%s`; do not edit.\n\n| | |\n|---|---|\n", d.Command)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
+	}
+	line("machine", "%s, %d cores (GOMAXPROCS %d), %.0f GiB", d.Machine.CPU, d.Machine.Cores, d.Machine.GOMAXPROCS,
+		float64(d.Machine.MemoryBytes)/(1<<30))
+	line("system", "%s, %s", d.Machine.OS, d.Machine.Go)
+	for _, side := range d.Sides {
+		line(side.Name, "%s", side.Version)
+	}
+	line("load average", "%s before, %s after (the benchmark itself included)", d.LoadBefore, d.LoadAfter)
+	line("run", "%s, %d objects, %d rounds, seed %d", kind, d.Objects, d.Rounds, d.Seed)
+	line("taken", "%s, in %s", d.Started.UTC().Format("2006-01-02 15:04 MST"), d.Took.Round(time.Second))
+	b.WriteByte('\n')
+	if d.Busy {
+		b.WriteString("**The machine was busy with other work when the run started: read the figures with care.**\n\n")
+	}
+}
+
+func (d *Document) writeMethod(b *strings.Builder) {
+	fmt.Fprintf(b, `Both sides run in one process, in turns (A B, B A, ...), on the same objects from the same in-memory source with
+the same handlers and options; client-go has its default feature gates. After each round both sides must have
+delivered the same events and hold the same state, or the run fails. CPU is the process's user and system time
+(getrusage), all threads together; the garbage collector is settled before every measured region. Cells are the
+median of the rounds and their range; a full run gives rows within 15 %% of each other up to 21 rounds. The ratio is %s over %s: above 1, %s is better; "≈" says that the
+two ranges touch, so that the difference may be chance. A row says "noisy" instead, when the range of a side exceeds
+%.0f %% of its median, with the least (≥) or largest (≤) ratio that any two rounds give, if that points one way.
+`, d.Sides[0].Name, d.Sides[1].Name, d.Sides[1].Name, NoiseLimit*100)
+}
+
+func (d *Document) writeTableHead(b *strings.Builder, group string) {
+	fmt.Fprintf(b, "\n## %s\n\n| row | what | measure | %s | %s | ratio |\n|---|---|---|---:|---:|---:|\n",
+		group, d.Sides[0].Name, d.Sides[1].Name)
+}
+
+// writeTo writes one line for each measure; only the first names the row.
+func (r *Row) writeTo(b *strings.Builder) {
+	name, title := "`"+r.Name+"`", r.Title
+	for _, m := range r.Measures {
+		both := m.Summaries()
+		fmt.Fprintf(b, "| %s | %s | %s, %s | %s | %s | %s |\n", name, title, m.Name, m.Unit,
+			cell(both[0]), cell(both[1]), m.ratio())
+		name, title = "", ""
+	}
+}
+
+// ratio is the last cell of a measure's line.
+func (m Measure) ratio() string {
+	if m.Shown {
+		return ""
+	}
+	return m.Verdict().String()
+}
+
+// cell is the median with the range, where there is one.
+func cell(s Summary) string {
+	if s.N == 0 {
+		return "-"
+	}
+	if s.Min == s.Max {
+		return Format(s.Median)
+	}
+	return fmt.Sprintf("%s (%s – %s)", Format(s.Median), Format(s.Min), Format(s.Max))
 }

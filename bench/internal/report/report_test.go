@@ -4,10 +4,7 @@
 package report
 
 import (
-	"bytes"
-	"errors"
-	"os"
-	"path/filepath"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +15,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/measure"
 )
 
-func document() *Document {
+func TestMarkdown(t *testing.T) {
 	get := Row{Group: "Store", Name: "store/get hot", Title: "GetByKey of 64 keys"}
 	for round, sample := range []float64{100, 104, 110} {
 		get.Record(0, "CPU", "ns/op", sample)
@@ -26,54 +23,33 @@ func document() *Document {
 		get.Record(0, "worst", "us", float64(1+round*1000))
 		get.Record(1, "worst", "us", 2)
 	}
+	get.Show(0, "rate", "1/s", 5)
+	get.Show(1, "rate", "1/s", 5)
 	sync := Row{Group: "Sync", Name: "sync/list", Title: "first list"}
 	sync.Record(0, "CPU", "ms", 12630)
 	sync.Record(1, "CPU", "ms", 12630)
-	return &Document{
-		Machine:    measure.Machine{CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, MemoryBytes: 8 << 30, OS: "linux/amd64", Go: "go1.26.8"},
-		Sides:      [2]Side{{"client-go", "v0.37.2"}, {"kinformer", "v0.1.0"}},
-		LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30",
-		Command: "make bench", Objects: 1000, Rounds: 3, Seed: 1, Quick: true,
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 90 * time.Second,
-		Rows: []Row{get, sync},
+	d := &Document{
+		Machine: measure.Machine{CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, MemoryBytes: 8 << 30, OS: "linux/amd64", Go: "go1.26.8"},
+		Sides:   [2]Side{{"client-go", "v0.37.2"}, {"kinformer", "v0.1.0"}},
+		Command: "make bench", Objects: 1000, Rounds: 3, Seed: 1, Quick: true, Busy: true,
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 90 * time.Second, Rows: []Row{get, sync},
 	}
-}
-
-func markdown(t *testing.T, d *Document) string {
-	t.Helper()
-	var b bytes.Buffer
+	var b strings.Builder
 	require.NoError(t, d.WriteMarkdown(&b))
-	return b.String()
-}
-
-func TestMarkdownNamesMachineVersionsAndLoad(t *testing.T) {
-	text := markdown(t, document())
 	for _, want := range []string{
-		"# client-go and kinformer, side by side",
-		"Written by `make bench`; do not edit.",
-		"| machine | Some CPU, 2 cores (GOMAXPROCS 2), 8 GiB |",
-		"| system | linux/amd64, go1.26.8 |",
-		"| client-go | v0.37.2 |",
-		"| kinformer | v0.1.0 |",
-		"| load average | 0.10 0.20 0.30 before, 1.10 0.40 0.30 after",
-		"| run | quick, 1000 objects, 3 rounds, seed 1 |",
-		"| taken | 2026-01-02 03:04 UTC, in 1m30s |",
+		"Written by `make bench`; do not edit.", "| machine | Some CPU, 2 cores (GOMAXPROCS 2), 8 GiB |",
+		"| run | quick, 1000 objects, 3 rounds, seed 1 |", "| taken | 2026-01-02 03:04 UTC, in 1m30s |", "busy with other work",
 	} {
-		assert.Contains(t, text, want)
+		assert.Contains(t, b.String(), want)
 	}
-	assert.NotContains(t, text, "busy with other work")
-}
-
-func TestMarkdownTables(t *testing.T) {
-	text := markdown(t, document())
-	_, tables, found := strings.Cut(text, "\n## ")
-	require.True(t, found)
+	_, tables, _ := strings.Cut(b.String(), "\n## ")
 	assert.Equal(t, `Store
 
 | row | what | measure | client-go | kinformer | ratio |
 |---|---|---|---:|---:|---:|
 | `+"`store/get hot`"+` | GetByKey of 64 keys | CPU, ns/op | 104 (100 – 110) | 52.0 (50.0 – 55.0) | 2.00 |
 |  |  | worst, us | 1,001 (1.00 – 2,001) | 2.00 | noisy |
+|  |  | rate, 1/s | 5.00 | 5.00 |  |
 
 ## Sync
 
@@ -83,154 +59,130 @@ func TestMarkdownTables(t *testing.T) {
 `, tables)
 }
 
-func TestMarkdownWarnsOfABusyMachine(t *testing.T) {
-	d := document()
-	d.Busy = true
-	assert.Contains(t, markdown(t, d), "**The machine was busy with other work")
+func TestSummarize(t *testing.T) {
+	assert.Equal(t, Summary{}, Summarize(nil))
+	assert.Equal(t, Summary{N: 3, Median: 2, Min: 1, Max: 9}, Summarize([]float64{9, 1, 2}))
+	assert.Equal(t, Summary{N: 4, Median: 2.5, Min: 1, Max: 9}, Summarize([]float64{9, 3, 1, 2}))
+
+	samples := []float64{3, 1, 2}
+	Summarize(samples)
+	assert.Equal(t, []float64{3, 1, 2}, samples, "the caller's samples keep their order")
 }
 
-func TestJSONKeepsEverySample(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, document().WriteJSON(&b))
-	path := filepath.Join(t.TempDir(), "all.json")
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
-	back, err := Read(path)
-	require.NoError(t, err)
-	assert.Equal(t, document(), back)
-
-	require.NoError(t, os.WriteFile(path, b.Bytes()[1:], 0o644))
-	_, err = Read(path)
-	assert.ErrorContains(t, err, path)
-	_, err = Read(path + ".none")
-	assert.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func TestBenchstatHasOneLinePerSideAndRound(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, document().WriteBenchstat(&b))
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	require.Len(t, lines, 3+6+2)
-	assert.Equal(t, "cpu: Some CPU", lines[2])
-	assert.Equal(t, "BenchmarkStore/get-hot/side=client-go-2 1 100 CPU-ns/op 1 worst-us", lines[3])
-	assert.Equal(t, "BenchmarkStore/get-hot/side=kinformer-2 1 50 CPU-ns/op 2 worst-us", lines[6])
-	assert.Equal(t, "BenchmarkSync/list/side=kinformer-2 1 12630 CPU-ms", lines[10])
-}
-
-type brokenWriter struct{}
-
-var errBroken = errors.New("disk full")
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
-
-func TestWriteErrorsAreReturned(t *testing.T) {
-	assert.ErrorIs(t, document().WriteMarkdown(brokenWriter{}), errBroken)
-	assert.ErrorIs(t, document().WriteJSON(brokenWriter{}), errBroken)
-	assert.ErrorIs(t, document().WriteBenchstat(brokenWriter{}), errBroken)
-}
-
-func TestPicturesFollowTheResults(t *testing.T) {
-	d := document()
-	assert.Empty(t, d.Pictures(), "one row a group and no curves")
-	cold, warm := d.Rows[0], d.Rows[0]
-	cold.Name, warm.Name = "store/get cold", "store/get warm"
-	cold.Draw(0, "latency", "percentile", "us", []Point{{50, 1}})
-	cold.Draw(1, "latency", "percentile", "us", []Point{{50, 2}})
-	cold.Draw(1, "latency", "percentile", "us", []Point{{50, 3}})
-	d.Rows = []Row{d.Rows[0], cold, warm, d.Rows[1]}
-
-	pictures := d.Pictures()
-	require.Len(t, pictures, 2)
-	assert.Equal(t, "bars-store.svg", pictures[0].File)
-	assert.Equal(t, Bar{Label: "store/get hot", Color: 1, Share: 0.5, Figures: "104 → 52.0"}, pictures[0].Bars[0])
-	assert.Len(t, pictures[0].Bars, 3)
-	assert.Equal(t, "store-get-cold-latency.svg", pictures[1].File)
-	assert.True(t, pictures[1].Log)
-	require.Len(t, pictures[1].Lines, 2)
-	assert.Len(t, pictures[1].Lines[1].Curve.Rounds[1], 2)
-
-	assert.NotContains(t, markdown(t, d), "![")
-	d.Charts, d.Notes = "charts", "## Notes\n"
-	text := markdown(t, d)
-	assert.Contains(t, text, `
-![Store: CPU, nanoseconds per operation, as a share of what client-go takes: store/get hot 0.500, store/get cold 0.500, store/get warm 0.500](charts/bars-store.svg)
-![store/get cold: latency in microseconds over percentile, lines of client-go and kinformer](charts/store-get-cold-latency.svg)
-
-## Sync`)
-	assert.True(t, strings.HasSuffix(text, "\n## Notes\n"))
-}
-
-// rowsOf makes rows of one group, of which the second side takes half.
-func rowsOf(measure string, names ...string) (all []Row) {
-	for _, name := range names {
-		r := Row{Group: "G", Name: name}
-		for round := range 3 {
-			r.Record(0, measure, "us/object", float64(10+round))
-			r.Record(1, measure, "us/object", float64(5+round))
-		}
-		all = append(all, r)
+func TestCompare(t *testing.T) {
+	calm := Summarize([]float64{10, 11, 12})
+	tests := map[string]struct {
+		a, b Summary
+		want string
+	}{
+		"better":            {Summarize([]float64{20, 22, 24}), calm, "2.00"},
+		"worse":             {calm, Summarize([]float64{20, 22, 24}), "0.500"},
+		"ranges touch":      {Summarize([]float64{11, 12, 13}), calm, "≈ 1.09"},
+		"noise hides it":    {Summarize([]float64{5, 22, 50}), calm, "noisy"},
+		"better in any way": {Summarize([]float64{24, 100, 500}), calm, "noisy (≥ 2.00)"},
+		"worse in any way":  {Summarize([]float64{0.1, 1, 3}), calm, "noisy (≤ 0.300)"},
+		"both zero":         {Summarize([]float64{0, 0}), Summarize([]float64{0, 0}), "-"},
+		"other side zero":   {calm, Summarize([]float64{0, 0}), "+Inf"},
 	}
-	return all
-}
-
-func labels(p Picture) (all []string) {
-	for _, b := range p.Bars {
-		all = append(all, b.Label)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, Compare(test.a, test.b).String())
+		})
 	}
-	return all
 }
 
-// TestFewBars: a picture has one measure, and of a group with many rows the largest ones.
-func TestFewBars(t *testing.T) {
-	mixed := &Document{Rows: append(rowsOf("CPU", "a", "b", "c"), rowsOf("heap, held", "d", "e", "f", "g")...)}
-	mixed.Rows = append(mixed.Rows, rowsOf("rare", "h", "i")...)
-	pictures := mixed.Pictures()
-	require.Len(t, pictures, 2)
-	assert.Equal(t, []string{"a", "b", "c"}, labels(pictures[0]))
-	assert.Equal(t, "bars-g-heap-held.svg", pictures[1].File)
-	assert.Equal(t, []string{"d", "e", "f", "g"}, labels(pictures[1]))
-
-	var names []string
-	for _, objects := range []string{"100", "1000", "10000", "100000"} {
-		names = append(names, "size/"+objects+"-0/get", "size/"+objects+"-1/get", "size/"+objects+"-3/get", "size/"+objects+"-3/list")
+func TestPercentile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(i + 1)
 	}
-	sizes := (&Document{Rows: rowsOf("CPU", names...)}).Pictures()
-	require.Len(t, sizes, 1)
-	assert.Equal(t, names[12:], labels(sizes[0]))
+	assert.Zero(t, Percentile(nil, 0.5))
+	assert.Equal(t, 50.0, Percentile(hundred, 0.5))
+	assert.Equal(t, 99.0, Percentile(hundred, 0.99))
+	assert.Equal(t, 100.0, Percentile(hundred, 0.999))
+	assert.Equal(t, 1.0, Percentile(hundred, 0))
+	assert.Equal(t, 100.0, Percentile(hundred, 1))
 }
 
-// TestBarsOfDirectDecoding: what a row measures with package direct, too, is a bar beside the
-// other.
-func TestBarsOfDirectDecoding(t *testing.T) {
-	d := &Document{Rows: rowsOf("CPU", "http/json-list", "http/json-watch", "http/protobuf-list")}
-	for i := range d.Rows {
-		d.Rows[i].Record(0, "tapped, CPU", "us/object", 20)
-		d.Rows[i].Record(1, "tapped, CPU", "us/object", 5)
-	}
-	pictures := d.Pictures()
-	require.Len(t, pictures, 1)
-	require.Len(t, pictures[0].Bars, 6)
-	assert.Equal(t, Bar{Label: "http/json-list with direct", Color: Direct, Share: 0.25, Figures: "20.0 → 5.00"}, pictures[0].Bars[1])
-}
-
-func TestBarsSayWhatMayBeChance(t *testing.T) {
-	m := Measure{Samples: [2][]float64{{10, 11, 12}, {11, 12, 13}}}
-	assert.Equal(t, "11.0 → 12.0, ≈", m.bar("x", 1).Figures)
-	m.Samples[1] = []float64{1, 50, 200}
-	assert.Equal(t, "11.0 → 50.0, noisy", m.bar("x", 1).Figures)
-}
-
-func TestWords(t *testing.T) {
-	for unit, want := range map[string]string{
-		"ns/op": "nanoseconds per operation", "us/object": "microseconds per object", "events/s": "events per second",
-		"MB": "megabytes", "B/object": "bytes per object", "per informer": "per informer", "percentile": "percentile",
+func TestFormat(t *testing.T) {
+	for want, x := range map[string]float64{
+		"0": 0, "0.0123": 0.01234, "0.00034": 0.000344, "1.66": 1.661, "43.2": 43.18, "891": 891.2, "999": 999.4,
+		"1,000": 999.6, "12,630": 12630.4, "1,234,567": 1234567, "-12,630": -12630, "-1.50": -1.5,
+		"NaN": math.NaN(),
 	} {
-		assert.Equal(t, want, Words(unit))
+		assert.Equal(t, want, Format(x))
 	}
 }
 
-func TestShownFiguresAreNotCompared(t *testing.T) {
-	d := document()
-	d.Rows[1].Show(0, "rate", "events/s", 1)
-	d.Rows[1].Show(1, "rate", "events/s", 4)
-	assert.Contains(t, markdown(t, d), "|  |  | rate, events/s | 1.00 | 4.00 |  |\n")
+func TestClose(t *testing.T) {
+	for ratio, want := range map[float64]bool{1: true, 1.14: true, 0.88: true, 1.16: false, 0.86: false, math.NaN(): false} {
+		assert.Equal(t, want, Verdict{Ratio: ratio}.Close(), ratio)
+	}
+}
+
+// results are a row that is twice as fast, and one whose memory is zero on
+// both sides.
+func results() []Row {
+	get := Row{Name: "store/get"}
+	get.Record(0, "CPU", "ns/op", 200)
+	get.Record(1, "CPU", "ns/op", 100)
+	get.Record(0, "allocations", "allocs/op", 0)
+	get.Record(1, "allocations", "allocs/op", 0)
+	get.Show(0, "rate", "events/s", 5)
+	get.Show(1, "rate", "events/s", 5)
+	return []Row{get}
+}
+
+func TestCheck(t *testing.T) {
+	known := map[string]bool{"store/get": true, "store/slow": false}
+	tests := map[string]struct {
+		floors string
+		want   error
+	}{
+		"reached":             {"store/get | CPU, ns/op | 1.5", nil},
+		"just reached":        {"store/get | CPU, ns/op | 2", nil},
+		"below":               {"store/get | CPU, ns/op | 2.1", ErrBelow},
+		"no ratio":            {"store/get | allocations, allocs/op | 1", ErrBelow},
+		"unknown row":         {"store/get | -\nstore/got | CPU, ns/op | 1", ErrUnknown},
+		"unknown row, a dash": {"store/get | -\nstore/got | -", ErrUnknown},
+		"unknown measure":     {"store/get | CPU, us/op | 1", ErrUnknown},
+		"not compared":        {"store/get | rate, events/s | 1", ErrUnknown},
+		"not run":             {"store/get | -\nstore/slow | CPU, ns/op | 1", ErrMissing},
+		"without a floor":     {"# nothing", ErrUnguarded},
+		"with a dash":         {"store/get | -\n\n# more", nil},
+		"a pattern, reached":  {"store/* | CPU, ns/op | 1.5", nil},
+		"a pattern, below":    {"store/* | CPU, ns/op | 2.1", ErrBelow},
+		"a pattern of none":   {"store/get | -\nother/* | -", ErrUnknown},
+		"a pattern of a slow": {"store/get | -\nstore/s* | -", ErrUnknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			floors, err := ParseFloors(test.floors)
+			require.NoError(t, err)
+			err = floors.Check(results(), known)
+			if test.want == nil {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorIs(t, err, test.want)
+		})
+	}
+}
+
+func TestEveryFindingIsNamed(t *testing.T) {
+	floors, err := ParseFloors("store/get | CPU, ns/op | 3\nstore/other | CPU, ns/op | 1")
+	require.NoError(t, err)
+	err = floors.Check(results(), map[string]bool{"store/get": true})
+	assert.ErrorIs(t, err, ErrBelow)
+	assert.ErrorIs(t, err, ErrUnknown)
+	assert.ErrorContains(t, err, "store/get, CPU, ns/op: 2.00 is less than 3.00")
+	assert.ErrorContains(t, err, "store/other")
+}
+
+func TestMalformedFloors(t *testing.T) {
+	for _, text := range []string{"store/get", "store/get | CPU | x", "a | b | 1 | 2", "a | b | 1\na | b | 2"} {
+		_, err := ParseFloors(text)
+		assert.Error(t, err, text)
+		assert.ErrorContains(t, err, "line")
+	}
 }

@@ -18,9 +18,7 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,17 +39,12 @@ type Options struct {
 	WatchList bool
 	// ChannelCapacity is the number of slots of every ResultChan.
 	ChannelCapacity int
-	// Pages makes the source honor the limit of a list, as an API server does
-	// that reads from etcd. Without it every list is one page, as from the
-	// server's watch cache.
-	Pages bool
 }
 
-// Generation is one state of the server: pods, or what they are decoded from.
+// Generation is one state of the server.
 type Generation struct {
 	pods            []*corev1.Pod
 	list            func() []corev1.Pod // made once, by the first call
-	wire            [][]byte            // instead of pods and list
 	resourceVersion string
 }
 
@@ -63,73 +56,6 @@ func NewGeneration(population *workload.Population, resourceVersion string) *Gen
 		list:            sync.OnceValue(func() []corev1.Pod { return population.List(resourceVersion).Items }),
 		resourceVersion: resourceVersion,
 	}
-}
-
-// NewEncodedGeneration makes a state that is kept as the server sends it, as
-// protobuf. Everything that a request is answered with is decoded anew and
-// belongs to who asked.
-func NewEncodedGeneration(population *workload.Population, resourceVersion string) (*Generation, error) {
-	wire := make([][]byte, len(population.Pods))
-	for i, pod := range population.Pods {
-		var err error
-		if wire[i], err = pod.Marshal(); err != nil {
-			return nil, fmt.Errorf("source: encode pod %d: %w", i, err)
-		}
-	}
-	return &Generation{wire: wire, resourceVersion: resourceVersion}, nil
-}
-
-// Again is an encoded state with the same pods at another resource version.
-func (g *Generation) Again(resourceVersion string) *Generation {
-	return &Generation{wire: g.wire, resourceVersion: resourceVersion}
-}
-
-func (g *Generation) size() int { return max(len(g.pods), len(g.wire)) }
-
-// pod is pod number i as an event carries it.
-func (g *Generation) pod(i int) (*corev1.Pod, error) {
-	if g.wire == nil {
-		return g.pods[i], nil
-	}
-	pod := &corev1.Pod{}
-	return pod, pod.Unmarshal(g.wire[i])
-}
-
-// items are the pods from number from up to number to as a list carries them.
-func (g *Generation) items(from, to int) ([]corev1.Pod, error) {
-	if g.wire == nil {
-		return g.list()[from:to:to], nil
-	}
-	items := make([]corev1.Pod, to-from)
-	for i := range items {
-		if err := items[i].Unmarshal(g.wire[from+i]); err != nil {
-			return nil, err
-		}
-	}
-	return items, nil
-}
-
-// page is a part of the state, as the typed list that a response decodes to,
-// from item number from on. A limit of 0 is none.
-func (g *Generation) page(from, limit int) (*corev1.PodList, error) {
-	to := g.size()
-	if limit > 0 {
-		to = min(to, from+limit)
-	}
-	if from < 0 || from > to {
-		return nil, fmt.Errorf("source: no list begins at item %d of %d", from, g.size())
-	}
-	items, err := g.items(from, to)
-	if err != nil {
-		return nil, fmt.Errorf("source: decode: %w", err)
-	}
-	page := &corev1.PodList{Items: items}
-	page.ResourceVersion = g.resourceVersion
-	if to < g.size() {
-		remaining := int64(g.size() - to)
-		page.Continue, page.RemainingItemCount = strconv.Itoa(to), &remaining
-	}
-	return page, nil
 }
 
 // Source is a ListerWatcherWithContext.
@@ -155,7 +81,7 @@ func New(generation *Generation, options Options) *Source {
 // It makes the list, where lists are served that all requests share, so that
 // no request has to.
 func (s *Source) Select(generation *Generation) {
-	if !s.options.WatchList && generation.list != nil {
+	if !s.options.WatchList {
 		generation.list()
 	}
 	s.asked.Store(&time.Time{})
@@ -180,18 +106,12 @@ func (s *Source) ask() *Generation {
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
 
 // ListWithContext answers with the selected generation's list.
-func (s *Source) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	from, limit := 0, 0
-	if s.options.Pages {
-		limit = int(options.Limit)
-	}
-	if options.Continue != "" {
-		var err error
-		if from, err = strconv.Atoi(options.Continue); err != nil {
-			return nil, fmt.Errorf("source: continue token: %w", err)
-		}
-	}
-	return s.ask().page(from, limit)
+func (s *Source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	generation := s.ask()
+	items := generation.list()
+	list := &corev1.PodList{Items: items[:len(items):len(items)]}
+	list.ResourceVersion = generation.resourceVersion
+	return list, nil
 }
 
 // List is ListWithContext without a context.
@@ -336,15 +256,10 @@ func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error 
 	return s.Send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
 }
 
-func (s *Stream) sendGeneration(ctx context.Context, generation *Generation) (err error) {
+func (s *Stream) sendGeneration(ctx context.Context, generation *Generation) error {
 	finish := s.begin(ctx)
-	defer func() { err = errors.Join(err, finish()) }()
-	for i := range generation.size() {
-		pod, err := generation.pod(i)
-		if err != nil {
-			return fmt.Errorf("source: stream pod %d: %w", i, err)
-		}
+	for _, pod := range generation.pods {
 		s.events <- watch.Event{Type: watch.Added, Object: pod}
 	}
-	return nil
+	return finish()
 }

@@ -9,11 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -37,7 +35,7 @@ type identity struct {
 // Pod makes pod number i of a population, not yet in a client's memory layout.
 func Pod(cfg Config, i int) *corev1.Pod {
 	var (
-		ofDeployment = rand.New(rand.NewPCG(cfg.Seed, uint64(i/cfg.podsPerDeployment())))
+		ofDeployment = rand.New(rand.NewPCG(cfg.Seed, uint64(i/PodsPerDeployment)))
 		ofPod        = rand.New(rand.NewPCG(cfg.Seed+1, uint64(i)))
 		id           = identify(cfg, i, ofPod)
 	)
@@ -54,31 +52,11 @@ func Pod(cfg Config, i int) *corev1.Pod {
 	return pod
 }
 
-// Update makes of an object what its next event has, where the kind has a status or is renewed: a
-// pod's readiness and a lease's time, and when its managers wrote that.
-func Update(object runtime.Object) {
-	second := func(t metav1.Time) metav1.Time { return metav1.NewTime(t.Add(time.Second)) }
-	switch o := object.(type) {
-	case *corev1.Pod:
-		if n := len(o.Status.Conditions); n > 0 {
-			ready := &o.Status.Conditions[n-1]
-			ready.Status, ready.LastTransitionTime = corev1.ConditionFalse, second(ready.LastTransitionTime)
-		}
-		if n := len(o.ManagedFields); n > 0 && o.ManagedFields[n-1].Time != nil {
-			later := second(*o.ManagedFields[n-1].Time)
-			o.ManagedFields[n-1].Time = &later
-		}
-	case *coordinationv1.Lease:
-		renewed := metav1.NewMicroTime(o.Spec.RenewTime.Add(10 * time.Second))
-		o.Spec.RenewTime = &renewed
-	}
-}
-
 // identify chooses the names of pod i. All pods of a deployment are in one
 // namespace, because both group sizes divide it.
 func identify(cfg Config, i int, ofPod *rand.Rand) identity {
 	var (
-		deployment = i / cfg.podsPerDeployment()
+		deployment = i / PodsPerDeployment
 		nodes      = max(1, cfg.N/PodsPerDeployment)
 		id         identity
 		rollout    = 1

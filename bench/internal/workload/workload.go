@@ -42,16 +42,6 @@ type Config struct {
 	// Light leaves out everything but the metadata that indexes need, for
 	// measurements where the objects' own memory would hide what is looked for.
 	Light bool
-	// Alone gives each pod a deployment of its own, instead of 50 pods one.
-	Alone bool
-}
-
-// podsPerDeployment is how many pods of the population one deployment has.
-func (c Config) podsPerDeployment() int {
-	if c.Alone {
-		return 1
-	}
-	return PodsPerDeployment
 }
 
 // Population is a set of pods with their keys (namespace/name) in the same

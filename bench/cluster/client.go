@@ -1,0 +1,354 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/serve"
+	"github.com/kinformer/cache/bench/internal/world"
+)
+
+// side is an implementation, with options.
+type side struct {
+	name, title, module string
+	direct              bool // decodes itself
+	newInformer         func(clientgo.ListerWatcher, apiruntime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
+}
+
+var sides = []side{
+	{"client-go", "client-go", measure.ClientGo, false, clientgo.NewSharedIndexInformer},
+	{"ours", "kinformer", measure.Kinformer, false, kinformer.NewSharedIndexInformer},
+	{"direct", "kinformer, decoding directly", measure.Kinformer, true, kinformer.NewSharedIndexInformer},
+	{"shared", "kinformer, decoding directly, sharing", measure.Kinformer, true,
+		kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))},
+}
+
+func sideNamed(name string) (side, error) {
+	var names []string
+	for _, s := range sides {
+		if s.name == name {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return side{name: name, title: name}, fmt.Errorf("there is no side %q but %s", name, strings.Join(names, ", "))
+}
+
+// title returns what a side is called where it is explained.
+func title(name string) string {
+	s, _ := sideNamed(name)
+	return s.title
+}
+
+// clientConfig says who follows what.
+type clientConfig struct {
+	Side, MediaType string
+	Server          serve.Hello
+}
+
+// informer is one with its handlers.
+type informer struct {
+	clientgo.SharedIndexInformer
+	of            world.Resource
+	registrations map[*handler]clientgo.ResourceEventHandlerRegistration
+	handlers      []*handler
+}
+
+// manager is a controller manager without controllers: informers of six resources with twelve
+// handlers, of which one is slow and one joins late.
+type manager struct {
+	side      side
+	informers []*informer
+	phases    phases
+}
+
+// groups are the handlers of each resource; the one that joins late comes later.
+var groups = map[world.Resource][]group{
+	world.Leases: {prompt, prompt}, world.Pods: {prompt, prompt}, world.Slices: {prompt, slow}, world.Events: {prompt},
+	world.ReplicaSets: {prompt, prompt}, world.Nodes: {prompt, prompt},
+}
+
+// newManager makes the informers, which do not run yet.
+func newManager(c clientConfig) (*manager, error) {
+	s, err := sideNamed(c.Side)
+	if err != nil {
+		return nil, err
+	}
+	m := &manager{side: s}
+	m.phases.begin(phaseStart, 0)
+	for _, of := range world.All() {
+		lw, err := serve.ListWatch(c.Server.Config(s.direct), of, c.MediaType)
+		if err != nil {
+			return nil, fmt.Errorf("client of %s: %w", of, err)
+		}
+		i := &informer{
+			SharedIndexInformer: s.newInformer(lw, blank.Of(of).New(), 0, indexersOf(of)),
+			of:                  of, registrations: map[*handler]clientgo.ResourceEventHandlerRegistration{},
+		}
+		m.informers = append(m.informers, i)
+		for _, g := range groups[of] {
+			if err := i.add(newHandler(of, g, &m.phases)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+func (i *informer) add(h *handler) (err error) {
+	i.handlers = append(i.handlers, h)
+	i.registrations[h], err = i.AddEventHandler(h)
+	return err
+}
+
+// indexersOf are three for pods, and for others by namespace.
+func indexersOf(of world.Resource) clientgo.Indexers {
+	indexers := clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc}
+	if of == world.Pods {
+		indexers["node"] = func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
+		indexers["owner"] = func(obj any) ([]string, error) {
+			if owner := metav1.GetControllerOfNoCopy(obj.(*corev1.Pod)); owner != nil {
+				return []string{string(owner.UID)}, nil
+			}
+			return nil, nil
+		}
+	}
+	return indexers
+}
+
+// sync waits until all handlers of a kind, slow or not, have heard the first lists.
+func (m *manager) sync(ctx context.Context, within time.Duration, theSlow bool) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for _, i := range m.informers {
+		for h, r := range i.registrations {
+			if (h.group == slow) == theSlow && !clientgo.WaitForCacheSync(ctx.Done(), r.HasSynced) {
+				return fmt.Errorf("%s has not synced: %w", i.of, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// join adds a handler of pods to the running informer, and waits until it knows all.
+func (m *manager) join(ctx context.Context, within time.Duration) (time.Duration, error) {
+	start := time.Now()
+	pods := m.informers[slices.IndexFunc(m.informers, func(i *informer) bool { return i.of == world.Pods })]
+	err := pods.add(newHandler(world.Pods, late, &m.phases))
+	if err == nil {
+		err = m.sync(ctx, within, false)
+	}
+	return time.Since(start), err
+}
+
+// expected is what a resource is to be like, while nothing changes.
+type expected struct {
+	State world.State
+	// Changes is how many each handler but the late one must have been told of, if Exact.
+	Changes uint64
+	Exact   bool
+}
+
+// differs tells of each store, and each handler, that is not as expected.
+func (m *manager) differs(all [world.Resources]expected) []string {
+	found := []string{}
+	for _, i := range m.informers {
+		want := all[i.of]
+		var stored world.State
+		for _, obj := range i.GetStore().List() {
+			if o, err := look(obj); err == nil {
+				stored.AddHash(o.uid, o.version)
+			}
+		}
+		if stored != want.State {
+			found = append(found, fmt.Sprintf("the store of %s has %+v, the server %+v", i.of, stored, want.State))
+		}
+		for number, h := range i.handlers {
+			told, changes := h.state()
+			if told != want.State || want.Exact && h.group != late && changes != want.Changes {
+				found = append(found, fmt.Sprintf("handler %d of %s was told of %+v by %d changes, and the server has %+v by %d (exact: %v)",
+					number+1, i.of, told, changes, want.State, want.Changes, want.Exact))
+			}
+		}
+	}
+	return found
+}
+
+// decodes returns an error if an informer does not decode directly although it should, or the other
+// way round.
+func (m *manager) decodes() error {
+	for _, i := range m.informers {
+		if m.side.module == measure.ClientGo {
+			continue
+		}
+		status, err := kinformer.StatusOf(i.SharedIndexInformer)
+		d := status.Decoding
+		if err != nil || m.side.direct != d.On || m.side.direct != (d.Direct > 0) || d.Differences > 0 || len(d.GivenUp) > 0 {
+			return fmt.Errorf("%s does not decode as it should: %+v, %w", i.of, d, err)
+		}
+	}
+	return nil
+}
+
+// clientStatus is what changes while the client runs.
+type clientStatus struct {
+	Goroutines int
+	Collected  time.Duration // CPU time of collections of garbage so far
+	// Live is how many bytes of the heap two forced collections have left; 0 if none was forced.
+	Live uint64
+	// Tables is how many bytes of that are our tables of shared texts and parts. Filling reports
+	// whether objects share parts and one of the tables is below its limit.
+	Tables  uint64
+	Filling bool
+	// LastLate is when a handler, but the slow one, was last called later than the limit, in
+	// nanoseconds since 1970; 0 for never.
+	LastLate int64
+}
+
+func (m *manager) status(rests bool) clientStatus {
+	s := clientStatus{Goroutines: runtime.NumGoroutine(), Collected: measure.GC()}
+	if rests {
+		s.Live = measure.LiveHeap()
+	}
+	for _, i := range m.informers {
+		if m.side.module != measure.ClientGo {
+			status, _ := kinformer.StatusOf(i.SharedIndexInformer) // it is ours, so there is no error
+			d := status.Decoding
+			s.Tables = max(s.Tables, uint64(d.Texts.Bytes+d.Parts.Bytes)) // all informers share them
+			s.Filling = s.Filling || d.Shares && !(full(d.Texts.Bytes, d.Texts.Limit) && full(d.Parts.Bytes, d.Parts.Limit))
+		}
+		for _, h := range i.handlers {
+			h.mu.Lock()
+			if h.group != slow {
+				s.LastLate = max(s.LastLate, h.lastLate)
+			}
+			h.mu.Unlock()
+		}
+	}
+	return s
+}
+
+// full reports whether a table has no room for its largest entries, a sixteenth of the limit.
+func full(bytes, limit int64) bool { return bytes > limit-limit/16 }
+
+// report is what handlers were told, by phase and group.
+type report struct {
+	Phases map[string]map[group]latency
+	// Faulty counts notifications that were not in order; Faults are the first ones.
+	Faulty int
+	Faults []string
+}
+
+func (m *manager) report() report {
+	r := report{Phases: map[string]map[group]latency{}}
+	for _, p := range m.phases.all {
+		r.Phases[p.name] = map[group]latency{}
+		for _, g := range []group{prompt, slow, late} {
+			all := newLatencies()
+			for _, i := range m.informers {
+				for _, h := range i.handlers {
+					h.mu.Lock()
+					if h.group == g {
+						all.merge(h.latencies[p.name])
+					}
+					h.mu.Unlock()
+				}
+			}
+			r.Phases[p.name][g] = all.summary()
+		}
+	}
+	for _, i := range m.informers {
+		for _, h := range i.handlers {
+			h.mu.Lock()
+			r.Faulty, r.Faults = r.Faulty+h.faulty, append(r.Faults, h.faults...)
+			h.mu.Unlock()
+		}
+	}
+	return r
+}
+
+// follow runs the informers as a child, and does what it is told:
+//
+//	sync       waits until all have synced, and returns how long they took
+//	sync slow  waits until the slow handler has, too
+//	phase      {name}: begins a phase now
+//	join       adds the handler that joins late, and returns how long it took to know all
+//	differs    {what is expected of each resource}: returns what is otherwise
+//	status     {whether the client rests: collects garbage twice}
+//	report     returns the report
+//	profile    {a file}: begins a CPU profile; "" ends it, and writes that of the heap beside it
+func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	var c clientConfig
+	if err := json.Unmarshal(config, &c); err != nil {
+		return err
+	}
+	m, err := newManager(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	start := time.Now()
+	var running sync.WaitGroup
+	for _, i := range m.informers {
+		running.Go(func() { i.RunWithContext(ctx) })
+	}
+	defer running.Wait()
+	defer cancel()
+	var profile *os.File
+	return child.Serve(ctx, in, out, nil, map[string]child.Command{
+		"sync": child.With(func(ctx context.Context, within time.Duration) (time.Duration, error) {
+			err := m.sync(ctx, within, false)
+			return time.Since(start), err
+		}),
+		"sync slow": child.With(func(ctx context.Context, within time.Duration) (any, error) {
+			return nil, m.sync(ctx, within, true)
+		}),
+		"phase":   child.Do(func(name string) { m.phases.begin(name, time.Now().UnixNano()) }),
+		"join":    child.With(m.join),
+		"differs": child.With(func(_ context.Context, e [world.Resources]expected) ([]string, error) { return m.differs(e), nil }),
+		"status":  child.With(func(_ context.Context, rests bool) (clientStatus, error) { return m.status(rests), nil }),
+		"report":  child.With(func(context.Context, any) (report, error) { return m.report(), m.decodes() }),
+		"profile": child.With(func(_ context.Context, path string) (any, error) { return nil, toggle(&profile, path) }),
+	})
+}
+
+// toggle begins a profile, or ends it.
+func toggle(file **os.File, path string) (err error) {
+	if path != "" {
+		if *file, err = os.Create(path); err != nil {
+			return fmt.Errorf("profile: %w", err)
+		}
+		return pprof.StartCPUProfile(*file)
+	}
+	pprof.StopCPUProfile()
+	heap, err := os.Create((*file).Name() + ".heap")
+	if err == nil {
+		err = errors.Join(pprof.Lookup("heap").WriteTo(heap, 0), heap.Close())
+	}
+	return errors.Join(err, (*file).Close())
+}

@@ -1,0 +1,183 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package blank
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/world"
+)
+
+// field is what is filled in at a place of a form.
+type field uint8
+
+const (
+	version   field = iota // the resource version
+	due                    // when the change was due, in nanoseconds since 1970
+	suffix                 // of the names of what is not named by its number: the serial number
+	uid                    // that of the object
+	node                   // the number of the node
+	address                // of a pod, or its host
+	container              // the ID of a container
+	template               // the hash of a replica set, by deployment and revision
+	owner                  // the UID of the replica set
+	created                // when the object was made
+	changed                // when the change was due, in seconds
+	renewed                // the same in microseconds
+	fields
+)
+
+// widths are those of texts; times have that of their encoding.
+var widths = [fields]int{version: 10, due: 19, suffix: 5, uid: 36, node: 5, address: 14, container: 64, template: 8, owner: 36}
+
+// mark is the text that stands for a field in an object that a form is made of. Part tells several
+// fields of a kind apart.
+func mark(f field, part int) string {
+	text := fmt.Sprintf("%c%02d~", 'A'+f, part)
+	return text + strings.Repeat("~", widths[f]-len(text))
+}
+
+// timeMark is the time that stands for a field.
+func timeMark(f field) time.Time {
+	return time.Date(2099, time.January, 1, 0, 0, int(f), 999_999_000, time.UTC)
+}
+
+// place is where a field is in an encoding.
+type place struct {
+	at    int32
+	field field
+	part  uint8
+}
+
+// places finds the fields in an encoding.
+func places(encoded []byte, protobuf bool, parts int) []place {
+	var all []place
+	find := func(f field, part int, text []byte) {
+		for from := 0; ; {
+			i := bytes.Index(encoded[from:], text)
+			if i < 0 {
+				return
+			}
+			all = append(all, place{int32(from + i), f, uint8(part)})
+			from += i + len(text)
+		}
+	}
+	for f := range created {
+		for part := range parts {
+			find(f, part, []byte(mark(f, part)))
+		}
+	}
+	for f := created; f < fields; f++ {
+		find(f, 0, appendTime(nil, f, timeMark(f), protobuf))
+	}
+	return all
+}
+
+const (
+	secondsLayout = "2006-01-02T15:04:05Z"
+	microLayout   = "2006-01-02T15:04:05.000000Z"
+	// least is how many nanoseconds take five bytes in protobuf, as all more do.
+	least = 1 << 28
+)
+
+// appendTime appends a time as a field of the form has it, always as many bytes.
+func appendTime(to []byte, f field, t time.Time, protobuf bool) []byte {
+	switch {
+	case !protobuf && f == renewed:
+		return t.UTC().AppendFormat(to, microLayout)
+	case !protobuf:
+		return t.UTC().AppendFormat(to, secondsLayout)
+	}
+	to = binary.AppendUvarint(append(to, 1<<3), uint64(t.Unix()))
+	if f == renewed {
+		to = binary.AppendUvarint(append(to, 2<<3), uint64(t.Nanosecond()/1000*1000))
+	}
+	return to
+}
+
+// birth is when the first object was made; each is a second later than the one before.
+var birth = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
+
+// timeOf returns a time of an object. It has at least a quarter of a second, see least.
+func timeOf(f field, o *world.Object) time.Time {
+	if f == created {
+		return birth.Add(time.Duration(o.Serial) * time.Second)
+	}
+	t := time.Unix(0, max(o.Due, birth.UnixNano()))
+	return t.Truncate(time.Second).Add(time.Duration(least+t.Nanosecond()%(1e9-least-1000)).Truncate(time.Microsecond) + time.Microsecond)
+}
+
+// fill fills a field in. to has its width.
+func (p place) fill(to []byte, r world.Resource, o *world.Object, protobuf bool) {
+	to = to[:0]
+	switch p.field {
+	case version:
+		_ = appendDecimal(to, o.Version, widths[version])
+	case due:
+		_ = appendDecimal(to, uint64(o.Due), widths[due])
+	case node:
+		_ = appendDecimal(to, uint64(p.number(o, uint64(o.Node))%100_000), widths[node])
+	case suffix:
+		_ = appendName(to, p.number(o, uint64(o.Serial)))
+	case uid:
+		_ = world.AppendUID(to, r+world.Resource(p.part), uint32(p.number(o, uint64(o.Serial))))
+	case address:
+		_ = appendAddress(to, world.Mix(p.number(o, uint64(o.Serial))))
+	case container:
+		for i := range uint64(4) {
+			to = world.AppendHex(to, world.Mix(uint64(o.Serial)<<8|uint64(p.part)<<2|i), 16)
+		}
+	case template:
+		_ = world.AppendHex(to, world.Mix(uint64(o.Owner)<<20|uint64(o.Revision)), widths[template])
+	case owner:
+		_ = world.AppendUID(to, world.Resources, o.Owner<<12|o.Revision&0xfff)
+	default:
+		var beside [32]byte // AppendFormat writes more than it appends
+		copy(to[:cap(to)], appendTime(beside[:0], p.field, timeOf(p.field, o), protobuf))
+	}
+}
+
+// number is what a field is made of. Part 0 is the object's own; the others, as the endpoints of a
+// slice, change one after the other, one with each change of the object.
+func (p place) number(o *world.Object, own uint64) uint64 {
+	if p.part == 0 {
+		return own
+	}
+	turns := (uint64(o.Changes) + world.PodsPerDeployment - uint64(p.part)) / world.PodsPerDeployment
+	return world.Mix(uint64(o.Serial)<<32|uint64(p.part)<<24|turns) & 0x1ffffff
+}
+
+func appendDecimal(to []byte, n uint64, width int) []byte {
+	to = to[:width]
+	for i := width - 1; i >= 0; i-- {
+		to[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return to
+}
+
+// letters are those of names that servers make.
+const letters = "bcdfghjklmnpqrstvwxz2456789"
+
+func appendName(to []byte, n uint64) []byte {
+	for range widths[suffix] {
+		to = append(to, letters[n%uint64(len(letters))])
+		n /= uint64(len(letters))
+	}
+	return to
+}
+
+func appendAddress(to []byte, n uint64) []byte {
+	to = append(to, "10"...)
+	for range 3 {
+		octet := 100 + n%156
+		to = append(to, '.', byte('0'+octet/100), byte('0'+octet/10%10), byte('0'+octet%10))
+		n >>= 8
+	}
+	return to
+}

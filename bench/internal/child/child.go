@@ -1,0 +1,208 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package child runs this program again as another process, which is told what to do by lines of
+// JSON: a command on its standard input, an answer on its standard output.
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// The variables that make a program a child: its role, and what it is to be like, as JSON.
+const (
+	roleVariable   = "KINFORMER_BENCH_ROLE"
+	configVariable = "KINFORMER_BENCH_CONFIG"
+)
+
+// Main serves as a child and reports whether this process is one. Each role is given the config of
+// Start, the commands' input and the answers' output.
+func Main(ctx context.Context, roles map[string]func(ctx context.Context, config []byte, in io.Reader, out io.Writer) error) (is bool, err error) {
+	serve, is := roles[os.Getenv(roleVariable)]
+	if !is {
+		return false, nil
+	}
+	return true, serve(ctx, []byte(os.Getenv(configVariable)), os.Stdin, os.Stdout)
+}
+
+// Command does something with an argument, which may be empty.
+type Command func(ctx context.Context, argument json.RawMessage) (any, error)
+
+// With makes a command of a function with a typed argument.
+func With[A, R any](do func(context.Context, A) (R, error)) Command {
+	return func(ctx context.Context, argument json.RawMessage) (any, error) {
+		var a A
+		if len(argument) > 0 {
+			if err := json.Unmarshal(argument, &a); err != nil {
+				return nil, err
+			}
+		}
+		return do(ctx, a)
+	}
+}
+
+// Do makes a command of a function that returns nothing.
+func Do[A any](do func(A)) Command {
+	return With(func(_ context.Context, a A) (any, error) { do(a); return nil, nil })
+}
+
+type call struct {
+	Do   string          `json:"do"`
+	With json.RawMessage `json:"with,omitempty"`
+}
+
+type answer struct {
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Serve says hello, as the answer to no command, and then does what it is told, one after the
+// other, until the input ends.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, hello any, commands map[string]Command) error {
+	encoder, decoder := json.NewEncoder(out), json.NewDecoder(in)
+	for result, failed := hello, error(nil); ; {
+		var a answer
+		if failed != nil {
+			a.Error = failed.Error()
+		}
+		var err error
+		if a.Result, err = json.Marshal(result); err != nil {
+			return fmt.Errorf("child: %w", err)
+		}
+		if err := encoder.Encode(a); err != nil {
+			return err
+		}
+		var c call
+		if err := decoder.Decode(&c); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("child: %w", err)
+		}
+		if do, known := commands[c.Do]; known {
+			result, failed = do(ctx, c.With)
+		} else {
+			result, failed = nil, fmt.Errorf("child: no command %q", c.Do)
+		}
+	}
+}
+
+// Process is a child.
+type Process struct {
+	role    string
+	command *exec.Cmd
+	in      io.WriteCloser
+	answers chan answer
+	ended   chan struct{} // closed when there are no more answers
+	calls   sync.Mutex
+}
+
+// Start starts a child, waits for its hello, and decodes that. What it writes to its standard error
+// goes to complaints.
+func Start(ctx context.Context, role string, config, hello any, complaints io.Writer) (*Process, error) {
+	program, err := os.Executable()
+	value, err2 := json.Marshal(config)
+	if err = errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("child: %w", err)
+	}
+	p := &Process{role: role, command: exec.CommandContext(ctx, program), answers: make(chan answer), ended: make(chan struct{})}
+	p.command.Env = append(os.Environ(), roleVariable+"="+role, configVariable+"="+string(value))
+	p.command.Stderr, p.command.WaitDelay = complaints, 10*time.Second
+	in, err := p.command.StdinPipe()
+	out, err2 := p.command.StdoutPipe()
+	if err = errors.Join(err, err2); err == nil {
+		err = p.command.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("child: %w", err)
+	}
+	p.in = in
+	go p.read(out)
+	if err := p.await(ctx, "start", hello); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// read passes answers on until the child's output ends.
+func (p *Process) read(out io.Reader) {
+	defer close(p.ended)
+	for decoder := json.NewDecoder(out); ; {
+		var a answer
+		if decoder.Decode(&a) != nil {
+			return
+		}
+		p.answers <- a
+	}
+}
+
+// PID is the process's number.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Call has the child do something, and decodes what it returns, unless result is nil.
+func (p *Process) Call(ctx context.Context, do string, with, result any) error {
+	p.calls.Lock()
+	defer p.calls.Unlock()
+	argument, err := json.Marshal(with)
+	if err == nil {
+		err = json.NewEncoder(p.in).Encode(call{do, argument})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", p.role, do, err)
+	}
+	return p.await(ctx, do, result)
+}
+
+// ErrEnded says that a child is gone.
+var ErrEnded = errors.New("the process has ended")
+
+// Ended returns ErrEnded if the child is gone, without asking it anything.
+func (p *Process) Ended() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%s: %w", p.role, ErrEnded)
+	default:
+		return nil
+	}
+}
+
+func (p *Process) await(ctx context.Context, do string, result any) (err error) {
+	select {
+	case a := <-p.answers:
+		if a.Error != "" {
+			err = errors.New(a.Error)
+		} else if result != nil {
+			err = json.Unmarshal(a.Result, result)
+		}
+	case <-p.ended:
+		err = ErrEnded
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", p.role, do, err)
+	}
+	return nil
+}
+
+// Stop ends the child and waits for it.
+func (p *Process) Stop() error {
+	err := p.in.Close()
+	for {
+		select {
+		case <-p.answers: // to a call that was given up
+		case <-p.ended:
+			if err = errors.Join(err, p.command.Wait()); err != nil {
+				return fmt.Errorf("stop %s: %w", p.role, err)
+			}
+			return nil
+		}
+	}
+}

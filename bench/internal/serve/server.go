@@ -1,0 +1,245 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/world"
+)
+
+// Role is that of the process.
+const Role = "server"
+
+// Config says what is served.
+type Config struct {
+	MediaType string
+	TLS       bool // with HTTP/2: a client that speaks HTTP/1.1 is refused
+
+	// Nodes, Seed and Churn are those of a cluster. Speed divides how long watches last, and the
+	// time between bookmarks.
+	Nodes        int
+	Seed         uint64
+	Churn, Speed float64
+
+	// Still is a world that stands instead: so many Objects of Of, PerDeployment pods each.
+	Still                  bool
+	Of                     world.Resource
+	Objects, PerDeployment int
+}
+
+// Hello is what a server says first.
+type Hello struct {
+	URL string
+	CA  []byte // the certificate that clients trust, in PEM
+}
+
+// Notes are what there was of a resource.
+type Notes struct {
+	// Lists counts whole states that were begun, by list or watch-list; Base is the number of the
+	// first change after the last one.
+	Lists int
+	Base  uint64
+	// Open is how many watches there are, and Lag how many changes the one that is farthest behind
+	// has not sent.
+	Open int
+	Lag  uint64
+	// Changes is how many there were. State is set by pause only.
+	Changes uint64
+	State   world.State
+}
+
+// Lateness is by how much changes were sent after their time: all but one in a thousand, and all.
+// It has the slowness of clients that do not take more. Plan is the most by which one was made
+// late.
+type Lateness struct{ Plan, P999, Max time.Duration }
+
+type server struct {
+	config Config
+	world  *world.World
+	still  *world.Still
+	forms  *blank.Set
+	driver *driver
+	gate   *gate
+	stall  atomic.Pointer[chan struct{}] // closed when it is over; nil for none
+
+	mu struct {
+		sync.Mutex
+		notes    [world.Resources]Notes
+		watchers map[*watcher]struct{}
+		late     *hdrhistogram.Histogram // how long after their time changes were sent, in microseconds
+	}
+}
+
+func newServer(c Config) (*server, error) {
+	if c.Speed <= 0 {
+		c.Speed = 1
+	}
+	s := &server{config: c}
+	forms := blank.Config{Seed: c.Seed, MediaType: c.MediaType}
+	if c.Still {
+		s.still = world.NewStill(c.Of, c.Objects, max(1, c.PerDeployment))
+		s.world, forms.Only = s.still.World, &c.Of
+	} else {
+		s.world = world.New(world.Config{Nodes: c.Nodes, Seed: c.Seed, Churn: c.Churn})
+	}
+	forms.Deployments = s.world.Deployments()
+	s.driver = newDriver(s.world)
+	s.mu.watchers = map[*watcher]struct{}{}
+	s.mu.late = hdrhistogram.New(1, 1e9, 2)
+	var err error
+	s.forms, err = blank.NewSet(forms)
+	return s, err
+}
+
+// Serve serves on a free port of the loopback interface, and does what it is told:
+//
+//	resume, pause   let time pass, or stop it; pause returns the Notes with all states
+//	notes           returns the Notes
+//	gone            {resource}: versions before now are too old, and the watch ends; "" for all
+//	end             ends all watches
+//	cut             cuts all connections
+//	stall           true or false: sends nothing through watches, or goes on
+//	shut            true or false: cuts all connections and refuses new ones, or takes them again
+//	late            returns the Lateness since it was last asked
+//	feed, rewind    change each object of a world that stands once, or take that back
+func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+	var c Config
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	s.gate = newGate(listener)
+	h := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	hello := Hello{URL: "http://" + listener.Addr().String()}
+	serve := func() error { return h.Serve(s.gate) }
+	if c.TLS {
+		hello.URL = "https://" + listener.Addr().String()
+		if h.TLSConfig, hello.CA, err = certified(); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		serve = func() error { return h.ServeTLS(s.gate, "", "") }
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = serve() }) // http.ErrServerClosed
+	running.Go(func() { s.driver.run(ctx) })
+	err = child.Serve(ctx, in, out, hello, s.commands())
+	cancel()
+	s.end("")
+	err = errors.Join(err, h.Close())
+	running.Wait()
+	return err
+}
+
+func (s *server) commands() map[string]child.Command {
+	return map[string]child.Command{
+		"resume": child.Do(func(any) { s.driver.resume() }),
+		"pause":  child.With(func(context.Context, any) (any, error) { return s.paused(), nil }),
+		"notes":  child.With(func(context.Context, any) (any, error) { return s.noted(), nil }),
+		"gone":   child.Do(s.gone),
+		"end":    child.Do(s.end),
+		"cut":    child.Do(func(any) { s.gate.cut() }),
+		"stall":  child.Do(s.setStall),
+		"shut":   child.Do(s.gate.setShut),
+		"late":   child.With(func(context.Context, any) (any, error) { return s.lateness(), nil }),
+		"feed":   child.Do(func(any) { s.still.Feed() }),
+		"rewind": child.Do(func(any) { s.still.Rewind() }),
+	}
+}
+
+// gone makes all versions of a resource too old, or of all.
+func (s *server) gone(resource string) {
+	for _, of := range world.All() {
+		if resource == "" || resource == of.String() {
+			s.world.Shelf(of).Compact()
+		}
+	}
+	s.end(resource)
+}
+
+// end ends the watches of a resource, or all.
+func (s *server) end(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.mu.watchers {
+		if resource == "" || resource == t.of.String() {
+			t.end()
+			delete(s.mu.watchers, t)
+		}
+	}
+}
+
+func (s *server) note(of world.Resource, what func(*Notes)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what(&s.mu.notes[of])
+}
+
+// noted returns what there was, and is.
+func (s *server) noted() [world.Resources]Notes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.mu.notes
+	for of := range world.Resources {
+		all[of].Changes = s.world.Shelf(of).Next()
+	}
+	for t := range s.mu.watchers {
+		n := &all[t.of]
+		n.Open++
+		n.Lag = max(n.Lag, n.Changes-min(n.Changes, t.next.Load()))
+	}
+	return all
+}
+
+// paused stops time and returns what there was, with the states.
+func (s *server) paused() [world.Resources]Notes {
+	s.driver.pause()
+	notes := s.noted()
+	for of := range world.Resources {
+		notes[of].State, notes[of].Changes = s.world.Shelf(of).State()
+	}
+	return notes
+}
+
+func (s *server) lateness() Lateness {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := Lateness{
+		Plan: s.driver.lateness(), Max: time.Duration(s.mu.late.Max()) * time.Microsecond,
+		P999: time.Duration(s.mu.late.ValueAtQuantile(99.9)) * time.Microsecond,
+	}
+	s.mu.late.Reset()
+	return l
+}
+
+// setStall begins a stall, or ends it.
+func (s *server) setStall(begins bool) {
+	if begins {
+		s.stall.CompareAndSwap(nil, new(make(chan struct{})))
+	} else if over := s.stall.Swap(nil); over != nil {
+		close(*over)
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/kinformer/cache/bench/internal/blank"
+	"github.com/kinformer/cache/bench/internal/world"
+)
+
+const (
+	// chunk is about how many bytes are written at once.
+	chunk = 64 << 10
+	// batch is how many changes are read at once.
+	batch = 64
+	// bookmarkPeriod is that of an API server, without the speed.
+	bookmarkPeriod = time.Minute
+)
+
+// handler answers requests for all resources, whatever their options beyond watch,
+// sendInitialEvents, resourceVersion and timeoutSeconds: lists are whole, as from the cache of an
+// API server.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for of := range world.Resources {
+		mux.HandleFunc("GET "+blank.Of(of).Path(), func(w http.ResponseWriter, r *http.Request) {
+			watch := r.URL.Query().Get("watch")
+			if s.config.TLS && r.ProtoMajor != 2 {
+				http.Error(w, "by HTTP/2 only", http.StatusHTTPVersionNotSupported)
+				return
+			}
+			t := &watcher{server: s, of: of, w: w}
+			if watch == "" || watch == "false" {
+				w.Header().Set("Content-Type", s.config.MediaType)
+				_ = t.list() // what fails, the client knows
+				return
+			}
+			w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
+			_ = t.watch(r)
+		})
+	}
+	return mux
+}
+
+// watcher is a watch, or a list.
+type watcher struct {
+	server *server
+	of     world.Resource
+	w      http.ResponseWriter
+	buffer []byte
+	next   atomic.Uint64      // the number of the change that is to be sent next
+	end    context.CancelFunc // of a watch
+
+	compacted uint64 // of the shelf, when the watch began
+}
+
+// snapshot returns a whole state that will be sent.
+func (t *watcher) snapshot() world.Snapshot {
+	snapshot := t.server.world.Shelf(t.of).Snapshot()
+	t.server.note(t.of, func(n *Notes) { n.Lists, n.Base = n.Lists+1, snapshot.Next })
+	return snapshot
+}
+
+// list serves a list.
+func (t *watcher) list() (err error) {
+	snapshot := t.snapshot()
+	if t.buffer, err = t.server.forms.AppendListBegin(t.buffer, t.of, snapshot.Objects, snapshot.Version); err != nil {
+		return err
+	}
+	for i := range snapshot.Objects {
+		t.buffer = t.server.forms.AppendItem(t.buffer, t.of, &snapshot.Objects[i], i == 0)
+		if err := t.writeFull(); err != nil {
+			return err
+		}
+	}
+	t.buffer = t.server.forms.AppendListEnd(t.buffer, t.of)
+	return t.write()
+}
+
+var errEnded = errors.New("the watch has ended")
+
+// watch serves a watch or watch-list.
+func (t *watcher) watch(r *http.Request) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	t.end = cancel
+	s := t.server
+	s.mu.Lock()
+	s.mu.watchers[t] = struct{}{} // before its version is looked up, so that end misses none
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.mu.watchers, t)
+	}()
+	query := r.URL.Query()
+	if err := t.begin(query.Get("sendInitialEvents") == "true", query.Get("resourceVersion")); err != nil {
+		return err
+	}
+	if seconds, _ := strconv.Atoi(query.Get("timeoutSeconds")); seconds > 0 {
+		var timedOut context.CancelFunc
+		ctx, timedOut = context.WithTimeout(ctx, time.Duration(float64(time.Duration(seconds)*time.Second)/s.config.Speed))
+		defer timedOut()
+	}
+	return t.follow(ctx)
+}
+
+// begin sends what comes before the changes.
+func (t *watcher) begin(initial bool, from string) error {
+	shelf := t.server.world.Shelf(t.of)
+	t.compacted = shelf.Compacted()
+	version, _ := strconv.ParseUint(from, 10, 64)
+	switch {
+	case initial:
+		return t.initial()
+	case version == 0:
+		t.next.Store(shelf.Next())
+	default:
+		next, err := shelf.Since(version)
+		if err != nil {
+			var failed error
+			t.buffer, failed = t.server.forms.AppendGone(t.buffer)
+			return errors.Join(err, failed, t.flush())
+		}
+		t.next.Store(next)
+	}
+	return t.flush()
+}
+
+// initial sends all objects, and the bookmark behind them.
+func (t *watcher) initial() (err error) {
+	snapshot := t.snapshot()
+	for i := range snapshot.Objects {
+		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &world.Change{Object: snapshot.Objects[i]})
+		if err := t.writeFull(); err != nil {
+			return err
+		}
+	}
+	t.next.Store(snapshot.Next)
+	return t.bookmark(snapshot.Version, true)
+}
+
+// follow sends changes until the watch ends. After a compaction it sends none: by the version of
+// one the client could go on, as if nothing were gone.
+func (t *watcher) follow(ctx context.Context) error {
+	bookmarks := time.NewTicker(time.Duration(float64(bookmarkPeriod) / t.server.config.Speed))
+	defer bookmarks.Stop()
+	shelf := t.server.world.Shelf(t.of)
+	for changes := make([]world.Change, batch); ; {
+		n, changed, version, err := shelf.Read(t.next.Load(), changes)
+		if shelf.Compacted() != t.compacted {
+			return errEnded
+		}
+		if err == nil && n > 0 {
+			err = t.send(ctx, changes[:n])
+		}
+		if err != nil {
+			return err // the client is gone, or too slow
+		}
+		if n > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-bookmarks.C:
+			err = t.bookmark(version, false)
+		case <-ctx.Done():
+			return errEnded
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// send sends changes, after a stall; those that wait already are written together.
+func (t *watcher) send(ctx context.Context, changes []world.Change) error {
+	if over := t.server.stall.Load(); over != nil {
+		select {
+		case <-*over:
+		case <-ctx.Done():
+			return errEnded
+		}
+	}
+	now := time.Now().UnixNano()
+	t.server.mu.Lock()
+	for i := range changes {
+		_ = t.server.mu.late.RecordValue(min(max((now-changes[i].Object.Due)/1000, 0), 1e9)) // in range
+	}
+	t.server.mu.Unlock()
+	for i := range changes {
+		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &changes[i])
+	}
+	err := t.flush()
+	t.next.Add(uint64(len(changes)))
+	return err
+}
+
+func (t *watcher) bookmark(version uint64, endOfInitial bool) (err error) {
+	if t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, version, endOfInitial); err != nil {
+		return err
+	}
+	return t.flush()
+}
+
+// write writes the buffer.
+func (t *watcher) write() error {
+	_, err := t.w.Write(t.buffer)
+	t.buffer = t.buffer[:0]
+	return err
+}
+
+// writeFull writes the buffer if there is a chunk in it.
+func (t *watcher) writeFull() error {
+	if len(t.buffer) < chunk {
+		return nil
+	}
+	return t.write()
+}
+
+// flush writes the buffer and lets the client have it.
+func (t *watcher) flush() error {
+	if err := t.write(); err != nil {
+		return err
+	}
+	return http.NewResponseController(t.w).Flush()
+}

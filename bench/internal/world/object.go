@@ -1,0 +1,156 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import "strconv"
+
+// Resource is what objects are of.
+type Resource uint8
+
+// The resources, in the order of their share of the events.
+const (
+	Leases Resource = iota
+	Pods
+	Slices
+	Events
+	ReplicaSets
+	Nodes
+	// Certificates are custom resources, which clusters have none of: see Still.
+	Certificates
+	Resources // how many there are
+)
+
+var resourceNames = [Resources]string{"leases", "pods", "endpointslices", "events", "replicasets", "nodes", "certificates"}
+
+// String returns the resource's name, in the plural as in paths.
+func (r Resource) String() string { return resourceNames[r] }
+
+// All are the resources of a cluster.
+func All() []Resource { return []Resource{Leases, Pods, Slices, Events, ReplicaSets, Nodes} }
+
+// Shape is what an object looks like but for names, numbers and times. Objects of other resources
+// than those below have one shape, 0.
+type Shape uint8
+
+// The shapes of pods, in the order of a life. A pod that flaps goes from Ready to Starting and
+// back.
+const (
+	Pending Shape = iota
+	Scheduled
+	Starting
+	Ready
+	Terminating
+	PodShapes // how many there are
+)
+
+// The shapes of replica sets.
+const (
+	Full Shape = iota
+	Scaling
+	Empty
+	SetShapes
+)
+
+// The shapes of nodes.
+const (
+	Healthy Shape = iota
+	Pressed
+	NodeShapes
+)
+
+// EventShapes is how many reasons of events there are; each is a shape.
+const EventShapes Shape = 5
+
+// Object is an object at a version.
+type Object struct {
+	// Serial is which object of its resource it is. None is used twice.
+	Serial uint32
+	// Owner is the number of its deployment, and of the node for leases and nodes; Node that of
+	// the node that it is on, or is about.
+	Owner, Node uint32
+	// Revision is which replica set of the deployment it is, or belongs to.
+	Revision uint32
+	// Changes is how often it has changed.
+	Changes uint32
+	Shape   Shape
+	// Version is its resource version. An object without one is none.
+	Version uint64
+	// Due is when its last change was due, in nanoseconds since 1970.
+	Due int64
+}
+
+// Kind is what happened to an object.
+type Kind uint8
+
+// What happens to objects.
+const (
+	Added Kind = iota
+	Modified
+	Deleted
+)
+
+// Change is an event of a watch: Object is as it became, or as it was with the version of the
+// deletion.
+type Change struct {
+	Kind   Kind
+	Object Object
+}
+
+// UID returns the UID of an object, 36 bytes.
+func UID(r Resource, serial uint32) string { return string(AppendUID(nil, r, serial)) }
+
+// AppendUID appends the UID of an object.
+func AppendUID(to []byte, r Resource, serial uint32) []byte {
+	high, low := Mix(uint64(r)<<40|uint64(serial)), Mix(uint64(r)<<41|uint64(serial)|1<<60)
+	to = AppendHex(to, high>>32, 8)
+	to = AppendHex(append(to, '-'), high>>16, 4)
+	to = AppendHex(append(to, "-4"...), high, 3)
+	to = AppendHex(append(to, "-8"...), low>>48, 3)
+	return AppendHex(append(to, '-'), low, 12)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendHex appends the last digits of a number.
+func AppendHex(to []byte, n uint64, digits int) []byte {
+	for d := digits - 1; d >= 0; d-- {
+		to = append(to, hexDigits[n>>(4*d)&15])
+	}
+	return to
+}
+
+// Mix turns numbers that are alike into such that are not, as splitmix64 does.
+func Mix(n uint64) uint64 {
+	n += 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+// State condenses objects with their versions, regardless of order.
+type State struct {
+	Objects int    `json:"objects"`
+	Digest  uint64 `json:"digest,string"`
+}
+
+// Add adds an object.
+func (s *State) Add(uid string, version uint64) { s.AddHash(Hash(uid), version) }
+
+// AddHash is Add with the Hash of the UID.
+func (s *State) AddHash(uid, version uint64) {
+	s.Objects++
+	s.Digest += Mix(uid ^ Mix(version))
+}
+
+// Hash hashes a text, as FNV-1a does.
+func Hash(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}
+
+// FormatVersion returns a version as it is written, in ten digits.
+func FormatVersion(version uint64) string { return strconv.FormatUint(version, 10) }
