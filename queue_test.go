@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
@@ -64,21 +63,6 @@ func (k knownItems) GetByKey(key string) (any, bool, error) {
 	it, ok := k[key]
 	return it, ok, nil
 }
-
-func anyOf(items []item) []any {
-	list := make([]any, len(items))
-	for i, it := range items {
-		list[i] = it
-	}
-	return list
-}
-
-var (
-	drawItem = rapid.Custom(func(t *rapid.T) item {
-		return item{key: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"), value: rapid.IntRange(0, 99).Draw(t, "value")}
-	})
-	drawItems = rapid.SliceOfNDistinct(drawItem, 0, 4, func(it item) string { return it.key })
-)
 
 // impatientServer has a history of n updates of one pod, and ends a watch after slots events that
 // nobody has read yet, as a server does with slow watchers.

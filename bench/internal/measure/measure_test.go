@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kinformer/cache/internal/cputime"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 var sink [][]byte
