@@ -154,10 +154,15 @@ func TestAnswersAfterAWaking(t *testing.T) {
 			defer stop()
 			reports = append(reports, report)
 		}
-		time.Sleep(56 * time.Second)
+		time.Sleep(5 * time.Minute)
 		synctest.Wait()
+		shortest := time.Hour
+		for _, report := range reports {
+			shortest = min(shortest, report.Status().Outage)
+		}
 		for i, report := range reports {
 			assert.False(t, report.Status().OutOfReach, i)
+			assert.LessOrEqual(t, report.Status().Outage-shortest, wakePace+2*returnSpread, i)
 		}
 	})
 }

@@ -25,25 +25,6 @@ func newTimers(o *Options) timers {
 	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{Options: o}}
 }
 
-// alarm rings once, on real time, while it is armed.
-type alarm struct {
-	timer *time.Timer      // nil: not armed
-	rings <-chan time.Time // delivers when it is time; nil, and so never ready, unless armed
-}
-
-func (a *alarm) arm(after time.Duration) {
-	a.disarm()
-	a.timer = time.NewTimer(after)
-	a.rings = a.timer.C
-}
-
-func (a *alarm) disarm() {
-	if a.timer != nil {
-		a.timer.Stop()
-		*a = alarm{}
-	}
-}
-
 // resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
 // Resync never runs next to another call of the store.
 type resyncTimer struct {
