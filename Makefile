@@ -18,7 +18,7 @@ N ?= 10
 BUSY ?= 2
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
-.PHONY: cluster help demo soak soak-virtual e2e-matrix fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
+.PHONY: cluster help demo soak soak-virtual e2e-matrix outage fuzz fuzz-once mutants vulncheck api test flaky suites check format vet staticcheck schedules interleave $(OURS) $(FOREIGN) conformance foreign bench bench-check bench-million bench-cluster bench-cluster-all charts screenshots apiserver clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,12 @@ e2e-tapped: apiserver ## these informers, and controller-runtime's, as they deco
 e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
 	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./matrix
 	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestMatrix$$' -v ./...
+
+OUTAGES ?= 12s,60s
+ROUNDS ?= 3
+
+outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test $(TESTFLAGS) -count=1 -timeout 3h -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
 
 embedded: ## the API server within the test's process, and what informers take, without -race
 	cd e2e && $(GO) test $(TESTFLAGS) -timeout 20m ./apiserver/embedded ./resources
