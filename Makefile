@@ -30,7 +30,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredRe
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
+.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -162,6 +162,20 @@ func (s *Server) Endpoint() Endpoint {
 	return s.state.current.ep
 }
 
+// PID returns the id of the process that serves, which changes with each Restart.
+func (s *Server) PID() int {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.state.current.cmd.Process.Pid
+}
+
+// Done returns a channel that is closed when the process that serves has ended.
+func (s *Server) Done() <-chan struct{} {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.state.current.done
+}
+
 func (s *Server) running() (*child, error) {
 	s.state.Lock()
 	defer s.state.Unlock()

@@ -1,0 +1,173 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package blindness_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	outages = flag.String("outages", "", "how long the server is away in TestOutages, as in 12s,60s")
+	rounds  = flag.Int("rounds", 3, "how often each side goes through each outage")
+	kill    = flag.Bool("kill", false, "the server does not end its answers, as when it is killed or its machine is lost")
+)
+
+const (
+	settling = 5 * time.Second  // what ends a watch of less than a second is taken for something else
+	window   = 30 * time.Second // in which CPU of the server counts, since its first answer
+)
+
+// versions are what informers are at when the server is back.
+var versions = map[bool]string{false: "known", true: "lost"}
+
+// TestOutages measures all sides, and prints a table.
+func TestOutages(t *testing.T) {
+	if *outages == "" {
+		t.Skip("-outages says how long they are")
+	}
+	srv := startServer(t, t.Context())
+	var results []*result
+	for _, length := range strings.Split(*outages, ",") {
+		for range *rounds {
+			for _, o := range outagesOf(t, length) {
+				t.Run(o.kind(), func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					r := o.run(t, ctx, srv, fmt.Sprint("mark-", len(results)))
+					t.Log(r)
+					results = append(results, r)
+				})
+			}
+		}
+	}
+	fmt.Print(table(results))
+}
+
+// outagesOf returns those of a length, one of each side and version.
+func outagesOf(t *testing.T, length string) (all []outage) {
+	d, err := time.ParseDuration(length)
+	require.NoError(t, err)
+	for _, lost := range []bool{false, true} {
+		for _, s := range sides() {
+			all = append(all, outage{side: s, kill: *kill, lost: lost, length: d})
+		}
+	}
+	return all
+}
+
+// settle lets a fleet that is measured live for a while.
+func (o outage) settle(ctx context.Context) {
+	if o.length > 0 {
+		pause(ctx, settling)
+	}
+}
+
+// cpuOf returns the CPU time that a server has used in its life, at the end of the window.
+func (o outage) cpuOf(t *testing.T, ctx context.Context, pid int, first time.Time) time.Duration {
+	if o.length == 0 {
+		return 0
+	}
+	pause(ctx, time.Until(first.Add(window)))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	assert.NoError(t, err)
+	_, fields, _ := strings.Cut(string(stat), ") ") // after the name
+	var user, system int
+	if all := strings.Fields(fields); assert.Greater(t, len(all), 12) {
+		_, err = fmt.Sscan(all[11]+" "+all[12], &user, &system)
+		assert.NoError(t, err)
+	}
+	const tick = time.Second / 100
+	return time.Duration(user+system) * tick
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// kind is what is compared.
+func (o outage) kind() string {
+	return fmt.Sprintf("%.0f s, %s, %s", o.length.Seconds(), versions[o.lost], o.side.name)
+}
+
+func (r *result) String() string {
+	text := fmt.Sprintf("down for %v, ready %v later; fresh after %v, median %v, last %v; served %d states, %d watches, refused %d, in vain %d; server CPU %v",
+		r.down, r.ready, r.fresh[0], middle(r.fresh), r.fresh[len(r.fresh)-1],
+		r.asked.states.Load(), r.asked.watches.Load(), r.asked.refused.Load(), r.asked.vain.Load(), r.cpu)
+	if len(r.told) > 0 {
+		text += fmt.Sprintf("; blind, they say, for %v to %v, median %v", r.told[0], r.told[len(r.told)-1], middle(r.told))
+	}
+	return text
+}
+
+// table has a row for each kind of outage: medians of its rounds, and what they range over.
+func table(results []*result) string {
+	text := "| away | version | side | last fresh, s | median, s | lists | watches | refused | no answer | server CPU, s | longest blind, s | as told, s |\n" +
+		"|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+	for len(results) > 0 {
+		var same, others []*result
+		for _, r := range results {
+			if r.kind() == results[0].kind() {
+				same = append(same, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		text += row(same)
+		results = others
+	}
+	return text
+}
+
+func row(of []*result) string {
+	cells := strings.Split(of[0].kind(), ", ")
+	for _, figure := range []func(*result) float64{
+		func(r *result) float64 { return r.fresh[len(r.fresh)-1].Seconds() },
+		func(r *result) float64 { return middle(r.fresh).Seconds() },
+		func(r *result) float64 { return float64(r.asked.states.Load()) },
+		func(r *result) float64 { return float64(r.asked.watches.Load()) },
+		func(r *result) float64 { return float64(r.asked.refused.Load()) },
+		func(r *result) float64 { return float64(r.asked.vain.Load()) },
+		func(r *result) float64 { return r.cpu.Seconds() },
+		func(r *result) float64 { return (r.down + r.fresh[len(r.fresh)-1]).Seconds() },
+	} {
+		cells = append(cells, cell(of, figure))
+	}
+	told := ""
+	if len(of[0].told) > 0 {
+		told = cell(of, func(r *result) float64 { return r.told[len(r.told)-1].Seconds() })
+	}
+	return "| " + strings.Join(append(cells, told), " | ") + " |\n"
+}
+
+// cell is a median, and what it ranges over.
+func cell(of []*result, figure func(*result) float64) string {
+	var all []float64
+	for _, r := range of {
+		all = append(all, figure(r))
+	}
+	text := fmt.Sprintf("%.3g", middle(all))
+	if least, most := fmt.Sprintf("%.3g", slices.Min(all)), fmt.Sprintf("%.3g", slices.Max(all)); least != most {
+		text += fmt.Sprintf(" (%s-%s)", least, most)
+	}
+	return text
+}
+
+func middle[T cmp.Ordered](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
