@@ -23,6 +23,8 @@ RACE ?=
 TEST := $(GO) test -timeout 2h $(TESTFLAGS)
 N ?= 1
 BUSY ?= 2
+ROUNDS ?= 3
+OUTAGES ?= 12s,60s
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 # Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
 PLAIN := ./internal/decode ./internal/identical ./factory/internal/tablegen ./cmd/...
@@ -107,6 +109,9 @@ e2e-tapped: apiserver ## these informers, and controller-runtime's, as they deco
 e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
 	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
 	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
+
+outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask
+	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -count=1 -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
 
 embedded: ## what informers take, without -race
 	cd e2e && $(TEST) ./resources
