@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
+	"github.com/kinformer/cache/bench/internal/workload"
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
@@ -46,13 +48,13 @@ type httpKind struct {
 	name, title string
 	watchList   bool
 	updates     bool // measures what comes after the start
-	figures     func(h *httpStage, start, feed func() error) ([]sample, error)
+	figures     func(h *httpStage, do func() error) ([]sample, error)
 }
 
 var (
-	httpList      = httpKind{"list", "start by list", false, false, (*httpStage).startCPU}
-	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false, (*httpStage).startCPU}
-	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).feedCPU}
+	httpList      = httpKind{"list", "start by list", false, false, (*httpStage).cpu}
+	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false, (*httpStage).cpu}
+	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).cpu}
 	// httpPeak is the heap while a list is taken over. Lists are longer: there peaks matter.
 	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false, (*httpStage).heap}
 )
@@ -133,7 +135,14 @@ type httpStage struct {
 	media   string
 	objects int
 	rounds  int // of our side
+
+	// rest is the heap of the rest of a program, in the size of a list. Without any, garbage would
+	// be collected every few megabytes.
+	rest []byte
 }
+
+// restOf is how many bytes a pod takes, about.
+var restOf = map[string]int{blank.JSON: 10_000, blank.Protobuf: 5000}
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	e.drop() // or collections of garbage would be rare, by the objects of other rows
@@ -141,7 +150,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	if r.encoding == "protobuf" {
 		h.media = blank.Protobuf
 	}
-	perDeployment := world.PodsPerDeployment
+	perDeployment := workload.PodsPerDeployment
 	if r.alone {
 		perDeployment = 1
 	}
@@ -153,6 +162,9 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 		return nil, err
 	}
 	e.atEnd = append(e.atEnd, h.server.Stop)
+	if r.kind.name != httpPeak.name {
+		h.rest = make([]byte, h.objects*restOf[h.media])
+	}
 	return h.round, nil
 }
 
@@ -210,15 +222,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	i.expect(h.objects)
 	start := func() error {
 		i.start(ctx)
-		if err := i.wait(ctx); err != nil || !h.row.kind.updates {
-			return err
-		}
-		select {
-		case <-lw.watching:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		return i.wait(ctx)
 	}
 	feed := func() error {
 		i.expect(h.objects)
@@ -227,8 +231,28 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		}
 		return i.wait(ctx)
 	}
-	if out.samples, err = h.row.kind.figures(h, start, feed); err != nil {
+	opened := func() error {
+		select {
+		case <-lw.watching:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	do := start
+	if h.row.kind.updates {
+		if err := errors.Join(start(), opened()); err != nil {
+			return out, err
+		}
+		do = feed
+	}
+	if out.samples, err = h.row.kind.figures(h, do); err != nil {
 		return out, err
+	}
+	if !h.row.kind.updates {
+		if err := opened(); err != nil { // or it would be cut off, and complain
+			return out, err
+		}
 	}
 	if err := h.engaged(s, i, way); err != nil {
 		return out, err
@@ -241,17 +265,10 @@ func (h *httpStage) each(total time.Duration) float64 {
 	return float64(total) / float64(h.objects) / float64(time.Microsecond)
 }
 
-func (h *httpStage) startCPU(start, _ func() error) ([]sample, error) {
-	u, err := h.env.measure(start)
+func (h *httpStage) cpu(do func() error) ([]sample, error) {
+	u, err := h.env.measure(do)
 	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)},
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
-}
-
-func (h *httpStage) feedCPU(start, feed func() error) ([]sample, error) {
-	if err := start(); err != nil {
-		return nil, err
-	}
-	return h.startCPU(feed, nil)
 }
 
 // peakGCPercent is a compromise: garbage is at most this share of what lives, and the collector
@@ -259,7 +276,7 @@ func (h *httpStage) feedCPU(start, feed func() error) ([]sample, error) {
 const peakGCPercent = 10
 
 // heap is what the heap comes to meanwhile, and what is kept.
-func (h *httpStage) heap(start, _ func() error) ([]sample, error) {
+func (h *httpStage) heap(start func() error) ([]sample, error) {
 	course, err := measure.WatchHeap(peakGCPercent, start)
 	kept := float64(measure.LiveHeap()) - float64(course.Base)
 	return []sample{

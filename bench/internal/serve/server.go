@@ -81,6 +81,7 @@ type server struct {
 		sync.Mutex
 		notes    [world.Resources]Notes
 		watchers map[*watcher]struct{}
+		answers  map[string][]byte       // of a world that stands
 		late     *hdrhistogram.Histogram // how long after their time changes were sent, in microseconds
 	}
 }
@@ -99,7 +100,7 @@ func newServer(c Config) (*server, error) {
 	}
 	forms.Deployments = s.world.Deployments()
 	s.driver = newDriver(s.world)
-	s.mu.watchers = map[*watcher]struct{}{}
+	s.mu.watchers, s.mu.answers = map[*watcher]struct{}{}, map[string][]byte{}
 	s.mu.late = hdrhistogram.New(1, 1e9, 2)
 	var err error
 	s.forms, err = blank.NewSet(forms)

@@ -6,6 +6,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -18,11 +19,12 @@ import (
 const (
 	// chunk is about how many bytes are written at once.
 	chunk = 64 << 10
-	// batch is how many changes are read at once.
-	batch = 64
-	// bookmarkPeriod is that of an API server, without the speed.
-	bookmarkPeriod = time.Minute
+	// batch is how many changes are read at once, and batchStill of a world that stands.
+	batch, batchStill = 64, 8192
 )
+
+// bookmarkPeriod is that of an API server, without the speed.
+const bookmarkPeriod = time.Minute
 
 // handler answers requests for all resources, whatever their options beyond watch,
 // sendInitialEvents, resourceVersion and timeoutSeconds: lists are whole, as from the cache of an
@@ -39,7 +41,7 @@ func (s *server) handler() http.Handler {
 			t := &watcher{server: s, of: of, w: w}
 			if watch == "" || watch == "false" {
 				w.Header().Set("Content-Type", s.config.MediaType)
-				_ = t.list() // what fails, the client knows
+				_ = t.whole("list", t.list) // what fails, the client knows
 				return
 			}
 			w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
@@ -68,7 +70,32 @@ func (t *watcher) snapshot() world.Snapshot {
 	return snapshot
 }
 
-// list serves a list.
+// whole sends what fill appends. Of a world that stands it is what was sent the first time: so who
+// measures a client does not measure waits for a server that fills in forms.
+func (t *watcher) whole(what string, fill func() error) error {
+	s := t.server
+	if s.still == nil {
+		return errors.Join(fill(), t.flush())
+	}
+	s.mu.Lock()
+	known := s.mu.answers[what]
+	s.mu.Unlock()
+	if known == nil {
+		if err := fill(); err != nil {
+			return err
+		}
+		known, t.buffer = t.buffer, nil
+		s.mu.Lock()
+		s.mu.answers[what] = known
+		s.mu.Unlock()
+	}
+	if _, err := t.w.Write(known); err != nil {
+		return err
+	}
+	return http.NewResponseController(t.w).Flush()
+}
+
+// list appends a list.
 func (t *watcher) list() (err error) {
 	snapshot := t.snapshot()
 	if t.buffer, err = t.server.forms.AppendListBegin(t.buffer, t.of, snapshot.Objects, snapshot.Version); err != nil {
@@ -81,7 +108,7 @@ func (t *watcher) list() (err error) {
 		}
 	}
 	t.buffer = t.server.forms.AppendListEnd(t.buffer, t.of)
-	return t.write()
+	return nil
 }
 
 var errEnded = errors.New("the watch has ended")
@@ -119,7 +146,9 @@ func (t *watcher) begin(initial bool, from string) error {
 	version, _ := strconv.ParseUint(from, 10, 64)
 	switch {
 	case initial:
-		return t.initial()
+		snapshot := t.snapshot()
+		t.next.Store(snapshot.Next)
+		return t.whole("initial", func() error { return t.initial(snapshot) })
 	case version == 0:
 		t.next.Store(shelf.Next())
 	default:
@@ -134,17 +163,16 @@ func (t *watcher) begin(initial bool, from string) error {
 	return t.flush()
 }
 
-// initial sends all objects, and the bookmark behind them.
-func (t *watcher) initial() (err error) {
-	snapshot := t.snapshot()
+// initial appends all objects, and the bookmark behind them.
+func (t *watcher) initial(snapshot world.Snapshot) (err error) {
 	for i := range snapshot.Objects {
 		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &world.Change{Object: snapshot.Objects[i]})
 		if err := t.writeFull(); err != nil {
 			return err
 		}
 	}
-	t.next.Store(snapshot.Next)
-	return t.bookmark(snapshot.Version, true)
+	t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, snapshot.Version, true)
+	return err
 }
 
 // follow sends changes until the watch ends. After a compaction it sends none: by the version of
@@ -153,7 +181,11 @@ func (t *watcher) follow(ctx context.Context) error {
 	bookmarks := time.NewTicker(time.Duration(float64(bookmarkPeriod) / t.server.config.Speed))
 	defer bookmarks.Stop()
 	shelf := t.server.world.Shelf(t.of)
-	for changes := make([]world.Change, batch); ; {
+	changes := make([]world.Change, batch)
+	if t.server.still != nil {
+		changes = make([]world.Change, batchStill)
+	}
+	for {
 		n, changed, version, err := shelf.Read(t.next.Load(), changes)
 		if shelf.Compacted() != t.compacted {
 			return errEnded
@@ -170,7 +202,9 @@ func (t *watcher) follow(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-bookmarks.C:
-			err = t.bookmark(version, false)
+			if t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, version, false); err == nil {
+				err = t.flush()
+			}
 		case <-ctx.Done():
 			return errEnded
 		}
@@ -195,19 +229,14 @@ func (t *watcher) send(ctx context.Context, changes []world.Change) error {
 		_ = t.server.mu.late.RecordValue(min(max((now-changes[i].Object.Due)/1000, 0), 1e9)) // in range
 	}
 	t.server.mu.Unlock()
-	for i := range changes {
-		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &changes[i])
-	}
-	err := t.flush()
+	err := t.whole(fmt.Sprintf("changes %d, %d", t.next.Load(), len(changes)), func() error {
+		for i := range changes {
+			t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &changes[i])
+		}
+		return nil
+	})
 	t.next.Add(uint64(len(changes)))
 	return err
-}
-
-func (t *watcher) bookmark(version uint64, endOfInitial bool) (err error) {
-	if t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, version, endOfInitial); err != nil {
-		return err
-	}
-	return t.flush()
 }
 
 // write writes the buffer.
@@ -217,9 +246,9 @@ func (t *watcher) write() error {
 	return err
 }
 
-// writeFull writes the buffer if there is a chunk in it.
+// writeFull writes the buffer if there is a chunk in it, unless all is sent at once.
 func (t *watcher) writeFull() error {
-	if len(t.buffer) < chunk {
+	if len(t.buffer) < chunk || t.server.still != nil {
 		return nil
 	}
 	return t.write()
