@@ -122,7 +122,7 @@ func TestTracesKeepNothing(t *testing.T) {
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
 				require.NoError(t, err)
 			})
-			time.Sleep(10 * time.Second)
+			time.Sleep(15 * time.Second) // between two looks
 			stop()
 			return of
 		}()

@@ -54,7 +54,7 @@ func ours() *release {
 		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel"}, command: "cmd/kinformer-measure",
 		users: []user{
 			{"", "testdata/users/root/main.go", "2 pods\n"},
-			{"kinformerprom", "testdata/users/prom/main.go", "kinformer.sync\n"},
+			{"kinformerprom", "testdata/users/prom/main.go", "kinformer_objects 2\n"},
 			{"kinformerotel", "testdata/users/otel/main.go", "kinformer.sync\n"},
 		},
 	}
