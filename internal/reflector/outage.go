@@ -24,15 +24,20 @@ const (
 	outageWarning = 5 * time.Second
 	// maxNamed is how many reflectors that line names.
 	maxNamed = 10
+	// lateAnswer is how long a request may take that an API server answers which was there when the
+	// request was sent. Clients wait for longer on their own: client-go's repeats a request whose
+	// connection breaks ten times, with a second between.
+	lateAnswer = time.Second
 )
 
 // reach is what an outage says about the next request.
 type reach int
 
 const (
-	settled reach = iota // it comes after a backoff
+	fresh   reach = iota // it comes after a backoff, or at once if this one was answered late
 	gone                 // a request was not answered by the server itself, nor any since
 	back                 // the server has answered since: it comes at once
+	settled              // it comes after a backoff
 )
 
 // outage is the time in which a reflector is blind because it has lost its server: from the first
@@ -61,6 +66,9 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 	if on = isOutOfReach(err); on {
 		o.lost(ctx, err)
 	} else {
+		if o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
+			o.reach = back
+		}
 		o.answered()
 	}
 	if !o.since.IsZero() {
@@ -139,14 +147,15 @@ func (o *outage) opens() {
 }
 
 // over takes notice that the reflector is fresh, since that time.
-func (o *outage) over(ctx context.Context, fresh time.Time) {
-	if o.answered(); o.since.IsZero() {
+func (o *outage) over(ctx context.Context, since time.Time) {
+	o.answered()
+	if o.reach = fresh; o.since.IsZero() {
 		return
 	}
-	blind := fresh.Sub(o.since)
+	blind := since.Sub(o.since)
 	o.tell(ctx, stateReachable, "The server is in reach again", "outage", blind.Round(time.Millisecond))
-	o.Report.inReach(fresh, true)
-	o.since, o.opened, o.reach = time.Time{}, time.Time{}, settled
+	o.Report.inReach(since, true)
+	o.since, o.opened = time.Time{}, time.Time{}
 	o.disarm()
 	switch back, missing := o.server.find(&o.member, blind); {
 	case back == 0:

@@ -277,6 +277,38 @@ func TestGoneAgain(t *testing.T) {
 	})
 }
 
+// TestLateAnswer: a client that repeats a request in an outage on its own brings a 410 in the end,
+// and the state is asked for at once. A second late answer leads to a backoff; a late one after a
+// new state does not.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		lists, asked := []error{nil, testkit.ErrForbidden, nil}, []time.Duration{}
+		server := &testkit.Server{NoStream: true}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			asked = append(asked, time.Since(began).Truncate(time.Second))
+			if n > 1 {
+				time.Sleep(6 * time.Second)
+			}
+			return testkit.PodList("5"), lists[min(n, len(lists))-1]
+		}
+		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			if n > 2 {
+				return testkit.NewScriptedWatch(0), nil
+			}
+			time.Sleep(6 * time.Second)
+			return nil, testkit.ErrExpired
+		}
+		defer process(t, 1, server, func(o *Options) { o.Backoff = &wait.Backoff{Duration: time.Minute, Factor: 1, Steps: 1} })()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, asked, 4)
+		assert.Equal(t, []time.Duration{0, 6 * time.Second}, asked[:2])
+		assert.GreaterOrEqual(t, asked[2], 72*time.Second, "after the second late answer")
+		assert.LessOrEqual(t, asked[3]-asked[2], 13*time.Second, "after a new state, and a watch of six seconds")
+	})
+}
+
 // TestAnswerWithADelay: a server that is back and says when to come again is obeyed.
 func TestAnswerWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
