@@ -66,9 +66,6 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 	if on = isOutOfReach(err); on {
 		o.lost(ctx, err)
 	} else {
-		if o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
-			o.reach = back
-		}
 		o.answered()
 	}
 	if !o.since.IsZero() {
@@ -128,11 +125,12 @@ func (o *outage) quit() {
 
 // answered takes notice of an answer, whatever it says: the server is there.
 func (o *outage) answered() {
-	if o.err = nil; o.since.IsZero() {
-		return
-	}
-	if o.reach == gone {
+	o.err = nil
+	if o.reach == gone || o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
 		o.reach = back
+	}
+	if o.since.IsZero() {
+		return
 	}
 	o.server.answered()
 }

@@ -281,6 +281,11 @@ func TestGoneAgain(t *testing.T) {
 // and the state is asked for at once. A second late answer leads to a backoff; a late one after a
 // new state does not.
 func TestLateAnswer(t *testing.T) {
+	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
+	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
+}
+
+func testLateAnswer(t *testing.T, opens bool) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		lists, asked := []error{nil, testkit.ErrForbidden, nil}, []time.Duration{}
@@ -297,6 +302,10 @@ func TestLateAnswer(t *testing.T) {
 				return testkit.NewScriptedWatch(0), nil
 			}
 			time.Sleep(6 * time.Second)
+			if w := testkit.NewScriptedWatch(1); opens {
+				w.Events <- testkit.FailedWith(testkit.ErrExpired)
+				return w, nil
+			}
 			return nil, testkit.ErrExpired
 		}
 		defer process(t, 1, server, func(o *Options) { o.Backoff = &wait.Backoff{Duration: time.Minute, Factor: 1, Steps: 1} })()
