@@ -36,7 +36,7 @@ func TestErrorsDoNotQuoteWhatHasNoKind(t *testing.T) {
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, missing },
 		}
 		r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})})
-		_, listed := newMachine(r.memory).listPage(context.Background(), metav1.ListOptions{})
+		_, listed := newMachine(r.memory).pageFrom(context.Background(), r.lists, metav1.ListOptions{})
 		watched := errorOf(&apierrors.NewInternalError(fmt.Errorf("unable to decode: %w", missing)).ErrStatus)
 		for _, err := range []error{listed, watched} {
 			assert.NotContains(t, err.Error(), "secret")

@@ -262,7 +262,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 				stop()
 				(<-held)()
 				assert.Equal(t, tc.want, server.Asked())
-				assert.EqualValues(t, len(tc.want), r.Report.lists.Load()+r.Report.watches.Load(), "no request was made, and none is counted")
+				assert.EqualValues(t, len(tc.want), r.Journal.Status().Lists+r.Journal.Status().Watches, "no request was made, and none is counted")
 			})
 		})
 	}
