@@ -17,6 +17,15 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func untyped(apiVersion, kind, name, version string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetName(name)
+	obj.SetResourceVersion(version)
+	return obj
+}
+
 func untypedList(version string, items ...*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
 	list.SetResourceVersion(version)
