@@ -44,7 +44,7 @@ type controller struct {
 	// what client-go has no name for, or no way to set for an informer
 	options  reflector.Options
 	unfit    error // why it cannot run, nil if it can
-	report   *reflector.Report
+	report   *reflector.Journal
 	relister *reflector.Relister
 	store    *keyedStore     // where take brings it, nil if that is the user's business
 	progress *store.Progress // of store, nil with it
@@ -86,7 +86,7 @@ func New(config *Config) Controller {
 func newController(config Config, failures *processFailures, take func() error) *controller {
 	return &controller{
 		config: config, clock: clock.RealClock{}, failures: failures, take: take,
-		report: reflector.NewReport(), relister: &reflector.Relister{},
+		report: reflector.NewJournal(), relister: &reflector.Relister{},
 	}
 }
 
@@ -215,7 +215,7 @@ func (c *controller) reflectorOptions() reflector.Options {
 	o.ListerWatcher = c.config.ListerWatcher
 	o.ExpectedType = c.config.ObjectType
 	o.TypeDescription = c.config.ObjectDescription
-	o.Resource = c.resourceName()
+	o.Name = fmt.Sprintf("%s (%s)", c.resourceName(), reflector.CallsiteName())
 	return o
 }
 
@@ -228,7 +228,7 @@ func (c *controller) start(ctx context.Context) *reflector.Reflector {
 	o.MinWatchTimeout = c.config.MinWatchTimeout
 	o.PageSize = cmp.Or(o.PageSize, c.config.WatchListPageSize)
 	o.OnError = errorsTo(watchErrorHandlerOf(&c.config))
-	o.Clock, o.Logger, o.Report, o.Relister = c.clock, &logger, c.report, c.relister
+	o.Clock, o.Logger, o.Journal, o.Relister = c.clock, &logger, c.report, c.relister
 	r := reflector.New(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()

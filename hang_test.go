@@ -76,6 +76,13 @@ func causesOf(t *testing.T, informer cache.Controller) (causes, texts []string) 
 	return all.Causes, all.Status.Degraded
 }
 
+// caused fails unless these are the causes.
+func caused(t *testing.T, informer cache.Controller, want ...string) {
+	t.Helper()
+	causes, _ := causesOf(t, informer)
+	assert.Equal(t, want, causes)
+}
+
 // TestReadyWhileRequestsHang: a request that hangs degrades an informer that has synced, and counts
 // for MaxOutage, from its last sign of life on.
 func TestReadyWhileRequestsHang(t *testing.T) {
@@ -103,14 +110,12 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				defer running(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
-				causes, _ := causesOf(t, informer)
-				assert.Empty(t, causes)
+				caused(t, informer)
 				began := time.Now()
 				tc.hang(server, informer)
 				time.Sleep(tc.after - 3*time.Second)
 				assert.NoError(t, strict.Check(nil))
-				causes, _ = causesOf(t, informer)
-				assert.Empty(t, causes)
+				caused(t, informer)
 
 				time.Sleep(4 * time.Second)
 				causes, texts := causesOf(t, informer)
@@ -119,8 +124,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				assert.NoError(t, patient.Check(nil))
 
 				time.Sleep(24 * time.Hour)
-				causes, _ = causesOf(t, informer)
-				assert.Equal(t, []string{"hangs"}, causes)
+				caused(t, informer, "hangs")
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
 				all, err := cache.Inspect(informer)
 				require.NoError(t, err)
@@ -146,15 +150,13 @@ func TestHangEnds(t *testing.T) {
 		assert.ErrorContains(t, strict.Check(nil), "the watch hangs, nothing has come for 20m30s")
 		server.watching.Load().Events <- testkit.Modified("a", "7")
 		synctest.Wait()
-		causes, _ := causesOf(t, informer)
-		assert.Empty(t, causes)
+		caused(t, informer)
 		assert.NoError(t, strict.Check(nil))
 
 		time.Sleep(3 * time.Minute)
 		close(server.watching.Load().Events) // which is no sign of life
 		time.Sleep(3 * time.Minute)
-		causes, _ = causesOf(t, informer)
-		assert.Equal(t, []string{"hangs"}, causes, "also of the next watch")
+		caused(t, informer, "hangs")
 		silent := time.Now().Add(-6 * time.Minute)
 		server.lists.Store(true)
 		server.watching.Load().Events <- testkit.FailedWith(testkit.ErrExpired)
@@ -178,8 +180,7 @@ func TestSlowListDoesNotHang(t *testing.T) {
 		defer running(t, informer)()
 		for range 299 {
 			time.Sleep(time.Second)
-			causes, _ := causesOf(t, informer)
-			require.Empty(t, causes)
+			caused(t, informer)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -237,8 +238,7 @@ func TestBytesOfAList(t *testing.T) {
 		defer running(t, unseen)()
 		for range stops - 1 {
 			time.Sleep(time.Minute)
-			causes, _ := causesOf(t, seen)
-			require.Empty(t, causes)
+			caused(t, seen)
 		}
 		_, texts := causesOf(t, unseen)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 4h59m0s"}, texts)
@@ -246,14 +246,12 @@ func TestBytesOfAList(t *testing.T) {
 		_, texts = causesOf(t, seen)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 1m1s"}, texts)
 		time.Sleep(time.Hour)
-		causes, _ := causesOf(t, seen)
-		assert.Empty(t, causes, "it goes on")
+		caused(t, seen)
 		time.Sleep(24 * time.Hour)
 		assert.True(t, seen.HasSynced())
 		assert.True(t, unseen.HasSynced())
 		for _, informer := range []cache.Controller{seen, unseen} {
-			causes, _ := causesOf(t, informer)
-			assert.Empty(t, causes)
+			caused(t, informer)
 		}
 	})
 }
@@ -268,8 +266,7 @@ func TestSilentTransport(t *testing.T) {
 		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(clientOver(t, wire, wire.Media, true), &v1.Pod{}, 0, cache.Indexers{})
 		defer running(t, informer)()
 		time.Sleep(time.Minute - 1)
-		causes, _ := causesOf(t, informer)
-		assert.Empty(t, causes)
+		caused(t, informer)
 		time.Sleep(time.Nanosecond)
 		_, texts := causesOf(t, informer)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 1m0s"}, texts)
@@ -416,8 +413,7 @@ func TestOpeningsOfAWatch(t *testing.T) {
 		afterAnHour := func(want ...string) {
 			t.Helper()
 			time.Sleep(time.Hour)
-			causes, _ := causesOf(t, informer)
-			assert.Equal(t, want, causes)
+			caused(t, informer, want...)
 		}
 		open := func(headersBefore time.Duration) {
 			w := testkit.NewScriptedWatch(1)
@@ -442,32 +438,36 @@ func TestOpeningsOfAWatch(t *testing.T) {
 	})
 }
 
+// unread runs an informer of a server that does not send anything any more, whose watch a handler
+// holds up until goOn is called.
+func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
+	server, held := newHangingServer(), make(chan struct{})
+	informer = informerOf(server.Server)
+	_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
+		cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
+	require.NoError(t, err)
+	t.Cleanup(running(t, informer))
+	time.Sleep(90 * time.Second)
+	server.sends.Store(true)
+	for _, version := range []string{"7", "8", "9"} {
+		server.watching.Load().Events <- testkit.Modified("a", version)
+		synctest.Wait()
+	}
+	time.Sleep(time.Hour)
+	return informer, func() { close(held) }
+}
+
 // TestNobodyReadsTheWatch: a watch that a slow handler holds up does not hang, nor in the five
 // minutes after that.
 func TestNobodyReadsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, goOn := newHangingServer(), make(chan struct{})
-		informer := informerOf(server.Server)
-		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-goOn }},
-			cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
-		require.NoError(t, err)
-		defer running(t, informer)()
-		time.Sleep(90 * time.Second)
-		server.sends.Store(true)
-		for _, version := range []string{"7", "8", "9"} {
-			server.watching.Load().Events <- testkit.Modified("a", version)
-			synctest.Wait()
-		}
-		time.Sleep(time.Hour)
-		causes, _ := causesOf(t, informer)
-		assert.Empty(t, causes)
-		close(goOn)
+		informer, goOn := unread(t)
+		caused(t, informer)
+		goOn()
 		time.Sleep(5*time.Minute - 1)
-		causes, _ = causesOf(t, informer)
-		assert.Empty(t, causes)
+		caused(t, informer)
 		time.Sleep(time.Nanosecond)
-		causes, _ = causesOf(t, informer)
-		assert.Equal(t, []string{"hangs"}, causes)
+		caused(t, informer, "hangs")
 	})
 }
 
@@ -475,22 +475,9 @@ func TestNobodyReadsTheWatch(t *testing.T) {
 // its turn to do so.
 func TestRelistOfWhatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, goOn := newHangingServer(), make(chan struct{})
-		informer := informerOf(server.Server)
-		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-goOn }},
-			cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
-		require.NoError(t, err)
-		defer running(t, informer)()
-		defer close(goOn)
-		time.Sleep(90 * time.Second)
-		server.sends.Store(true)
-		for _, version := range []string{"7", "8", "9"} {
-			server.watching.Load().Events <- testkit.Modified("a", version)
-			synctest.Wait()
-		}
-		time.Sleep(time.Hour)
+		informer, goOn := unread(t)
+		defer goOn()
 		require.NoError(t, cache.Relist(informer))
-		causes, _ := causesOf(t, informer)
-		assert.Empty(t, causes)
+		caused(t, informer)
 	})
 }

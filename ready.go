@@ -154,7 +154,7 @@ func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 
 // withAll returns the informers of the check and all others that run.
 func (r *Readiness) withAll() []interface{ HasSyncedChecker() DoneChecker } {
-	all, given := slices.Clone(r.informers), map[*reflector.Report]bool{}
+	all, given := slices.Clone(r.informers), map[*reflector.Journal]bool{}
 	for _, informer := range r.informers {
 		if own := subjectOf(informer); own != nil {
 			given[own.report] = true
@@ -190,17 +190,17 @@ func (r *Readiness) check(informer interface{ HasSyncedChecker() DoneChecker }) 
 	if !strings.Contains(u.name, own.resource) {
 		u.name += " of " + own.resource
 	}
-	status, failing := own.report.Status(), own.report.FailingFor()
+	status := own.report.Status()
 	switch {
 	case status.Unfit != nil:
 		u.why, u.cause = "cannot run", status.Unfit
 	case Phase(status.Phase) == PhaseStopped:
-		u.why, u.cause = "has stopped", own.report.Cause()
+		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
-		u.why, u.cause = "has not synced: "+statusFrom(status).phase(), own.report.Cause()
-	case r.options.MaxOutage > 0 && failing > r.options.MaxOutage:
-		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", shortly(failing)), status.Err
-		if status.Hangs != "" && status.HangsFor >= failing {
+		u.why, u.cause = "has not synced: "+statusFrom(status).phase(), status.Cause()
+	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
+		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", shortly(status.FailingFor)), status.Err
+		if status.Hangs != "" && status.HangsFor >= status.FailingFor {
 			u.why, u.cause = "gets old: "+hanging(status), nil
 		}
 	}

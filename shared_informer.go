@@ -82,7 +82,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		mutationDetector: NewCacheMutationDetector(resource),
 		synced:           make(chan struct{}),
 		failures:         &processFailures{hook: config.queue.onProcessError},
-		report:           reflector.NewReport(),
+		report:           reflector.NewJournal(),
 		relister:         &reflector.Relister{},
 	}
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
@@ -113,7 +113,7 @@ type sharedIndexInformer struct {
 	synced           chan struct{} // closed when the first list is in the store
 	announced        sync.Once     // the closing of synced
 	failures         *processFailures
-	report           *reflector.Report
+	report           *reflector.Journal
 	relister         *reflector.Relister
 	observed         observed
 	vigil            vigil

@@ -166,7 +166,7 @@ func StatusOf(informer interface{ HasSyncedChecker() DoneChecker }) (Status, err
 type subject struct {
 	Controller
 	what     string // it is about, if its name does not say that
-	report   *reflector.Report
+	report   *reflector.Journal
 	relister *reflector.Relister
 	store    *keyedStore     // nil if it is not ours
 	progress *store.Progress // nil if store is

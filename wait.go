@@ -120,7 +120,7 @@ func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
 		reasons = append(reasons, "its first list is not in the store yet")
 	}
 	unsynced := fmt.Sprintf("%s has not synced: %s", name, strings.Join(reasons, ", "))
-	if cause := own.report.Cause(); cause != nil {
+	if cause := own.report.Status().Cause(); cause != nil {
 		return fmt.Errorf("%s: %w", unsynced, cause)
 	}
 	return errors.New(unsynced)
@@ -243,7 +243,7 @@ func (i *subject) reached(rv string) (bool, error) {
 // notReached is an error that is cause and the informer's own, whose text the status gives.
 func (i *subject) notReached(rv string, cause error) error {
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, i.HasSyncedChecker().Name(), i.status(), cause)
-	return &toldError{text, errors.Join(cause, i.report.Cause())}
+	return &toldError{text, errors.Join(cause, i.report.Status().Cause())}
 }
 
 // toldError is an error with a text of its own.

@@ -193,10 +193,7 @@ type foreignItems struct {
 }
 
 func (f *foreignItems) note(reason error) {
-	if f.n++; f.first == nil {
-		f.first = reason
-	}
-	count(&f.kinds, dropKind(reason), 1)
+	f.add(foreignItems{1, reason, map[string]int64{dropKind(reason): 1}})
 }
 
 func (f *foreignItems) add(more foreignItems) {

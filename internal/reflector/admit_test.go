@@ -17,6 +17,15 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func untyped(apiVersion, kind, name, version string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetName(name)
+	obj.SetResourceVersion(version)
+	return obj
+}
+
 func untypedList(version string, items ...*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
 	list.SetResourceVersion(version)
@@ -63,9 +72,9 @@ func TestAListWithForeignItems(t *testing.T) {
 		"metadata of any kind": {&metav1.PartialObjectMetadata{}, "", &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}, "replace 5: a@1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reported, report := testkit.Reports(t), NewReport()
+			reported, report := testkit.Reports(t), NewJournal()
 			got := watchedFor(t, func(c *Options) {
-				c.ExpectedType, c.Namespace, c.Report = tc.expected, tc.namespace, report
+				c.ExpectedType, c.Namespace, c.Journal = tc.expected, tc.namespace, report
 				c.ListerWatcher.(*testkit.Server).OnList = testkit.ListOf(tc.list)
 			})
 			if tc.stored == "" {

@@ -3,18 +3,25 @@
 
 package reflector
 
-import "time"
+import (
+	"time"
 
-// alarm rings once, on real time, while it is armed.
+	"k8s.io/utils/clock"
+)
+
+// alarm rings once while it is armed.
 type alarm struct {
-	timer *time.Timer      // nil: not armed
+	timer clock.Timer      // nil: not armed
 	rings <-chan time.Time // delivers when it is time; nil, and so never ready, unless armed
 }
 
-func (a *alarm) arm(after time.Duration) {
+// arm arms it on real time.
+func (a *alarm) arm(after time.Duration) { a.armBy(clock.RealClock{}, after) }
+
+func (a *alarm) armBy(c clock.Clock, after time.Duration) {
 	a.disarm()
-	a.timer = time.NewTimer(after)
-	a.rings = a.timer.C
+	a.timer = c.NewTimer(after)
+	a.rings = a.timer.C()
 }
 
 func (a *alarm) disarm() {

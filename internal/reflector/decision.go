@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 )
@@ -20,10 +19,10 @@ func (m *memory) decideOn(ctx context.Context, err error) Decision {
 	if err == nil || m.Decide == nil {
 		return Decision{}
 	}
-	decision := m.Decide(ctx, err, m.Report.attempts(), m.synced)
+	decision := m.Decide(ctx, err, m.Journal.Status().Failures, m.synced)
 	m.waitsOut = m.waitsOut && decision.Expected
 	if decision.Expected {
-		m.Report.waits()
+		m.Journal.write(func(p *pages) { p.FailingSince = time.Time{} })
 	}
 	return decision
 }
@@ -31,12 +30,11 @@ func (m *memory) decideOn(ctx context.Context, err error) Decision {
 // announce tells who wants to know of an error that ends a round.
 func (m *memory) announce(ctx context.Context, err error, decision Decision) {
 	if m.OnError != nil {
-		m.OnError(ctx, Failure{Err: err, Expected: decision.Expected, Of: &m.Options, Version: m.position.version()})
+		m.OnError(ctx, Failure{Err: err, Expected: decision.Expected, Of: &m.Options, Version: m.Version()})
 	}
 	if decision.Expected && !m.waitsOut {
 		m.waitsOut = true
-		klog.FromContext(ctx).Info("The server does not have the resource, as expected; asking again until it does", "reflector", m.Name,
-			"type", m.TypeDescription, "period", decision.After, "err", err)
+		m.say(ctx, 0, "The server does not have the resource, as expected; asking again until it does", "period", decision.After, "err", err)
 	}
 }
 
@@ -63,9 +61,11 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 
 // GiveUp makes it known that a decision has stopped the reflector.
 func (m *memory) giveUp(ctx context.Context, err error) {
-	m.Report.giveUp(err)
+	kept := event.Kept(err)
+	m.Journal.enter(Stopped)
+	m.Journal.write(func(p *pages) { p.Err, p.Stopped = kept, true })
 	event.Report(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
-		"state", stateStopped, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
+		"state", stateStopped.word, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
 	m.TellStopped(ctx, m.TypeDescription, err)
 }
 

@@ -59,6 +59,8 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	for name, err := range decoderErrors() {
 		t.Run(name, func(t *testing.T) {
 			require.Regexp(t, testkit.Secret+"|31337", err.Error(), "what this is about")
+			server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }}
+			assertDiscreet(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), err)
 			assertDiscreet(t, event.DiscreetAnswer(err), err)
 			assertDiscreet(t, event.DiscreetAnswer(fmt.Errorf("unable to decode: %w", err)), err)
 			assertDiscreet(t, event.DiscreetAnswer(errors.Join(err, fmt.Errorf("and again: %w", err))), err)

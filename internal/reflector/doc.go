@@ -14,6 +14,6 @@
 // One goroutine does all of it: a machine of phases (machine.go) goes from one to the next, and
 // only the requests run in goroutines of their own (request.go), because a ListerWatcher may ignore
 // its context. What a reflector has learned outlives a round (memory.go). What it does, and how
-// well that goes, is in its [Report]. Those of a process that lose the same server
+// well that goes, is in its [Journal]. Those of a process that lose the same server
 // come back together, and two lines in the log tell of them (outage.go, servers.go).
 package reflector

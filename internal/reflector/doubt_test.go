@@ -41,8 +41,9 @@ func (s *waryStage) Publish(version string) error {
 	return s.Stage.Publish(version)
 }
 
-// TestDoubts: a watch that cannot be trusted, wherever that shows, is no failure; the next whole
-// state, and only that one, is taken over without trust in what the sink has.
+// TestDoubts: a watch that cannot be trusted, wherever that shows, is no failure, nor is a wish for
+// the whole state; the next state, and only that one, is taken over without trust in what the sink
+// has.
 func TestDoubts(t *testing.T) {
 	testkit.Reports(t)
 	doubt := &tap.Doubt{Why: "as the test wants"}
@@ -51,6 +52,7 @@ func TestDoubts(t *testing.T) {
 		"of an open watch":                 testkit.Sent(testkit.Added("b", "7"), doubted),
 		"of its first event":               testkit.Sent(doubted),
 		"of a watch that cannot be opened": doubt,
+		"of somebody else":                 testkit.Sent(testkit.Added("b", "7")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,9 +61,12 @@ func TestDoubts(t *testing.T) {
 					NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))),
 					OnWatch: testkit.Watches(first, testkit.ErrExpired),
 				}
-				sink := &warySink{Sink: Foreign(&testkit.StoreLog{})}
-				r := New(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: sink, Backoff: testkit.Second(), OnError: toldTo(&handler)})
+				sink, relister := &warySink{Sink: Foreign(&testkit.StoreLog{})}, &Relister{}
+				r := New(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: sink, Relister: relister, Backoff: testkit.Second(), OnError: toldTo(&handler)})
 				defer testkit.InBackground(t, r.Run)()
+				if synctest.Wait(); name == "of somebody else" {
+					relister.Relist()
+				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				assert.Equal(t, []string{"5 distrusts false", "5 distrusts true", "5 distrusts false"}, sink.published)

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
@@ -28,6 +27,8 @@ var (
 	// errClosed says that the server closed a watch without giving a reason, which is how each
 	// watch ends.
 	errClosed = errors.New("watch closed")
+	// errAsked says that a watch was given up because somebody wants the whole state anew.
+	errAsked = errors.New("the whole state is requested again")
 	// errSilent says that a watch-list stream sent nothing for too long.
 	errSilent = errors.New("watch-list stream is silent")
 	// errIdle says that a watch sent nothing for too long.
@@ -92,20 +93,16 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// isShort reports whether a watch was closed at once, as busy servers do.
-func isShort(err error) bool {
-	var short *clientgo.VeryShortWatchError
-	return errors.As(err, &short)
+// isA reports whether an error of type E is err, or in it.
+func isA[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
 }
 
 // isBroken reports whether a watch that was open has ended without a reason of the server's. An
 // internal error is one, unless the client has made it of a connection that broke.
 func isBroken(err error) bool {
-	return utilnet.IsHTTP2ConnectionLost(err) || isOutOfReach(err) && !isInternalError(err)
-}
-
-func isInternalError(err error) bool {
-	return apierrors.IsInternalError(err)
+	return utilnet.IsHTTP2ConnectionLost(err) || isOutOfReach(err) && !apierrors.IsInternalError(err)
 }
 
 // errorOf makes an error of the object of an Error event. An object that is no Status is described
@@ -118,8 +115,7 @@ func errorOf(obj runtime.Object) error {
 		return doubt
 	}
 	err := apierrors.FromObject(obj)
-	var unexpected *apierrors.UnexpectedObjectError
-	if errors.As(err, &unexpected) {
+	if isA[*apierrors.UnexpectedObjectError](err) {
 		return fmt.Errorf("watch error event with an object of type %T", obj)
 	}
 	return event.DiscreetAnswer(err)
@@ -141,12 +137,11 @@ func isOutOfReach(err error) bool {
 		code := status.Status().Code
 		return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !isTooLarge(err)
 	}
-	var resync *resyncError
-	if errors.As(err, &resync) {
+	if isA[*resyncError](err) {
 		return false
 	}
-	var broken net.Error // an *url.Error is one, and so is all that http.Client returns
-	return errors.As(err, &broken) || errors.Is(err, ErrNoConnection) ||
+	return isA[net.Error](err) || // an *url.Error is one, and so is all that http.Client returns
+		errors.Is(err, ErrNoConnection) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

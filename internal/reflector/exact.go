@@ -46,7 +46,7 @@ type Exact struct {
 
 // NewExact makes one of the options of a reflector. Status tells nothing of what it does.
 func NewExact(o Options) *Exact {
-	o.Report = nil
+	o.Journal = nil
 	e := &Exact{Options: o.withDefaults(), expects: expectationOf(o.ExpectedType)}
 	e.expects.namespace, e.expects.decoding = o.Namespace, &e.Decoding
 	lists := clientgo.ToListerWatcherWithContext(e.ListerWatcher)

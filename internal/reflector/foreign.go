@@ -61,7 +61,7 @@ func (s *foreignSink) write(c *event.Record) error {
 }
 
 func (s *foreignSink) Stage(size int, streamed bool) Stage {
-	return newCollectedStage(size, streamed, func(items []any, version string) error {
+	return NewStage(size, streamed, func(items []any, version string) error {
 		s.ordered = streamed || version != "" && version != "0"
 		return s.store.Replace(items, version)
 	})
@@ -73,11 +73,6 @@ func (s *foreignSink) Resync() error { return s.store.Resync() }
 // has come, whatever becomes of the next one, and the reflector may be stopped.
 func (s *foreignSink) Room() (int, <-chan struct{}) { return 1, nil }
 
-// NewStage returns a stage that gives replace the state in one call.
-func NewStage(size int, streamed bool, replace func(items []any, version string) error) Stage {
-	return newCollectedStage(size, streamed, replace)
-}
-
 // collectedStage holds a state as received, for a sink that takes it in one call.
 type collectedStage struct {
 	replace func(items []any, version string) error
@@ -85,7 +80,8 @@ type collectedStage struct {
 	at      map[string]int // key → place in items; nil for a list, in which nothing comes again
 }
 
-func newCollectedStage(size int, streamed bool, replace func(items []any, version string) error) *collectedStage {
+// NewStage returns a stage that gives replace the state in one call.
+func NewStage(size int, streamed bool, replace func(items []any, version string) error) *collectedStage {
 	s := &collectedStage{replace: replace, items: make([]any, 0, size)}
 	if streamed {
 		s.at = make(map[string]int, size)

@@ -4,10 +4,9 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 // hangLook is the time between two looks at what hangs, for the line that it goes on.
@@ -23,12 +22,12 @@ type hangTimer struct {
 
 	since  time.Time // when what hangs gave its last sign of life; zero: nothing hangs
 	warned bool      // of what hangs, by this reflector
-	ticket uint64    // of a line that waits for its turn, else 0
+	ticket uint64    // of the line about it
 }
 
 // asks notes that a request of a kind is in hand from now on; "": none that can hang.
 func (h *hangTimer) asks(ctx context.Context, kind string) {
-	h.Report.asks(kind)
+	h.Journal.write(func(p *pages) { p.asked, p.askedAt = kind, p.clock.Now() })
 	h.look(ctx)
 }
 
@@ -42,7 +41,7 @@ func (h *hangTimer) giveBack() {
 
 // look does what there is to do now, and arms the timer for the next look.
 func (h *hangTimer) look(ctx context.Context) {
-	hang, again := h.Report.hang()
+	hang, again := h.Journal.hang()
 	switch {
 	case hang.what != "":
 		h.giveBack()
@@ -58,31 +57,23 @@ func (h *hangTimer) look(ctx context.Context) {
 // tellOf tells the log what hangs, once, and returns when to look again.
 func (h *hangTimer) tellOf(ctx context.Context, hang awaited) (again time.Duration) {
 	if h.since.IsZero() {
-		h.tell(ctx, stateHangs, "A request hangs", "reason", hang.what)
-		h.since, h.ticket = hang.since, h.Servers.hangs.ask()
+		h.tell(ctx, stateHangs, "reason", hang.what)
+		h.since = hang.since
 	}
-	if h.ticket == 0 {
-		return hangLook
+	wait, others, mine := h.Servers.hangs.turn(&h.ticket, time.Now())
+	if h.warned = h.warned || mine; mine {
+		h.say(ctx, 0, "Warning: a request hangs, and the cache gets old", "reason", hang.what,
+			"hangs", h.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
 	}
-	wait, others, mine := h.Servers.hangs.turn(h.ticket, time.Now())
-	if wait > 0 {
-		return wait
-	}
-	if h.ticket = 0; mine {
-		h.warned = true
-		klog.FromContext(ctx).Info("Warning: a request hangs, and the cache gets old", "reflector", h.Name, "type", h.TypeDescription,
-			"reason", hang.what, "hangs", h.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
-	}
-	return hangLook
+	return cmp.Or(wait, hangLook)
 }
 
 // over tells the log that nothing hangs any more: everybody, if that has the warning.
 func (h *hangTimer) over(ctx context.Context) {
-	hung := h.Clock.Since(h.since).Round(time.Millisecond)
+	level := h.stateLevel()
 	if h.warned {
-		klog.FromContext(ctx).Info("Nothing hangs any more", "state", stateGoesOn, "reflector", h.Name, "type", h.TypeDescription, "hung", hung)
-	} else {
-		h.tell(ctx, stateGoesOn, "Nothing hangs any more", "hung", hung)
+		level = 0
 	}
+	h.tellAt(ctx, level, stateGoesOn, "hung", h.Clock.Since(h.since).Round(time.Millisecond))
 	h.since, h.warned, h.ticket = time.Time{}, false, 0
 }

@@ -46,11 +46,11 @@ func (s *narrowSink) Resync() error {
 // was doing when that came to be.
 func TestRoomDuringAResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, report := testkit.NewScriptedWatch(8), NewReport()
+		w, report := testkit.NewScriptedWatch(8), NewJournal()
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
 		r := New(Options{
 			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: &narrowSink{Sink: Foreign(&testkit.StoreLog{})},
-			ResyncPeriod: time.Hour, Report: report,
+			ResyncPeriod: time.Hour, Journal: report,
 		})
 		defer testkit.InBackground(t, r.Run)()
 		synctest.Wait()

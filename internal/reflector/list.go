@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
@@ -28,25 +27,25 @@ func (r *round) list(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	ctx, endTask := traced(ctx, "kinformer list", r.TypeDescription)
+	ctx, endTask := r.traced(ctx, "kinformer list")
 	defer endTask()
 	r.begins()
-	started, before := r.Clock.Now(), r.position.version()
+	started, before := r.Clock.Now(), r.Version()
 	r.asks(ctx, ByList, r.again)
 	got, err := r.fetch(ctx)
 	if err == nil {
 		r.outage.answered()
-		err = r.publish(got)
+		err = r.publish(got.stage, got.version, "list")
 	}
-	r.Report.tookOver(ByList, r.Clock.Since(started), got.taken, err)
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
+	r.Journal.ended(Past{Kind: KindList, Took: r.Clock.Since(started), Objects: got.taken, Failed: err != nil})
 	r.again = againFailed
 	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		if r.failed(ctx, err); r.watchesFirst() {
-			r.resync.arm()
+			r.resync.begin()
 			return tryLater(Watching, err)
 		}
 		return endRound(err)
@@ -62,7 +61,7 @@ func (r *round) list(ctx context.Context) outcome {
 // watchesFirst reports whether a failed request for the whole state is followed by a watch: it was
 // made because watches were not served, and now the server is not there at all.
 func (r *round) watchesFirst() bool {
-	return r.unserved && r.outage.err != nil && !r.position.refused && !r.distrusts
+	return r.unserved && r.outage.err != nil && !r.newest && !r.distrusts
 }
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that
@@ -95,9 +94,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 // the server has in its cache) for the first one, else at least the last one seen, so that the
 // store never goes back in time.
 func (r *round) listVersion() string {
-	version := r.position.version()
+	version := r.Version()
 	switch {
-	case r.position.refused:
+	case r.newest:
 		return ""
 	case version == "":
 		return "0"
@@ -117,15 +116,6 @@ type fetched struct {
 	foreign foreignItems // items that were left out
 }
 
-// refused is the error of a list of which nothing was taken: the informer, or the server, is set up
-// for something else, and an empty state would be taken for the truth.
-func (f *fetched) refused() error {
-	if f.taken > 0 || f.foreign.n == 0 {
-		return nil
-	}
-	return fmt.Errorf("none of %d list items is one of the expected objects: %w", f.foreign.n, f.foreign.first)
-}
-
 // fetchAt gets the collection page by page. Each page is a request of its own and is staged, by
 // this goroutine, as it arrives; the pager sees only what a page says of itself. If a continue
 // token expires the pager begins anew, and so does the stage.
@@ -133,7 +123,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.listPage(ctx, options) }, func(runtime.Object) {})
+		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists, options) }, func(runtime.Object) {})
 		if err != nil {
 			return nil, err
 		}
@@ -152,11 +142,11 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	if ctx.Err() != nil {
 		return fetched{}, errStopped
 	}
-	if err == nil {
-		err = got.refused()
-	}
 	if err != nil {
 		return fetched{}, err
+	}
+	if got.taken == 0 && got.foreign.n > 0 { // the informer, or the server, is set up for something else
+		return fetched{}, fmt.Errorf("none of %d list items is one of the expected objects: %w", got.foreign.n, got.foreign.first)
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
@@ -206,12 +196,8 @@ func (r *round) pager(version string) *pager.ListPager {
 	return p
 }
 
-func (r *round) listPage(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return r.pageFrom(ctx, r.lists, options)
-}
-
 func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
-	r.Report.lists.Add(1)
+	r.Journal.write(func(p *pages) { p.Status.Lists++ })
 	page, err := from.ListWithContext(ctx, options)
 	if err == nil && event.IsNil(page) {
 		return nil, errNoList
@@ -244,7 +230,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 		return refused
 	})
 	into.foreign.add(foreign)
-	r.reportForeign(ctx, foreign)
+	r.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
 	switch {
 	case refused != nil:
 		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
@@ -302,26 +288,16 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 		return false
 	}
 	r.distrust(true)
-	klog.FromContext(ctx).Info("Warning: taking over the whole state again, decoded by the client", "reflector", r.Name,
-		"type", r.TypeDescription, "err", doubt)
+	r.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
 	return true
 }
 
-// reportForeign reports items that were left out, all of a page at once.
-func (r *round) reportForeign(ctx context.Context, f foreignItems) {
-	if f.n == 0 {
-		return
+// publish makes a whole state the content of the store, and its version the position.
+func (r *round) publish(stage Stage, version, kind string) error {
+	if err := stage.Publish(version); err != nil {
+		return fmt.Errorf("unable to sync %s result: %w", kind, event.Discreet(err))
 	}
-	r.Report.dropped(f.n, f.first, f.kinds)
-	event.Report(ctx, f.first, "List items dropped", "reflector", r.Name, "type", r.TypeDescription, "items", f.n)
-}
-
-// publish makes the list the content of the store, and its version the position.
-func (r *round) publish(got fetched) error {
-	if err := got.stage.Publish(got.version); err != nil {
-		return fmt.Errorf("unable to sync list result: %w", event.Discreet(err))
-	}
-	r.position.advance(got.version)
+	r.Journal.write(func(p *pages) { p.Version = version })
 	r.distrust(false)
 	return nil
 }
@@ -329,6 +305,6 @@ func (r *round) publish(got fetched) error {
 // logSlow notes in the log that getting the whole state took long.
 func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
 	if took := r.Clock.Since(started); took >= slowList {
-		klog.FromContext(ctx).Info("Getting the whole state took long", "reflector", r.Name, "type", r.TypeDescription, "how", how, "duration", took)
+		r.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
 	}
 }

@@ -5,7 +5,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -37,23 +36,9 @@ func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector 
 	return New(Options{Name: "r", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store)})
 }
 
-// TestListPublishesTheCollection: the store is replaced by one call with the items in their order
-// and the list's version.
-func TestListPublishesTheCollection(t *testing.T) {
-	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"), testkit.PodAt("b", "5")))}
-	store := &testkit.StoreLog{}
-	r := listOnly(server, store)
-	assert.Empty(t, r.Version())
-	require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
-	assert.Equal(t, []string{"replace 7: a@1 b@5"}, store.Entries())
-	assert.Equal(t, "7", r.Version())
-	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=7"}, server.Asked())
-}
-
-// TestListVersions: which version each list of a sequence of rounds asks for.
+// TestListVersions: which version each list of a sequence of rounds asks for, where no scenario says
+// that.
 func TestListVersions(t *testing.T) {
-	tooLarge := apierrors.NewTimeoutError("not yet", 1)
-	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	olderTooLarge := apierrors.NewTimeoutError("not yet", 1)
 	olderTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: tooLargeVersion}}
 	oldestTooLarge := apierrors.NewTimeoutError(tooLargeVersion, 1)
@@ -66,13 +51,9 @@ func TestListVersions(t *testing.T) {
 		rounds  int
 		want    []string
 	}{
-		"first 0, then the last one": {[]any{"5", "6"}, 2, []string{"0", "5"}},
-		"expired":                    {[]any{"5", testkit.ErrExpired, "9", "10"}, 3, []string{"0", "5", "", "9"}},
 		"gone":                       {[]any{"5", gone, "9"}, 2, []string{"0", "5", ""}},
-		"too large":                  {[]any{"5", tooLarge, "9"}, 2, []string{"0", "5", ""}},
 		"too large, Kubernetes 1.17": {[]any{"5", olderTooLarge, "9"}, 2, []string{"0", "5", ""}},
 		"too large, before 1.17":     {[]any{"5", oldestTooLarge, "9"}, 2, []string{"0", "5", ""}},
-		"newest until one succeeds":  {[]any{"5", testkit.ErrExpired, testkit.ErrForbidden, testkit.ErrForbidden, "9", "9"}, 5, []string{"0", "5", "", "", "", "9"}},
 		"refused twice in a round":   {[]any{"5", testkit.ErrExpired, testkit.ErrExpired, "9"}, 3, []string{"0", "5", "", ""}},
 		"another timeout":            {[]any{"5", timeout, "6"}, 3, []string{"0", "5", "5"}},
 		"any other error":            {[]any{testkit.ErrForbidden, "5", testkit.ErrForbidden, "6"}, 4, []string{"0", "0", "5", "5"}},
@@ -171,21 +152,6 @@ func TestAnnouncedItems(t *testing.T) {
 	assert.Equal(t, 5000+maxAnnounced, announcedItems(long))
 }
 
-// TestListAfterRefusalKeepsThePaging: the second list of a round pages as the first one did.
-func TestListAfterRefusalKeepsThePaging(t *testing.T) {
-	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-		if n == 2 {
-			return nil, testkit.ErrExpired
-		}
-		return testkit.PodList("5"), nil
-	}}
-	r := listOnly(server, &testkit.StoreLog{})
-	for range 2 {
-		require.Error(t, r.ListAndWatch(t.Context()))
-	}
-	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "list rv= limit=0", "watch rv=5"}, server.Asked())
-}
-
 // TestListPagedAtNewestIsNoHint: only pages at version "0" tell that the server has no watch cache.
 func TestListPagedAtNewestIsNoHint(t *testing.T) {
 	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
@@ -247,49 +213,6 @@ func TestListItemWithoutObject(t *testing.T) {
 	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
 	assert.Equal(t, []string{"replace 3: a@1 b@2"}, store.Entries())
 	assert.Len(t, reported(), 1)
-}
-
-// TestListErrors: an error of the list or of the store ends the round, wrapped, and the position
-// stays.
-func TestListErrors(t *testing.T) {
-	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-		return nil, testkit.ErrRefused
-	}}
-	err := listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context())
-	require.ErrorIs(t, err, testkit.ErrRefused)
-	assert.EqualError(t, err, "failed to list *v1.Pod: dial: connection refused")
-
-	full := errors.New("full")
-	r := listOnly(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5"))}, &testkit.StoreLog{Fail: func(string) error { return full }})
-	err = r.ListAndWatch(t.Context())
-	require.ErrorIs(t, err, full)
-	assert.EqualError(t, err, "unable to sync list result: full")
-	assert.Empty(t, r.Version())
-}
-
-// TestListErrorsReachTheHandler: run hands each list error to the watch-error handler and lists
-// again after the backoff.
-func TestListErrorsReachTheHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		var at []time.Duration
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-			at = append(at, time.Since(start))
-			if n < 3 {
-				return nil, testkit.ErrForbidden
-			}
-			return testkit.PodList("5"), nil
-		}}
-		var handler testkit.Handled
-		defer testkit.InBackground(t, New(Options{
-			ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), OnError: toldTo(&handler),
-		}).Run)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, at)
-		require.Len(t, handler.Errors(), 2)
-		assert.ErrorIs(t, handler.Errors()[1], testkit.ErrForbidden)
-	})
 }
 
 // TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector,

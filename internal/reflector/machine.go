@@ -59,7 +59,7 @@ func (m *machine) step(ctx context.Context) {
 	if ctx.Err() != nil {
 		m.phase = Stopped
 	}
-	m.Report.enter(m.phase)
+	m.Journal.enter(m.phase)
 	m.phase = m.phaseAfter(ctx, m.work(ctx))
 }
 
@@ -114,8 +114,8 @@ func (m *machine) panicked(ctx context.Context, p any) {
 		err = fmt.Errorf("%v", p)
 	}
 	m.again = againPanic
-	m.Report.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
-	m.trouble.note(ctx, againPanic)
+	m.Journal.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
+	m.degraded(ctx, againPanic)
 }
 
 // scheduleRound is the roundOver of run: the error is made known, and another round follows, unless
@@ -140,7 +140,7 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
 	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.begin()}
 	if m.pause.resume == Watching {
-		m.resync.arm()
+		m.resync.begin()
 	}
 	return BackingOff
 }

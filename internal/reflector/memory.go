@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"context"
 	"time"
 
 	clientfeatures "k8s.io/client-go/features"
@@ -14,20 +15,22 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
+// asking is how and why the whole state is asked for.
+type asking struct {
+	how   Mode
+	again string
+}
+
 // memory is what a reflector is made of and has learned: what outlives a round.
 type memory struct {
 	reader
 
-	lists    *tap.Source
-	timeouts watchTimeouts
-	opening  Phase // how a round begins: streaming or listing; but see begin
+	lists   *tap.Source
+	opening Phase // how a round begins: streaming or listing; but see begin
 
 	// paging says that a list from the server's cache came in pages although one page was possible:
 	// that server has no watch cache, and paging costs it nothing.
 	paging bool
-	// ListUntil is the time up to which LIST replaces watch-lists, because those did not come to
-	// their end.
-	listUntil time.Time
 	// again says why the whole state is asked for again; "": it was not asked for yet.
 	again string
 	// short says that the last watch was closed at once, as busy servers do, but not the one
@@ -35,12 +38,17 @@ type memory struct {
 	short bool
 	// unserved says that the whole state is asked for because watches were not served.
 	unserved bool
+	// newest says that the next whole state must be the server's newest, because it does not know
+	// the reflector's version any more, or not yet, or somebody doubts that version.
+	newest bool
 	// synced says that a whole state was published; it stays so.
 	synced bool
 	// waitsOut says that an expected error was logged and is not over.
 	waitsOut bool
-	// trouble is what the log was told, and not that it is over.
-	trouble trouble
+	// degradedAt is since when requests fail although the server answers, as the log was told by
+	// lines of degradedLevel; zero: they do not.
+	degradedAt    time.Time
+	degradedLevel int
 	// told is how and why the whole state is asked for, as the log was told; zero: it is not.
 	told asking
 	// distrusts says that the sink may have wrong objects under the right versions, see distrust.
@@ -50,15 +58,12 @@ type memory struct {
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
-		reader:   reader{Options: o, expects: expectationOf(o.ExpectedType)},
-		lists:    tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
-		timeouts: watchTimeoutsFrom(o.MinWatchTimeout),
-		opening:  openingPhase(o),
+		reader:  reader{Options: o, expects: expectationOf(o.ExpectedType)},
+		lists:   tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
+		opening: openingPhase(o),
 	}
-	m.trouble.Options = &m.Options
 	m.expects.namespace, m.expects.decoding = o.Namespace, &m.Decoding
-	m.position.advance(o.Reached)
-	m.Report.attach(o.Clock)
+	m.Journal.write(func(p *pages) { p.clock, p.Version = o.Clock, o.Reached })
 	return m
 }
 
@@ -67,6 +72,13 @@ func newMemory(o Options) *memory {
 func (m *memory) distrust(them bool) {
 	m.distrusts = them
 	m.lists.Check(them)
+}
+
+// Version returns the version that the reflector would watch from now; "" before the first list.
+// The sink may still be busy with that version.
+func (m *memory) Version() (version string) {
+	m.Journal.write(func(p *pages) { version = p.Version })
+	return version
 }
 
 // openingPhase is what the options ask for; left to choose, streaming if the gate is on and the
@@ -95,31 +107,34 @@ func (m *memory) begin() Phase {
 	if m.short {
 		return Watching
 	}
-	if m.opening == Streaming && m.Clock.Now().Before(m.listUntil) {
+	if m.opening == Streaming && !m.Journal.Status().ListUntil.IsZero() {
 		return Listing
 	}
 	return m.opening
 }
 
-// succeeded records that a watch is open, on a published state.
-func (m *memory) succeeded() {
-	m.waitsOut = false
-	m.Report.succeeded()
+// degraded notes that requests fail although the server answers. That makes two lines in the log,
+// one when it begins and one when it is over; an outage has its own.
+func (m *memory) degraded(ctx context.Context, reason string) {
+	if m.degradedAt.IsZero() {
+		m.degradedAt, m.degradedLevel = time.Now(), m.stateLevel()
+		m.tell(ctx, stateDegraded, "reason", reason)
+	}
 }
 
-// preferLists remembers that watch-lists do not come to their end, unless they are what the user
-// wants.
-func (m *memory) preferLists() {
-	if m.Mode == ByChoice {
-		m.listUntil = m.Clock.Now().Add(listPreference)
-		m.Report.preferLists(m.listUntil)
+// succeeded notes that a watch is open, on a published state.
+func (m *memory) succeeded(ctx context.Context) {
+	if !m.degradedAt.IsZero() {
+		m.tellAt(ctx, m.degradedLevel, stateRecovered, "degraded", time.Since(m.degradedAt).Round(time.Millisecond), "failures", m.Journal.Status().Failures)
 	}
+	m.degradedAt, m.waitsOut = time.Time{}, false
+	m.Journal.succeeded()
 }
 
 // refuse records whether the server refused the position.
 func (m *memory) refuse(refused bool) {
-	if m.position.refused != refused {
-		m.position.refused = refused
-		m.Report.refusal(refused)
+	if m.newest != refused {
+		m.newest = refused
+		m.Journal.write(func(p *pages) { p.Refused = refused })
 	}
 }

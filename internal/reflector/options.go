@@ -6,7 +6,6 @@ package reflector
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -62,18 +61,13 @@ const (
 	// slowList is the duration from which fetching and storing the whole state is worth a line in
 	// the log.
 	slowList = 10 * time.Second
-
-	unspecifiedType = "<unspecified>"
 )
 
 // Options is what a reflector is made of. ListerWatcher and sink are required, every other zero
 // value works. The reflector keeps the options and does not change them.
 type Options struct {
-	// Name identifies the reflector in logs and errors; empty: the resource, if it is known, and
-	// file:line of the nearest caller outside of this module's engines and of client-go's.
+	// Name identifies the reflector in logs and errors; empty: CallsiteName.
 	Name string
-	// Resource is what is reflected, as it is called in the default name; may be empty.
-	Resource string
 	// TypeDescription says in words what is reflected; empty: derived from ExpectedType.
 	TypeDescription string
 	// ListerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream
@@ -123,7 +117,7 @@ type Options struct {
 	// Reached is the version that the reflector has come to before, as in another run; "": none.
 	Reached string
 
-	// Decoding is how objects are made of what the server sends. Its ledger is the report's.
+	// Decoding is how objects are made of what the server sends. Its ledger is the journal's.
 	Decoding tap.Options
 
 	// Decide says what to do about an error after which the reflector would wait, the attempts-th
@@ -136,8 +130,8 @@ type Options struct {
 	OnStop func(ctx context.Context, err error)
 	// Relister takes wishes for the whole state; nil: nobody has any.
 	Relister *Relister
-	// Report is where the reflector tells what it does; nil: one that nobody reads.
-	Report *Report
+	// Journal is where the reflector tells what it does; nil: one that nobody reads.
+	Journal *Journal
 
 	// Logger replaces klog.Background during construction; a running reflector takes the one of its
 	// context.
@@ -173,40 +167,23 @@ type Failure struct {
 func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = CallsiteName()
-		if o.Resource != "" {
-			o.Name = fmt.Sprintf("%s (%s)", o.Resource, o.Name)
-		}
 	}
 	if o.TypeDescription == "" {
 		o.TypeDescription = describeType(o.ExpectedType)
 	}
+	o.Clock = cmp.Or(o.Clock, clock.Clock(clock.RealClock{}))
 	if o.away = o.Delay; o.away == nil && o.Backoff != nil {
-		o.away = o.Backoff.DelayWithReset(cmp.Or(o.Clock, clock.Clock(clock.RealClock{})), backoffReset)
+		o.away = o.Backoff.DelayWithReset(o.Clock, backoffReset)
 	}
-	if o.Backoff == nil {
-		o.Backoff = defaultBackoff()
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Backoff = cmp.Or(o.Backoff, defaultBackoff())
 	if o.Delay == nil {
 		o.Delay = o.Backoff.DelayWithReset(o.Clock, backoffReset)
 	}
-	if o.Logger == nil {
-		background := klog.Background()
-		o.Logger = &background
-	}
-	if o.Report == nil {
-		o.Report = NewReport()
-	}
-	if o.Relister == nil {
-		o.Relister = &Relister{}
-	}
+	background := klog.Background()
+	o.Logger, o.Servers = cmp.Or(o.Logger, &background), cmp.Or(o.Servers, &processServers)
+	o.Journal, o.Relister = cmp.Or(o.Journal, NewJournal()), cmp.Or(o.Relister, &Relister{})
 	if o.spawn == nil {
 		o.spawn = func(f func()) { go f() }
-	}
-	if o.Servers == nil {
-		o.Servers = &processServers
 	}
 	return o
 }
@@ -216,23 +193,15 @@ func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, return
 
 func (o *Options) decoding() tap.Options {
 	d := o.Decoding
-	d.Ledger = &o.Report.decoding
+	d.Ledger = &o.Journal.decoding
 	return d
 }
 
-// watchTimeouts is the range of the timeouts that watches are given, so that many reflectors do not
-// reconnect at once.
-type watchTimeouts struct{ min, max time.Duration }
-
-func watchTimeoutsFrom(least time.Duration) watchTimeouts {
-	least = max(least, leastWatchTimeout)
-	return watchTimeouts{min: least, max: 2 * least}
-}
-
-// seconds draws a timeout, in the form of ListOptions.TimeoutSeconds.
-func (t watchTimeouts) seconds() *int64 {
-	span := t.max - t.min
-	drawn := int64((t.min + time.Duration(rand.Float64()*float64(span))).Seconds())
+// watchTimeout draws the timeout of a watch, from a range so that many reflectors do not reconnect
+// at once, in the form of ListOptions.TimeoutSeconds.
+func (o *Options) watchTimeout() *int64 {
+	least := max(o.MinWatchTimeout, leastWatchTimeout)
+	drawn := int64((least + rand.N(least)).Seconds())
 	return &drawn
 }
 
@@ -240,7 +209,7 @@ func (t watchTimeouts) seconds() *int64 {
 // one, else its Go type.
 func describeType(example any) string {
 	if example == nil {
-		return unspecifiedType
+		return "<unspecified>"
 	}
 	if gvk := unstructuredKind(example); gvk != nil {
 		return gvk.String()

@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
@@ -79,12 +77,12 @@ func (o *outage) lost(ctx context.Context, err error) {
 	if o.err = err; !isUnwilling(err) {
 		o.reach = gone
 	}
-	o.meet(ctx, cmp.Or(hostOf(err), o.Report.decoding.Host()))
+	o.meet(ctx, cmp.Or(hostOf(err), o.Journal.decoding.Host()))
 	if o.since.IsZero() {
 		o.since = time.Now()
-		o.Report.outOfReach(o.since)
+		o.Journal.write(func(p *pages) { p.Outages = kept(p.Outages, Outage{Began: o.since}, keptOutages) })
 		o.server.lose(&o.member)
-		o.tell(ctx, stateOutage, "The server is out of reach", "reason", troubleReason(err))
+		o.tell(ctx, stateOutage, "reason", causeOf(err).word)
 	}
 }
 
@@ -103,13 +101,13 @@ func hostOf(err error) string {
 
 // meet has the outage be one of the server of a host, "": of the one that it was of so far.
 func (o *outage) meet(ctx context.Context, host string) {
-	if o.server != nil && (host == "" || host == o.server.host) {
-		return
-	}
 	if o.server != nil {
+		if host == "" || host == o.server.host {
+			return
+		}
 		o.sayReturned(ctx) // there may be nobody else to do so
+		o.quit()
 	}
-	o.quit()
 	o.server = o.Servers.join(host)
 	if !o.since.IsZero() {
 		o.server.lose(&o.member)
@@ -151,8 +149,11 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 		return
 	}
 	blind := since.Sub(o.since)
-	o.tell(ctx, stateReachable, "The server is in reach again", "outage", blind.Round(time.Millisecond))
-	o.Report.inReach(since, true)
+	o.tell(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
+	o.Journal.write(func(p *pages) {
+		p.endOutage(since)
+		p.Reconnects++
+	})
 	o.since, o.opened = time.Time{}, time.Time{}
 	o.disarm()
 	switch back, missing := o.server.find(&o.member, blind); {
@@ -168,7 +169,7 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 func (o *outage) end() {
 	o.disarm()
 	if !o.since.IsZero() {
-		o.Report.inReach(time.Now(), false)
+		o.Journal.write(func(p *pages) { p.endOutage(time.Now()) })
 		o.since = time.Time{}
 	}
 	o.quit()
@@ -212,7 +213,7 @@ func (o *outage) sayReturned(ctx context.Context) {
 	for i := range blind {
 		blind[i] = blind[i].Round(time.Millisecond)
 	}
-	klog.FromContext(ctx).Info("The server is in reach again", "state", stateReachable, "server", o.server.host, "informers", len(blind),
+	klog.FromContext(ctx).Info(stateReachable.message, "state", stateReachable.word, "server", o.server.host, "informers", len(blind),
 		"missing", missing, "shortest", blind[0], "median", blind[len(blind)/2], "longest", blind[len(blind)-1])
 }
 
@@ -245,9 +246,3 @@ func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
 	o.server.waits(&o.member, timer, length)
 	return func() { o.server.goesOn(&o.member) }
 }
-
-// emptyWatch is the type of what client-go returns where it got no connection, or not in time.
-var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
-
-// isConnected reports whether a watch that was opened came from a server.
-func isConnected(w watch.Interface) bool { return reflect.TypeOf(w) != emptyWatch }

@@ -84,10 +84,10 @@ func (w *watcher) watches() []time.Duration {
 }
 
 // runs runs a reflector that shares servers with others.
-func runs(t *testing.T, servers *Servers, server *watcher, change func(*Options)) (report *Report, stop func()) {
-	report = NewReport()
+func runs(t *testing.T, servers *Servers, server *watcher, change func(*Options)) (report *Journal, stop func()) {
+	report = NewJournal()
 	stop = process(t, 1, server, func(o *Options) {
-		if o.Servers, o.Report = servers, report; change != nil {
+		if o.Servers, o.Journal = servers, report; change != nil {
 			change(o)
 		}
 	})
@@ -109,7 +109,7 @@ func between(from, to time.Duration, err error) func(time.Duration) error {
 func TestAnAnswerDuringARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		var reports []*Report
+		var reports []*Journal
 		for i := range 8 {
 			server := watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443")))
 			if i == 0 {
@@ -139,7 +139,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 func TestAnswersAfterAWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		var reports []*Report
+		var reports []*Journal
 		for i := range 40 {
 			gone := between(10*time.Second, 40*time.Second, refusedBy("a:6443"))
 			var turned bool
@@ -342,8 +342,8 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, w)}
-		report := NewReport()
-		defer process(t, 1, server, func(o *Options) { o.Report = report })()
+		report := NewJournal()
+		defer process(t, 1, server, func(o *Options) { o.Journal = report })()
 		time.Sleep(10 * time.Second)
 		assert.True(t, report.Status().OutOfReach)
 		w.Events <- testkit.EndMark("5")
@@ -493,7 +493,7 @@ func TestLinesOfReturn(t *testing.T) {
 func TestRelistInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, relister := &Servers{}, &Relister{}
-		var reports []*Report
+		var reports []*Journal
 		for i := range 8 {
 			report, stop := runs(t, servers, watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
 				if i == 0 {

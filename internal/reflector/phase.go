@@ -9,7 +9,7 @@ type Phase string
 const (
 	// Unstarted: nothing was done yet. No machine is in it.
 	Unstarted Phase = "new"
-	// Waiting: a machine in Listing or Streaming waits for its turn. Only its Report is in this
+	// Waiting: a machine in Listing or Streaming waits for its turn. Only its Journal is in this
 	// phase.
 	Waiting Phase = "waiting for a list slot"
 	// Listing: a LIST is in flight; its result replaces the store's content.

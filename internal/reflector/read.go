@@ -6,7 +6,6 @@ package reflector
 import (
 	"context"
 	goruntime "runtime"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,7 +29,6 @@ type reader struct {
 	Options
 	timers
 	expects   expectation
-	position  position
 	collected collected // what apply has taken and handOver will give
 	// opensLate says that the last watch that told came to be open with its first event: some
 	// aggregated servers send no headers before.
@@ -88,10 +86,14 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 	defer r.outage.asks()
 	heldUp := false
 	for {
-		events, freed := r.readable(s, stage)
+		events := s.events
+		_, freed := r.room(stage)
+		if freed != nil {
+			events = nil // the stream's silence says nothing about the server
+		}
 		if full := freed != nil; full != heldUp {
 			heldUp = full
-			r.Report.holdsUp(full)
+			r.Journal.write(func(p *pages) { p.hold(full) })
 		}
 		select {
 		case <-ctx.Done():
@@ -115,7 +117,7 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 		case first, open := <-events:
 			now := r.Clock.Now()
 			if open && first.Type != watch.Error { // which may be the client's own word for a broken connection
-				r.Report.heard.Store(int64(now.Sub(r.Report.made)))
+				r.Journal.write(func(p *pages) { p.HeardAt, p.Silent = now, false })
 			}
 			if s.received == 0 && stage == nil {
 				r.learnOpening(s, now)
@@ -141,16 +143,8 @@ func (r *reader) learnOpening(s *stream, now time.Time) {
 	}
 }
 
-// readable returns the channel to read from. If the sink has no room, that is nil, and freed is
-// closed when it is worth looking again; the stream's silence then says nothing about the server.
-func (r *reader) readable(s *stream, stage takeFunc) (events <-chan watch.Event, freed <-chan struct{}) {
-	if _, freed = r.room(stage); freed != nil {
-		return nil, freed
-	}
-	return s.events, nil
-}
-
-// room returns how many changes may be read now. A stage takes any number.
+// room returns how many changes may be read now. If the sink has no room, freed is closed when it
+// is worth looking again. A stage takes any number.
 func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
 	if stage != nil {
 		return event.BatchLimit, nil
@@ -173,8 +167,7 @@ func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open b
 			break
 		}
 	}
-	r.Report.events.Add(int64(s.received - before))
-	r.handOver(ctx)
+	r.handOver(ctx, s.received-before)
 	return done, err
 }
 
@@ -183,20 +176,16 @@ func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open b
 // needs that to send again. A lone event does not wait for that: it would be 2 us of the 16 that it
 // takes to the handlers.
 func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bool) {
-	select {
-	case got, open = <-events:
-		return got, open, true
-	default:
-	}
-	if !busy {
-		return watch.Event{}, true, false
-	}
-	goruntime.Gosched()
-	select {
-	case got, open = <-events:
-		return got, open, true
-	default:
-		return watch.Event{}, true, false
+	for ; ; busy = false {
+		select {
+		case got, open = <-events:
+			return got, open, true
+		default:
+		}
+		if !busy {
+			return watch.Event{}, true, false
+		}
+		goruntime.Gosched()
 	}
 }
 
@@ -214,9 +203,7 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	if err != nil {
 		var left foreignItems
 		left.note(err)
-		r.Report.dropped(left.n, left.first, left.kinds)
-		event.Report(ctx, err, "Watch event dropped",
-			"reflector", r.Name, "type", r.TypeDescription, "event", got.Type)
+		r.leaveOut(ctx, "Watch event dropped", left, "event", got.Type)
 		return false, nil
 	}
 	s.understood++
@@ -225,6 +212,21 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	}
 	r.apply(s, c)
 	return false, nil
+}
+
+// leaveOut reports list items of a page, or a watch event, that are none of the expected objects.
+func (r *reader) leaveOut(ctx context.Context, message string, left foreignItems, about ...any) {
+	if left.n == 0 {
+		return
+	}
+	why := left.first.Error()
+	r.Journal.write(func(p *pages) {
+		p.Left, p.LeftNow, p.LeftWhy = p.Left+left.n, p.LeftNow+left.n, why
+		for kind, n := range left.kinds {
+			count(&p.Drops, kind, n)
+		}
+	})
+	event.Report(ctx, left.first, message, append([]any{"reflector", r.Name, "type", r.TypeDescription}, about...)...)
 }
 
 // closing is the error of a stream that the server closed.
@@ -239,8 +241,13 @@ func (r *reader) closing(s *stream) error {
 func (r *reader) apply(s *stream, c watchChange) {
 	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
 	r.collected.add(c, version)
-	if c.kind == watch.Bookmark && !r.Report.bookmarked.Swap(true) {
-		r.hang.arm(bookmarkLimit)
+	if c.kind == watch.Bookmark {
+		r.Journal.write(func(p *pages) {
+			if !p.Bookmarked {
+				p.Bookmarked = true
+				r.hang.arm(bookmarkLimit)
+			}
+		})
 	}
 	if c.kind != watch.Added {
 		s.ordered = true // the synthetic events, if any, are over
@@ -250,28 +257,29 @@ func (r *reader) apply(s *stream, c watchChange) {
 	}
 }
 
-// handOver gives the sink what was collected, then moves the position on. What the sink refuses is
-// reported and costs that change only.
-func (r *reader) handOver(ctx context.Context) {
+// handOver gives the sink what was collected of so many events, then moves the position on. What
+// the sink refuses is reported and costs that change only.
+func (r *reader) handOver(ctx context.Context, events int) {
 	b := &r.collected
+	var refused []event.Refused
 	if len(b.records) > 0 {
-		for _, refused := range r.Sink.Put(b.records) {
-			r.Report.refused()
-			r.reportRefused(ctx, refused.Err, refused.Type, refused.Object)
-		}
+		refused = r.Sink.Put(b.records)
 		b.records = b.records[:0]
 	}
-	if b.moves {
-		r.position.advance(b.version)
-		b.moves = false
+	r.Journal.write(func(p *pages) {
+		if p.Events += int64(events); b.moves {
+			p.Version = b.version
+		}
+		if len(refused) > 0 {
+			count(&p.Drops, dropRefused, int64(len(refused)))
+		}
+	})
+	b.moves = false
+	for _, one := range refused {
+		object, _ := meta.Accessor(one.Object) // without metadata the log names no object
+		event.Report(ctx, event.Discreet(one.Err), "Unable to write a watch event to the store",
+			"reflector", r.Name, "type", r.TypeDescription, "event", one.Type, "object", klog.KObj(object))
 	}
-}
-
-// reportRefused reports a change that the sink could not take.
-func (r *reader) reportRefused(ctx context.Context, err error, kind, obj any) {
-	accessor, _ := meta.Accessor(obj) // without metadata the log names no object
-	event.Report(ctx, event.Discreet(err), "Unable to write a watch event to the store",
-		"reflector", r.Name, "type", r.TypeDescription, "event", kind, "object", klog.KObj(accessor))
 }
 
 // collected are the changes of a watch that were read and are not in the sink yet. It is empty
@@ -302,27 +310,4 @@ func (b *collected) add(c watchChange, version string) {
 func (b *collected) drop() {
 	clear(b.records)
 	*b = collected{records: b.records[:0]}
-}
-
-// position is where the reflector stands in the history of the collection.
-type position struct {
-	mu struct {
-		sync.RWMutex
-		version string
-	}
-	// refused says that the server no longer, or not yet, knows version, or that somebody doubts
-	// it, so the next whole state must be its newest. Only the machine's goroutine uses it.
-	refused bool
-}
-
-func (p *position) version() string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.mu.version
-}
-
-func (p *position) advance(version string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.version = version
 }

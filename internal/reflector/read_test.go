@@ -111,15 +111,6 @@ func TestAdmittedObjects(t *testing.T) {
 	}
 }
 
-// TestOnlyMalformedEventsAreAVeryShortWatch: a watch that brings nothing usable and closes is
-// opened again.
-func TestOnlyMalformedEventsAreAVeryShortWatch(t *testing.T) {
-	reported := testkit.Reports(t)
-	got := watchedFor(t, nil, testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed))
-	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, got.asked)
-	assert.Len(t, reported(), 1)
-}
-
 // sizesSink is a sink that notes how it is filled.
 type sizesSink struct {
 	Sink

@@ -37,10 +37,10 @@ func New(o Options) *Reflector {
 // until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
 // to OnError.
 func (r *Reflector) Run(ctx context.Context) {
-	r.tell(ctx, stateStarted, "Reflector started", "resyncPeriod", r.ResyncPeriod)
+	r.tell(ctx, stateStarted, "resyncPeriod", r.ResyncPeriod)
 	m := newMachine(r.memory)
 	m.roundOver = m.scheduleRound
-	defer r.Report.enter(Stopped)
+	defer r.Journal.enter(Stopped)
 	defer r.lists.Begin()()
 	if r.Spread > 0 {
 		m.phase = m.restAfterRound(rand.N(r.Spread), false)
@@ -52,7 +52,7 @@ func (r *Reflector) Run(ctx context.Context) {
 		m.stepOrCrash(ctx)
 	}
 	if ctx.Err() != nil { // else a decision has stopped it, and said so
-		r.tell(ctx, stateStopped, "Reflector stopped", "synced", r.synced)
+		r.tell(ctx, stateStopped, "synced", r.synced)
 	}
 }
 
@@ -78,9 +78,3 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 
 // Streams reports whether rounds begin with a watch-list.
 func (r *Reflector) Streams() bool { return r.opening == Streaming }
-
-// Version returns the version that the reflector would watch from now; "" before the first list.
-// The sink may still be busy with that version.
-func (r *Reflector) Version() string {
-	return r.position.version()
-}

@@ -5,15 +5,11 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/kinformer/cache/internal/tap"
 )
-
-// errAsked says that a watch was given up because somebody wants the whole state anew.
-var errAsked = errors.New("the whole state is requested again")
 
 // Relister takes the wishes of those who want a reflector to ask for the whole state anew. The zero
 // value is ready, anybody may use it, and no call waits.
@@ -21,7 +17,6 @@ type Relister struct {
 	mu struct {
 		sync.Mutex
 		wanted    bool               // since the whole state was asked for last
-		newest    bool               // the same, of those who want the most recent state
 		newer     uint64             // calls of RelistNewest
 		begun     uint64             // those of them before the last request began
 		interrupt context.CancelFunc // ends the watch that is followed; nil: none is
@@ -43,7 +38,6 @@ func (r *Relister) Relist() {
 func (r *Relister) RelistNewest() (stored func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.newest = true
 	r.mu.newer++
 	call := r.mu.newer
 	r.wantLocked()
@@ -87,9 +81,7 @@ func (r *Relister) done() {
 // end with any error. That what was decoded is in doubt, or that a resync failed, goes before a
 // wish, and so does the end of ctx.
 func (r *Relister) because(ctx context.Context, err error) error {
-	var doubt *tap.Doubt
-	var resync *resyncError
-	if ctx.Err() != nil || errors.As(err, &doubt) || errors.As(err, &resync) || !r.isWanted() {
+	if ctx.Err() != nil || isA[*tap.Doubt](err) || isA[*resyncError](err) || !r.isWanted() {
 		return err
 	}
 	return errAsked
@@ -107,7 +99,7 @@ func (r *Relister) isWanted() bool {
 func (r *Relister) begins() (wanted, newest bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wanted, newest = r.mu.wanted, r.mu.newest
-	r.mu.wanted, r.mu.newest, r.mu.begun = false, false, r.mu.newer
+	wanted, newest = r.mu.wanted, r.mu.newer > r.mu.begun
+	r.mu.wanted, r.mu.begun = false, r.mu.newer
 	return wanted, newest
 }

@@ -111,7 +111,7 @@ func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 }
 
 // requestOf is request for one of a kind, which is in hand meanwhile. After an error it stays so:
-// Report.failed has to know whether it hung.
+// Journal.failed has to know whether it hung.
 func requestOf[T any](ctx context.Context, t *timers, kind string, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	t.outage.asks()
 	t.hang.asks(ctx, kind)

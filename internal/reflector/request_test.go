@@ -207,33 +207,6 @@ func TestStreamWinsOverCancel(t *testing.T) {
 	assert.Len(t, w.Stopped, 1)
 }
 
-// TestResyncEndsTheRound: an error of Resync gives up the watch, or the request for one, and
-// another round follows.
-func TestResyncEndsTheRound(t *testing.T) {
-	for name, watchDelay := range map[string]time.Duration{"following a watch": 0, "opening a watch": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := newDeafServer(0, watchDelay).streamless()
-				var handler testkit.Handled
-				store := &testkit.StoreLog{Fail: func(entry string) error {
-					if entry == "resync" {
-						return errors.New("cannot")
-					}
-					return nil
-				}}
-				stop := testkit.InBackground(t, New(Options{
-					ListerWatcher: server, Sink: Foreign(store), Backoff: testkit.Second(), OnError: toldTo(&handler), ResyncPeriod: 10 * time.Second,
-				}).Run)
-				time.Sleep(12 * time.Second)
-				stop()
-				assert.Equal(t, []string{"replace 5:", "resync", "replace 5:"}, store.Entries())
-				assert.Empty(t, handler.Errors())
-				time.Sleep(2 * time.Hour)
-			})
-		})
-	}
-}
-
 // TestNothingBeginsAfterTheEnd stops the goroutine of a request where it has been started and has
 // not done anything yet, for longer than the reflector runs: the ListerWatcher is not called any
 // more. One that got as far as the call is not held back.
@@ -262,7 +235,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 				stop()
 				(<-held)()
 				assert.Equal(t, tc.want, server.Asked())
-				assert.EqualValues(t, len(tc.want), r.Report.lists.Load()+r.Report.watches.Load(), "no request was made, and none is counted")
+				assert.EqualValues(t, len(tc.want), r.Journal.Status().Lists+r.Journal.Status().Watches, "no request was made, and none is counted")
 			})
 		})
 	}

@@ -6,10 +6,13 @@ package reflector
 import (
 	"context"
 	"errors"
+	"reflect"
+	"runtime/trace"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 )
@@ -32,31 +35,30 @@ type round struct {
 
 // failed notes a request, or the following of a watch, that ended with err.
 func (r *round) failed(ctx context.Context, err error) {
-	r.Report.failed(err)
-	if r.outage.note(ctx, err) {
-		return
+	if r.Journal.failed(err); !r.outage.note(ctx, err) {
+		r.degraded(ctx, causeOf(err).word)
 	}
-	r.trouble.note(ctx, troubleReason(err))
-}
-
-// succeeded notes that a watch is open, on a published state.
-func (r *round) succeeded(ctx context.Context) {
-	r.trouble.over(ctx, r.Report.attempts())
-	r.memory.succeeded()
 }
 
 // asks notes that the whole state is asked for, again if there is a reason.
 func (r *round) asks(ctx context.Context, mode Mode, again string) {
-	r.Report.takesOver(again)
+	r.Journal.write(func(p *pages) {
+		if p.LeftNow = 0; again != "" {
+			count(&p.Relists, again, 1)
+		}
+	})
 	if told := (asking{mode, again}); again != againFailed && told != r.told { // else no change
 		r.told = told
-		r.tell(ctx, stateListing, "Asking for the whole state", "how", mode, "again", again)
+		r.tell(ctx, stateListing, "how", mode, "again", again)
 	}
 }
 
+// emptyWatch is the type of what client-go returns where it got no connection, or not in time.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
 // connected takes notice of a watch that was opened. The error says that no server did that.
 func (r *round) connected(s *stream) error {
-	if !isConnected(s.watch) {
+	if reflect.TypeOf(s.watch) == emptyWatch {
 		return ErrNoConnection
 	}
 	r.outage.answered()
@@ -72,7 +74,7 @@ func (r *round) begins() {
 		r.distrust(true)
 	}
 	if newest {
-		r.position.refused = true
+		r.newest = true
 	}
 }
 
@@ -85,15 +87,26 @@ func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err err
 	select {
 	case <-r.Turns:
 	default:
-		r.Report.enter(Waiting)
-		r.tell(ctx, stateWaiting, "Waiting for a list slot")
+		r.Journal.enter(Waiting)
+		r.tell(ctx, stateWaiting)
 		if _, err := await(ctx, &r.timers, r.Turns); err != nil {
 			return nil, err
 		}
-		r.Report.enter(phase)
+		r.Journal.enter(phase)
 	}
 	r.hang.slot = r.Turns
 	return r.hang.giveBack, nil
+}
+
+// traced begins a task of the execution trace, if one is being taken, and logs there what it is
+// about. The caller ends it.
+func (r *round) traced(ctx context.Context, task string) (_ context.Context, end func()) {
+	if !trace.IsEnabled() {
+		return ctx, func() {}
+	}
+	ctx, begun := trace.NewTask(ctx, task)
+	trace.Log(ctx, "type", r.TypeDescription)
+	return ctx, begun.End
 }
 
 // open starts a watch, as a request of that kind. The caller has to stop it. The request's context
@@ -107,7 +120,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	}()
 	since := r.Clock.Now() // before the request: some proxies hold back the headers until the first event
 	return requestOf(ctx, &r.timers, kind, func(ctx context.Context) (*stream, error) {
-		r.Report.watches.Add(1)
+		r.Journal.write(func(p *pages) { p.Status.Watches++ })
 		w, err := r.lists.WatchWithContext(ctx, options)
 		if err != nil {
 			return nil, event.DiscreetAnswer(err)
@@ -123,9 +136,9 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 func (r *round) beginWatching(ctx context.Context) outcome {
 	r.synced, r.unserved = true, false
 	r.told = asking{}
-	r.tell(ctx, stateSynced, "Caches populated")
-	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, isInternalError, r.Clock)
-	r.resync.arm()
+	r.tell(ctx, stateSynced)
+	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.Clock)
+	r.resync.begin()
 	return goOn(Watching)
 }
 
@@ -135,7 +148,7 @@ func (r *round) interrupted(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	klog.FromContext(ctx).Info("Warning: watching given up", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	r.say(ctx, 0, "Warning: watching given up", "err", err)
 	return endRound(nil)
 }
 

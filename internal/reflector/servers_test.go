@@ -371,8 +371,8 @@ func TestWatchesThatAreClosedAtOnce(t *testing.T) {
 				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 					return testkit.Watches(answer)(1, ctx, o)
 				}
-				report := NewReport()
-				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Report: report})
+				report := NewJournal()
+				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Journal: report})
 				defer testkit.InBackground(t, r.Run)()
 				time.Sleep(3500 * time.Millisecond)
 				synctest.Wait()
@@ -400,8 +400,8 @@ func TestBlindUntilFresh(t *testing.T) {
 			return testkit.PodList("5"), nil
 		}
 		server.OnWatch = testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))
-		report := NewReport()
-		r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Report: report, Servers: &Servers{}})
+		report := NewJournal()
+		r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Journal: report, Servers: &Servers{}})
 		defer testkit.InBackground(t, r.Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()

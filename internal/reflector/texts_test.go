@@ -79,12 +79,12 @@ func TestTextsAreGivenBack(t *testing.T) {
 			},
 		},
 	} {
-		report, used := NewReport(), int64(0)
+		report, used := NewJournal(), int64(0)
 		lists := directly(t, func() error {
 			used = report.Status().Decoding.Texts.Bytes
 			return c.open()
 		})
-		c.run(New(Options{ListerWatcher: lists, ExpectedType: &v1.Pod{}, Sink: Foreign(&testkit.StoreLog{}), Mode: ByList, Report: report}))
+		c.run(New(Options{ListerWatcher: lists, ExpectedType: &v1.Pod{}, Sink: Foreign(&testkit.StoreLog{}), Mode: ByList, Journal: report}))
 		assert.Greater(t, used, int64(0), name)
 		assert.Zero(t, report.Status().Decoding.Texts, name)
 	}

@@ -29,23 +29,13 @@ func newTimers(o *Options) timers {
 // Resync never runs next to another call of the store.
 type resyncTimer struct {
 	*Options
-	timer clock.Timer      // nil: not armed
-	rings <-chan time.Time // delivers when a period is over; nil, and so never ready, unless armed
+	alarm
 }
 
-// arm starts a period. Without a resync period it does nothing.
-func (t *resyncTimer) arm() {
-	t.disarm()
-	if t.ResyncPeriod != 0 {
-		t.timer = t.Clock.NewTimer(t.ResyncPeriod)
-		t.rings = t.timer.C()
-	}
-}
-
-func (t *resyncTimer) disarm() {
-	if t.timer != nil {
-		t.timer.Stop()
-		t.timer, t.rings = nil, nil
+// begin starts a period. Without a resync period it does nothing.
+func (t *resyncTimer) begin() {
+	if t.disarm(); t.ResyncPeriod != 0 {
+		t.armBy(t.Clock, t.ResyncPeriod)
 	}
 }
 
@@ -58,7 +48,7 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 			return &resyncError{cause: event.Discreet(err)}
 		}
 	}
-	t.arm()
+	t.begin()
 	return nil
 }
 
@@ -66,6 +56,7 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 // that comes late shows that the reflector itself was held up, by its store or with the whole
 // process; then it begins anew, as it does after an event. The zero value never gives up.
 type silence struct {
+	alarm // for a look
 	clock clock.Clock
 	step  time.Duration
 	limit time.Duration
@@ -73,30 +64,20 @@ type silence struct {
 	still func(ctx context.Context, received int, quiet time.Duration) // a step passed without events; nil: nothing to do
 	err   error
 
-	timer clock.Timer
-	rings <-chan time.Time // delivers when it is time for a look; nil: never
-	due   time.Time        // when it does
-	seen  int              // events received at the last look
-	quiet time.Duration    // since when that did not change, in whole steps
+	due   time.Time     // when the alarm rings
+	seen  int           // events received at the last look
+	quiet time.Duration // since when that did not change, in whole steps
 }
 
-func (s *silence) arm() {
+func (s *silence) begin() {
 	s.due = s.clock.Now().Add(s.step)
-	s.timer = s.clock.NewTimer(s.step)
-	s.rings = s.timer.C()
-}
-
-func (s *silence) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
-	}
+	s.armBy(s.clock, s.step)
 }
 
 // restart begins anew.
 func (s *silence) restart(received int) {
 	if s.timer != nil {
-		s.timer.Stop()
-		s.arm()
+		s.begin()
 		s.seen, s.quiet = received, 0
 	}
 }
@@ -104,7 +85,7 @@ func (s *silence) restart(received int) {
 // check takes a look. It returns err when the limit is reached.
 func (s *silence) check(ctx context.Context, received int) error {
 	late := s.clock.Now().Sub(s.due) > s.step/4
-	s.arm()
+	s.begin()
 	if received != s.seen || late || s.armed != nil && !s.armed() {
 		s.seen, s.quiet = received, 0
 		return nil

@@ -26,29 +26,6 @@ func resyncs(store *testkit.StoreLog) (count int) {
 	return count
 }
 
-// TestResyncPeriods: while watching, each period ends in a Resync, if ShouldResync agrees.
-func TestResyncPeriods(t *testing.T) {
-	for name, tc := range map[string]struct {
-		period time.Duration
-		should func() bool
-		want   int
-	}{
-		"always":    {7 * time.Second, nil, 8},
-		"agreed":    {7 * time.Second, func() bool { return true }, 8},
-		"never due": {7 * time.Second, func() bool { return false }, 0},
-		"no period": {0, nil, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store := &testkit.StoreLog{}
-			got := watchedFor(t, func(c *Options) {
-				c.Sink, c.ResyncPeriod, c.ShouldResync = Foreign(store), tc.period, tc.should
-			})
-			assert.Equal(t, tc.want, resyncs(store))
-			assert.Len(t, got.asked, 2, "a resync asks the server nothing")
-		})
-	}
-}
-
 // TestResyncBetweenEvents: a resync takes its turn between events, and goes on while the reflector
 // backs off from a watch and over the end of a watch.
 func TestResyncBetweenEvents(t *testing.T) {
@@ -104,4 +81,28 @@ func TestResyncByTheClock(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return slices.Contains(store.Entries(), "resync") }, testkit.Patience, time.Millisecond)
 	assert.EqualValues(t, 2, asked.Load())
+}
+
+// TestIdleTimeoutNotForPauses: time in which the reflector waits for its store is no silence of the
+// server.
+func TestIdleTimeoutNotForPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(0)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
+		store := &testkit.StoreLog{Fail: func(entry string) error {
+			if entry == "add b@9" {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}}
+		r := New(Options{ListerWatcher: server, Sink: Foreign(store), IdleTimeout: 4 * time.Minute})
+		stop := testkit.InBackground(t, r.Run)
+		w.Events <- testkit.Bookmark("8")
+		w.Events <- testkit.Added("b", "9") // takes an hour
+		time.Sleep(time.Hour + time.Minute)
+		w.Events <- testkit.Added("c", "10")
+		time.Sleep(3 * time.Minute)
+		stop()
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.Asked())
+	})
 }

@@ -10,7 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
+	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // watch is the phase watching: open a watch at the position unless one is open, and follow it to
@@ -42,7 +42,7 @@ func (r *round) watch(ctx context.Context) outcome {
 	}
 	r.hang.look(ctx)
 	quiet := r.idleWatchdog()
-	defer quiet.stop()
+	defer quiet.disarm()
 	err := r.Relister.because(ctx, r.follow(watching, r.stream, quiet, nil))
 	r.noteWatchEnd(ctx, r.stream, err)
 	r.dropStream()
@@ -56,16 +56,16 @@ func (r *round) idleWatchdog() *silence {
 	if limit <= 0 {
 		return &silence{}
 	}
-	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: r.Report.bookmarked.Load, err: errIdle}
-	s.arm()
+	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.Journal.Status().Bookmarked }, err: errIdle}
+	s.begin()
 	return s
 }
 
 func (r *round) watchOptions() metav1.ListOptions {
 	return metav1.ListOptions{
-		ResourceVersion:     r.position.version(),
+		ResourceVersion:     r.Version(),
 		AllowWatchBookmarks: true,
-		TimeoutSeconds:      r.timeouts.seconds(),
+		TimeoutSeconds:      r.watchTimeout(),
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *round) watchOptions() metav1.ListOptions {
 // exactly the version that it is asked for, as long as it has it, and the watch would expire for
 // ever. The next list is then for the newest.
 func (r *round) expired() {
-	if r.still != "" && r.still == r.position.version() {
+	if r.still != "" && r.still == r.Version() {
 		r.refuse(true)
 	}
 }
@@ -94,8 +94,7 @@ func (r *round) missed(err error) outcome {
 // the server is busy or out of reach, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	r.again, r.short = againAfter(err), false
-	var resync *resyncError
-	if errors.Is(err, errStopped) || errors.As(err, &resync) {
+	if errors.Is(err, errStopped) || isA[*resyncError](err) {
 		return r.interrupted(ctx, err)
 	}
 	if errors.Is(err, errAsked) || r.doubted(ctx, err) {
@@ -107,7 +106,7 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 	switch {
 	case isBusy(err):
-		klog.FromContext(ctx).V(4).Info("Watch failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 4, "Watch failed, backing off", "err", err)
 		return tryLater(Watching, err)
 	case isOutOfReach(err):
 		return r.missed(err)
@@ -122,15 +121,14 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 // version asks for something at least as new and may well succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
-	logger := klog.FromContext(ctx)
 	switch {
 	case errors.Is(err, errStopped):
 		return goOn(Stopped)
 	case errors.Is(err, errClosed):
 		return goOn(Watching)
 	case errors.Is(err, errIdle):
-		logger.Info("Warning: the watch is silent, opening it anew", "reflector", r.Name, "type", r.TypeDescription)
-		r.Report.silent()
+		r.say(ctx, 0, "Warning: the watch is silent, opening it anew")
+		r.Journal.write(func(p *pages) { p.Silent = true })
 		return goOn(Watching)
 	case errors.Is(err, errAsked), r.doubted(ctx, err):
 		return endRound(nil)
@@ -139,32 +137,31 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	switch {
 	case isExpired(err):
 		r.expired()
-		logger.V(4).Info("Watch expired", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 4, "Watch expired", "err", err)
 	case apierrors.IsTooManyRequests(err):
-		logger.V(4).Info("Watch returned 429, backing off", "reflector", r.Name, "type", r.TypeDescription)
+		r.say(ctx, 4, "Watch returned 429, backing off")
 		return tryLater(Watching, err)
-	case isInternalError(err) && r.retryDeadline.ShouldRetry():
-		logger.V(2).Info("Watching again after an internal error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+	case apierrors.IsInternalError(err) && r.retryDeadline.ShouldRetry():
+		r.say(ctx, 2, "Watching again after an internal error", "err", err)
 		return goOn(Watching)
 	case isBroken(err):
-		logger.V(4).Info("Watch lost, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 4, "Watch lost, backing off", "err", err)
 		if again := r.missed(err); again.next != "" {
 			return again
 		}
 	default:
-		logger.Info("Warning: watch ended with an error", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 0, "Warning: watch ended with an error", "err", err)
 	}
 	return endRound(nil)
 }
 
 func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	took := r.Clock.Since(s.since)
-	r.Report.watchEnded(took, s.received, endReason(err), !isOrdinary(err))
+	r.Journal.ended(Past{Kind: KindWatch, Took: took, Objects: s.received, Failed: !causeOf(err).ordinary, Reason: endReason(err)})
 	r.again = againAfter(err)
 	if s.understood > 0 || r.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
 		r.misses = 0
 	}
-	r.short = isShort(err) && !r.short
-	klog.FromContext(ctx).V(4).Info("Watch closed", "reflector", r.Name, "type", r.TypeDescription, "totalItems", s.understood,
-		"duration", took, "reason", err)
+	r.short = isA[*clientgo.VeryShortWatchError](err) && !r.short
+	r.say(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
 }

@@ -57,14 +57,12 @@ func toldTo(h *testkit.Handled) func(context.Context, Failure) {
 	return func(ctx context.Context, f Failure) { h.Handle(ctx, nil, f.Err) }
 }
 
-// TestWatchedEvents: events reach the store in order, and the version follows them, bookmarks
-// included.
-func TestWatchedEvents(t *testing.T) {
-	got := watchedFor(t, nil, testkit.Sent(testkit.Modified("a", "6"), testkit.Added("b", "7"), testkit.Deleted("a", "8"), testkit.Bookmark("12")))
-	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, got.asked)
-	assert.Equal(t, []string{"replace 5: a@1", "update a@6", "add b@7", "delete a@8"}, got.stored)
-	assert.Equal(t, "12", got.version)
-}
+// fullStoreLog also takes bookmarks and versions.
+type fullStoreLog struct{ testkit.StoreLog }
+
+func (j *fullStoreLog) Bookmark(version string) error { return j.Note("bookmark " + version) }
+
+func (j *fullStoreLog) UpdateResourceVersion(version string) { _ = j.Note("version " + version) }
 
 // TestWatchTellsStoreOfVersions: the optional interfaces of the store, after the change is in it.
 func TestWatchTellsStoreOfVersions(t *testing.T) {
@@ -142,55 +140,11 @@ func TestWatchSyntheticEvents(t *testing.T) {
 	}
 }
 
-// TestWatchEnds: what follows the end of a watch, or the failure to open one. The handler hears
-// only of the latter, and only if the error is not one that waiting cures.
-func TestWatchEnds(t *testing.T) {
-	list := "list rv=0 limit=500"
-	relist := func(version string) string { return "list rv=" + version + " limit=0" }
-	for name, tc := range map[string]struct {
-		answers []any
-		asked   []string
-		handled error
-	}{
-		"closed":                 {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.Closed)}, []string{list, "watch rv=5", "watch rv=7"}, nil},
-		"very short":             {[]any{testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", "watch rv=5"}, nil},
-		"very short, twice":      {[]any{testkit.Sent(testkit.Closed), testkit.Sent(testkit.Closed)}, []string{list, "watch rv=5", "watch rv=5", relist("5"), "watch rv=5"}, nil},
-		"expired":                {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.FailedWith(testkit.ErrExpired))}, []string{list, "watch rv=5", relist("7"), "watch rv=5"}, nil},
-		"expired when opened":    {[]any{testkit.ErrExpired}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrExpired},
-		"forbidden when opened":  {[]any{testkit.ErrForbidden}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, testkit.ErrForbidden},
-		"forbidden later":        {[]any{testkit.Sent(testkit.FailedWith(testkit.ErrForbidden))}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
-		"429 when opened":        {[]any{testkit.ErrTooManyRequests, testkit.ErrTooManyRequests}, []string{list, "watch rv=5", "watch rv=5", "watch rv=5"}, nil},
-		"429 later":              {[]any{testkit.Sent(testkit.Added("b", "7"), testkit.FailedWith(testkit.ErrTooManyRequests))}, []string{list, "watch rv=5", "watch rv=7"}, nil},
-		"no connection":          {[]any{testkit.ErrRefused, testkit.ErrRefused}, []string{list, "watch rv=5", "watch rv=5", "watch rv=5"}, nil},
-		"internal, no retries":   {[]any{testkit.Sent(testkit.FailedWith(testkit.ErrInternal))}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
-		"no watch and no error":  {[]any{(*testkit.ScriptedWatch)(nil)}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, errNoStream},
-		"error event, no object": {[]any{testkit.Sent(watch.Event{Type: watch.Error})}, []string{list, "watch rv=5", relist("5"), "watch rv=5"}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := watchedFor(t, nil, tc.answers...)
-			assert.Equal(t, tc.asked, got.asked)
-			if tc.handled == nil {
-				assert.Empty(t, got.handled)
-			} else {
-				require.Len(t, got.handled, 1)
-				assert.ErrorIs(t, got.handled[0], tc.handled)
-			}
-		})
-	}
-}
-
-// TestWatchQuietIsNotShort: a watch that closes without an event after a second is followed by
-// another watch.
-func TestWatchQuietIsNotShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(0)
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)()
-		time.Sleep(veryShortWatch)
-		close(w.Events)
-		synctest.Wait()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, server.Asked())
-	})
+// TestWatchOfNothing: neither a watch nor an error ends the round, and the handler hears of it.
+func TestWatchOfNothing(t *testing.T) {
+	got := watchedFor(t, nil, (*testkit.ScriptedWatch)(nil))
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, got.asked)
+	assert.Equal(t, []error{errNoStream}, got.handled)
 }
 
 // TestWatchDelays: a busy server is asked again after growing delays, of a series of its own where

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/consistencydetector"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 )
@@ -27,13 +26,19 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	ctx, endTask := traced(ctx, "kinformer watch-list", r.TypeDescription)
+	ctx, endTask := r.traced(ctx, "kinformer watch-list")
 	defer endTask()
 	r.begins()
-	started, asked := r.Clock.Now(), r.streamVersion()
+	started, asked := r.Clock.Now(), r.Version() // at least the last one seen
+	if r.newest {
+		asked = "" // the newest
+	}
 	r.asks(ctx, ByWatchList, r.again)
 	objects, err := r.takeStream(ctx, asked)
-	r.Report.tookOver(ByWatchList, r.Clock.Since(started), objects, err)
+	if errors.Is(err, errStopped) {
+		return goOn(Stopped)
+	}
+	r.Journal.ended(Past{Kind: KindWatchList, Took: r.Clock.Since(started), Objects: objects, Failed: err != nil})
 	r.again = againFailed
 	if err != nil {
 		r.dropStream()
@@ -71,20 +76,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
-	if err := staged.Publish(version); err != nil {
-		return s.understood, fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err))
-	}
-	r.position.advance(version)
-	r.distrust(false)
-	return s.understood - 1, nil // but for the end mark
-}
-
-// streamVersion is the version that a stream asks for: at least the last one seen, or the newest.
-func (r *round) streamVersion() string {
-	if r.position.refused {
-		return ""
-	}
-	return r.position.version()
+	return s.understood - 1, r.publish(staged, version, "watch-list") // but for the end mark
 }
 
 // streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark
@@ -96,14 +88,14 @@ func (r *round) streamOptions(version string) metav1.ListOptions {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		SendInitialEvents:    &sendInitialEvents,
 		AllowWatchBookmarks:  true,
-		TimeoutSeconds:       r.timeouts.seconds(),
+		TimeoutSeconds:       r.watchTimeout(),
 	}
 }
 
 // collect fills staged from the open stream up to the end mark, and returns the version of that.
 func (r *round) collect(ctx context.Context, staged Stage) (version string, err error) {
 	quiet := r.streamWatchdog()
-	defer quiet.stop()
+	defer quiet.disarm()
 	r.hang.asks(ctx, KindWatchList)
 	var refused error
 	err = r.follow(ctx, r.stream, quiet, func(ctx context.Context, c watchChange) bool {
@@ -144,20 +136,15 @@ func (r *round) streamWatchdog() *silence {
 	}
 	s := &silence{clock: r.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
 	s.still = func(ctx context.Context, received int, quiet time.Duration) {
-		klog.FromContext(ctx).Info("Warning: still waiting for the bookmark at the end of the initial events", "reflector", r.Name,
-			"type", r.TypeDescription, "events", received, "silentFor", quiet)
+		r.say(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
 	}
-	s.arm()
+	s.begin()
 	return s
 }
 
 // streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing
 // staged.
 func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
-	logger := klog.FromContext(ctx)
-	if errors.Is(err, errStopped) {
-		return goOn(Stopped)
-	}
 	if r.doubted(ctx, err) {
 		r.again = againDecoding
 		return goOn(Streaming)
@@ -165,10 +152,10 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	r.failed(ctx, err)
 	switch {
 	case isBusy(err) && r.watchesFirst():
-		r.resync.arm()
+		r.resync.begin()
 		return tryLater(Watching, err)
 	case isBusy(err):
-		logger.V(4).Info("Watch-list failed, backing off", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 4, "Watch-list failed, backing off", "err", err)
 		return tryLater(Streaming, err)
 	case isRefused(err) && asked != "":
 		r.again = againRefused
@@ -177,17 +164,19 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	case errors.Is(err, errClosed):
 		r.strikes++
 		if r.strikes < streamStrikes {
-			logger.V(2).Info("Watch-list closed before its end, trying again", "reflector", r.Name, "type", r.TypeDescription, "attempt", r.strikes)
+			r.say(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
 			return goOn(Streaming)
 		}
 	}
 	r.again = againFallback
-	r.refuse(r.position.refused || isRefused(err))
+	r.refuse(r.newest || isRefused(err))
 	if r.markless == streamStrikes || errors.Is(err, errSilent) {
-		r.preferLists()
-		logger.Info("Warning: watch-list never comes to its end, falling back to LIST", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		if r.Mode == ByChoice { // else watch-lists are what the user wants
+			r.Journal.write(func(p *pages) { p.ListUntil = p.clock.Now().Add(listPreference) })
+		}
+		r.say(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
 	} else {
-		logger.V(4).Info("No state by watch-list, falling back to LIST", "reflector", r.Name, "type", r.TypeDescription, "err", err)
+		r.say(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}
 	return goOn(Listing)
 }
@@ -216,7 +205,7 @@ type recordingStage struct {
 }
 
 func newRecordingStage(s Stage) *recordingStage {
-	return &recordingStage{s, newCollectedStage(0, true, func([]any, string) error { return nil })}
+	return &recordingStage{s, NewStage(0, true, func([]any, string) error { return nil })}
 }
 
 func (s *recordingStage) Put(obj any) error {

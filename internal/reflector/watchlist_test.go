@@ -5,7 +5,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -21,7 +20,6 @@ import (
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/consistencydetector"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -126,70 +124,21 @@ func TestStreamEndMark(t *testing.T) {
 	})
 }
 
-// TestStreamFallsBackForOneRound: an error leads to LIST at once, and the next round streams again.
-func TestStreamFallsBackForOneRound(t *testing.T) {
-	for name, answer := range map[string]any{
-		"cannot be opened": testkit.ErrForbidden,
-		"opens to nothing": (*testkit.ScriptedWatch)(nil),
-		"error event":      testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrInternal)),
-		"very short":       testkit.Sent(testkit.Closed),
-	} {
-		t.Run(name, func(t *testing.T) {
-			asked, stored := streamed(t, nil, answer, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.Added("a", "60"), testkit.EndMark("61")))
-			assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
-			assert.Equal(t, []string{"replace 50: listed@50", "replace 61: a@60"}, stored)
-		})
-	}
-}
-
-// TestStreamRetries: which failures lead to another stream, always with nothing left of the one
-// before.
+// TestStreamRetries: what the scenarios do not have.
 func TestStreamRetries(t *testing.T) {
-	whole := testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9"))
-	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
-	for name, tc := range map[string]struct {
-		answers []any
-		asked   []string
-		stored  string
-	}{
-		"429":           {[]any{testkit.ErrTooManyRequests, whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
-		"429 as event":  {[]any{testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrTooManyRequests)), whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
-		"no connection": {[]any{testkit.ErrRefused, testkit.ErrRefused, whole}, []string{"stream rv=", "stream rv=", "stream rv="}, "replace 9: a@8"},
-		"closed once":   {[]any{broken, whole}, []string{"stream rv=", "stream rv="}, "replace 9: a@8"},
-		"closed twice":  {[]any{broken, broken, whole}, []string{"stream rv=", "stream rv=", "stream rv="}, "replace 9: a@8"},
-		"closed three times": {[]any{broken, broken, broken},
-			[]string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50"}, "replace 50: listed@50"},
-		"newest refused too": {[]any{testkit.ErrExpired}, []string{"stream rv=", "list rv= limit=500", "watch rv=50"}, "replace 50: listed@50"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			asked, stored := streamed(t, nil, tc.answers...)
-			assert.Equal(t, tc.asked, asked)
-			assert.Equal(t, []string{tc.stored}, stored)
-		})
-	}
-}
+	asked, stored := streamed(t, nil, testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9")))
+	assert.Equal(t, []string{"stream rv=", "stream rv="}, asked)
+	assert.Equal(t, []string{"replace 9: a@8"}, stored)
 
-// TestStreamAfterRefusal: a later stream asks for the last version, and at once for the newest when
-// that is refused.
-func TestStreamAfterRefusal(t *testing.T) {
-	asked, stored := streamed(t, nil,
-		testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired, testkit.Sent(testkit.Added("a", "20"), testkit.EndMark("21")))
-	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv="}, asked)
-	assert.Equal(t, []string{"replace 9:", "replace 21: a@20"}, stored)
+	asked, _ = streamed(t, nil, testkit.ErrExpired)
+	assert.Equal(t, []string{"stream rv=", "list rv= limit=500", "watch rv=50"}, asked, "the newest is refused, too")
 
 	asked, _ = streamed(t, nil, testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired,
 		testkit.Sent(testkit.EndMark("21"), testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("22")))
 	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv=", "stream rv=21"}, asked, "a success clears the refusal")
-}
-
-// TestStreamHandedOver: after the end mark the stream is a watch like any other one: its Added
-// events move the position, and if the server closes it at once another watch follows.
-func TestStreamHandedOver(t *testing.T) {
-	asked, _ := streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Added("b", "10"), testkit.Closed))
-	assert.Equal(t, []string{"stream rv=", "watch rv=10"}, asked)
 
 	asked, _ = streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Closed))
-	assert.Equal(t, []string{"stream rv=", "watch rv=9"}, asked)
+	assert.Equal(t, []string{"stream rv=", "watch rv=9"}, asked, "it is a watch from its end mark on")
 }
 
 // TestStreamStrikesPerRound: each round has its three attempts.
@@ -205,19 +154,6 @@ func TestStreamsThatAreClosedAtOnce(t *testing.T) {
 	cut := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
 	asked, _ := streamed(t, nil, cut, cut, cut, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("60")))
 	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
-}
-
-// TestStreamBackoff: a busy server is left alone for the delay of the backoff, on the reflector's
-// clock.
-func TestStreamBackoff(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Now())
-	server, store := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("9")))}, &testkit.StoreLog{}
-	r := New(Options{ListerWatcher: server, Sink: Foreign(store), Clock: clock, Backoff: testkit.Second()})
-	defer testkit.InBackground(t, r.Run)()
-	require.Eventually(t, clock.HasWaiters, testkit.Patience, time.Millisecond)
-	assert.Equal(t, []string{"stream rv="}, server.Asked())
-	clock.Step(time.Second)
-	require.Eventually(t, func() bool { return r.Version() == "9" }, testkit.Patience, time.Millisecond)
 }
 
 // TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep
@@ -256,65 +192,35 @@ func TestStreamStops(t *testing.T) {
 	})
 }
 
-// TestStreamStoreRefuses: a Replace that fails leads to LIST.
-func TestStreamStoreRefuses(t *testing.T) {
-	store := &testkit.StoreLog{Fail: func(entry string) error {
-		if entry == "replace 9:" {
-			return errors.New("no")
-		}
-		return nil
-	}}
-	asked, _ := streamed(t, func(c *Options) { c.Sink = Foreign(store) }, testkit.Sent(testkit.EndMark("9")))
-	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked)
-}
-
 // TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a
-// difference.
+// difference, but not of what is dropped.
 func TestStreamComparedWithList(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-	for name, listed := range map[string]string{"equal": "1", "different": "2"} {
+	managed := testkit.PodAt("a", "1")
+	managed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
+	for name, listed := range map[string]*v1.Pod{"equal": testkit.PodAt("a", "1"), "different": testkit.PodAt("a", "2"), "dropped": managed} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			var asked metav1.ListOptions
 			server := &testkit.Server{
 				OnList: func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 					asked = o
-					return testkit.PodList("9", testkit.PodAt("a", listed)), nil
+					return testkit.PodList("9", listed), nil
 				},
 				OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"))),
 			}
 			store := &testkit.StoreLog{Fail: func(string) error { cancel(); return nil }}
-			round := func() {
-				assert.NoError(t, New(Options{ListerWatcher: server, Sink: Foreign(store)}).ListAndWatch(ctx))
-			}
-			if listed == "1" {
+			options := Options{ListerWatcher: server, Sink: Foreign(store)}
+			require.Empty(t, options.Decoding.DropOf([]string{"metadata.managedFields"}))
+			round := func() { assert.NoError(t, New(options).ListAndWatch(ctx)) }
+			if name == "different" {
+				assert.Panics(t, round)
+			} else {
 				round()
 				assert.Equal(t, []string{"replace 9: a@1"}, store.Entries())
-			} else {
-				assert.Panics(t, round)
 			}
 			assert.Equal(t, metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, asked)
-			cancel()
 		})
 	}
-}
-
-// TestStreamComparedLessDropped: it compares what is left of both.
-func TestStreamComparedLessDropped(t *testing.T) {
-	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	listed := testkit.PodAt("a", "1")
-	listed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
-	server := &testkit.Server{
-		OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return testkit.PodList("9", listed), nil
-		},
-		OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"))),
-	}
-	store := &testkit.StoreLog{Fail: func(string) error { cancel(); return nil }}
-	options := Options{ListerWatcher: server, Sink: Foreign(store)}
-	require.Empty(t, options.Decoding.DropOf([]string{"metadata.managedFields"}))
-	assert.NotPanics(t, func() { assert.NoError(t, New(options).ListAndWatch(ctx)) })
-	assert.Equal(t, []string{"replace 9: a@1"}, store.Entries())
 }
