@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"path/filepath"
 	"runtime"
@@ -143,37 +141,6 @@ func declName(decl ast.Decl) string {
 		return f.Name.Name
 	}
 	return "a declaration"
-}
-
-func TestBorderFaults(t *testing.T) {
-	for name, tc := range map[string]struct {
-		source string
-		want   []string
-	}{
-		"alias":           {"// A is.\ntype A = clientgo.A", nil},
-		"generic alias":   {"// A is.\ntype A[T any] = clientgo.A[T]", nil},
-		"value":           {"// A is.\nconst A = clientgo.A", nil},
-		"func":            {"// A is.\nfunc A(b, c string, d ...int) int { return clientgo.A(b, c, d...) }", nil},
-		"no result":       {"// A is.\nfunc A() { clientgo.A() }", nil},
-		"generic func":    {"// A is.\nfunc A[T any](b T) { clientgo.A[T](b) }", nil},
-		"shaped":          {"// Shaped is.\nfunc Shaped() { println() }", nil},
-		"no comment":      {"func A() { clientgo.A() }", []string{"A has no comment"}},
-		"group":           {"// All are.\ntype (\n// A is.\nA = clientgo.A\nB = clientgo.B\n)", []string{"B has no comment"}},
-		"own type":        {"// A is.\ntype A struct{}", []string{"a declaration is more than a name of client-go"}},
-		"defined type":    {"// A is.\ntype A clientgo.A", []string{"a declaration is more than a name of client-go"}},
-		"another name":    {"// A is.\nvar A = clientgo.B", []string{"a declaration is more than a name of client-go"}},
-		"swapped":         {"// A is.\nfunc A(b, c string) { clientgo.A(c, b) }", []string{"A is more than a name of client-go"}},
-		"more statements": {"// A is.\nfunc A() { println(); clientgo.A() }", []string{"A is more than a name of client-go"}},
-		"another func":    {"// A is.\nfunc A() { clientgo.B() }", []string{"A is more than a name of client-go"}},
-		"a method":        {"// A is.\nfunc (a T) A() { clientgo.A() }", []string{"A is more than a name of client-go"}},
-		"a literal":       {"// A is.\nfunc A() int { return 1 }", []string{"A is more than a name of client-go"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package cache\n\n"+tc.source, parser.ParseComments)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, borderFaults(file, "Shaped"))
-		})
-	}
 }
 
 // TestBorderErrorsAreTheSameValues lets errors.Is find an error of either package by the name of

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache/testing"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -41,26 +40,6 @@ func runController(t *testing.T, c cache.Controller) {
 	go func() { c.RunWithContext(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
 	synctest.Wait()
-}
-
-func sourceInBubble(t *testing.T) *framework.FakeControllerSource {
-	source := framework.NewFakeControllerSource()
-	t.Cleanup(func() {
-		synctest.Wait() // a source that is shut down holds up whoever asks it for ever
-		source.Shutdown()
-		synctest.Wait()
-	})
-	return source
-}
-
-func TestNewInformerWithoutAHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := sourceInBubble(t)
-		source.Add(testkit.Pod("a", "1"))
-		store, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}})
-		runController(t, c)
-		assert.Len(t, store.List(), 1)
-	})
 }
 
 // reported collects what utilruntime.HandleError is told until the test ends.
@@ -322,8 +301,7 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		defer stop()
 		status := func() cache.Status {
 			synctest.Wait()
-			s, err := cache.StatusOf(informer)
-			require.NoError(t, err)
+			s := statusOf(t, informer)
 			return s
 		}
 		assert.EqualValues(t, 2, status().Dropped)
@@ -629,8 +607,7 @@ func TestIndexFailuresShow(t *testing.T) {
 			assert.Equal(t, name == "p", strings.Contains(text, "stack goroutine"), text)
 		}
 		requireMissing := func(n int) {
-			status, err := cache.StatusOf(s)
-			require.NoError(t, err)
+			status := statusOf(t, s)
 			var want []string
 			for _, name := range []string{"f", "p"} {
 				if n > 0 {

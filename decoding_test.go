@@ -6,10 +6,12 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,18 +19,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // wireServer is a server of pods without a network: each list and each watch-list has 20 of them,
@@ -297,28 +309,10 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			}
 			assert.Equal(t, []string{"add p15 25 wrong", "update p15 25 right"}, ofP15)
 			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
-			status, err := cache.StatusOf(informer)
-			require.NoError(t, err)
+			status := statusOf(t, informer)
 			assert.NoError(t, status.LastError)
 			assert.EqualValues(t, 1, status.Decoding.Differences)
 		})
-	}
-}
-
-// TestDifferentListIsNone: a list in which a sample differs reaches nobody; the client's follows at
-// once.
-func TestDifferentListIsNone(t *testing.T) {
-	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		for _, mode := range decodingModes {
-			options := []cache.Option{cache.WithListMode(mode), wrongAbout("19", "25"), cache.WithDecoding(cache.Decoding{Verify: 10})}
-			got := runDecoding(t, media, true, eventsOf(12, media), options...)
-			for _, call := range got.heard {
-				assert.NotContains(t, call, "wrong")
-			}
-			assert.Len(t, got.stored, 20)
-			assert.EqualValues(t, 1, got.status.Decoding.Differences)
-			assert.NoError(t, got.status.LastError)
-		}
 	}
 }
 
@@ -407,4 +401,793 @@ func TestPagesBeginAnew(t *testing.T) {
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // not the last of the first page, nor the ends of the second
 	}
+}
+
+var dropping = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
+
+// seenObjects are all that handlers and a transform function got.
+type seenObjects struct {
+	sync.Mutex
+	list []any
+}
+
+func (s *seenObjects) see(obj any) {
+	s.Lock()
+	defer s.Unlock()
+	s.list = append(s.list, obj)
+}
+
+func (s *seenObjects) transform(obj any) (any, error) {
+	s.see(obj)
+	return obj, nil
+}
+
+func (s *seenObjects) handler() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{AddFunc: s.see, UpdateFunc: func(_, obj any) { s.see(obj) }, DeleteFunc: s.see}
+}
+
+// TestDroppedWhoeverDecodes: in whichever way objects come, none that a transform, a handler or the
+// store has has what is dropped; all have the rest.
+func TestDroppedWhoeverDecodes(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, mode := range decodingModes {
+			for name, d := range map[string]cache.Decoding{
+				"by us": {}, "shared": {Share: cache.ShareEqual, TransformCopies: true}, "by both": {Verify: 1}, "off": {Off: true}, "no transport": {},
+			} {
+				t.Run(fmt.Sprint(media, " ", mode, " ", name), func(t *testing.T) {
+					d.Drop = dropping
+					dropped(t, media, name != "no transport", cache.WithListMode(mode), cache.WithDecoding(d))
+				})
+			}
+		}
+	}
+}
+
+func dropped(t *testing.T, media string, wrap bool, options ...cache.Option) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := newWireServer(media), &seenObjects{}
+		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, wirePod(3, "90"), media))
+		informer := cache.InformerFunc(options...)(server.client(t, wrap), &v1.Pod{}, 0, nil)
+		require.NoError(t, informer.SetTransform(seen.transform))
+		handled(t, informer, seen.handler())
+		stop := running(t, informer)
+		time.Sleep(10 * time.Second)
+		stop()
+		assert.Len(t, seen.list, 2*(20+20+1))
+		assert.Len(t, informer.GetStore().List(), 19)
+		for _, obj := range append(seen.list, informer.GetStore().List()...) {
+			isDropped(t, obj)
+		}
+		status := statusOf(t, informer)
+		assert.Zero(t, status.Decoding.Differences)
+	})
+}
+
+func isDropped(t testing.TB, obj any) {
+	t.Helper()
+	o := obj.(metav1.Object)
+	assert.Empty(t, o.GetManagedFields())
+	assert.Equal(t, map[string]string{"kept": "some text that stays"}, o.GetAnnotations())
+	assert.True(t, strings.HasPrefix(o.GetName(), "p"))
+}
+
+// TestDroppedOfFakes: what no server has sent is trimmed as well, of every type.
+func TestDroppedOfFakes(t *testing.T) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wirePod(1, ""))
+	require.NoError(t, err)
+	content["kind"], content["apiVersion"] = "Pod", "v1"
+	for _, example := range []runtime.Object{
+		wirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: wirePod(1, "").ObjectMeta},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, seen := cachetest.New(example.DeepCopyObject()), &seenObjects{}
+			informer := cache.InformerFunc(cache.WithDecoding(cache.Decoding{Drop: dropping}))(server, example, 0, nil)
+			handled(t, informer, seen.handler())
+			stop := running(t, informer)
+			synctest.Wait()
+			another := example.DeepCopyObject()
+			another.(metav1.Object).SetName("p2")
+			server.Create(another)
+			server.Delete("space", "p1")
+			synctest.Wait()
+			stop()
+			require.Len(t, seen.list, 3)
+			for _, obj := range seen.list {
+				isDropped(t, obj)
+			}
+		})
+	}
+}
+
+const equalPods = 1000
+
+// equalPod is one of many that differ by name and version only.
+func equalPod(i int, version string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("p%04d", i), Namespace: "space", ResourceVersion: version,
+			Labels: map[string]string{"app": "equal", "remove": "this", "tier": "one of several"},
+		},
+		Spec: v1.PodSpec{
+			Containers: []v1.Container{{
+				Name: "main", Image: "registry/image", Command: []string{"some", "command", "with", "texts"},
+				Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("100m")}},
+			}},
+			Tolerations: []v1.Toleration{{Key: "some key", Operator: v1.TolerationOpExists}},
+			Volumes:     []v1.Volume{{Name: "plain", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/some/path"}}}},
+		},
+	}
+}
+
+// equalPodsOver is a client of a server that has a list of equal pods, and events in its watch.
+func equalPodsOver(t testing.TB, media string, events func() [][]byte) *kubernetes.Clientset {
+	list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
+	for i := range equalPods {
+		list.Items = append(list.Items, *equalPod(i, fmt.Sprint(1000+i)))
+	}
+	body := taptest.Encoded(&list, media)
+	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+		if r.URL.Query().Get("watch") != "" {
+			return events(), true
+		}
+		return [][]byte{body}, false
+	}}
+	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
+	c.ContentType = media
+	c.Wrap(direct.Transport)
+	set, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return set
+}
+
+// mutating is a transform that writes to all that a pod has.
+func mutating(obj any) (any, error) {
+	pod := obj.(*v1.Pod)
+	delete(pod.Labels, "remove")
+	pod.Labels["seen"] += "x"
+	container := &pod.Spec.Containers[0]
+	container.Image += "x"
+	container.Command[0], container.Command = "x"+container.Command[0], container.Command[:3]
+	pod.Spec.Volumes[0].HostPath.Path += "x"
+	return pod, nil
+}
+
+// copying is mutating with copies.
+func copying(obj any) (any, error) {
+	pod := *obj.(*v1.Pod)
+	pod.Labels = maps.Clone(pod.Labels)
+	spec := pod.Spec.DeepCopy()
+	pod.Spec.Containers, pod.Spec.Volumes = spec.Containers, spec.Volumes
+	return mutating(&pod)
+}
+
+// sharedRun is what an informer of equal pods comes to.
+type sharedRun struct {
+	pods   []*v1.Pod
+	status cache.Status
+}
+
+// runSharing runs an informer while goroutines read all that it has.
+func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer) (got sharedRun) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		informer := informerOf(equalPodsOver(t, media, func() (events [][]byte) {
+			for i := range equalPods {
+				events = append(events, taptest.Frame(watch.Modified, equalPod(i, fmt.Sprint(6000+i)), media))
+			}
+			return events
+		}))
+		read := func(obj any) { _ = fmt.Sprint(obj) }
+		for range 2 {
+			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: read, UpdateFunc: func(_, obj any) { read(obj) }})
+			require.NoError(t, err)
+		}
+		stop := running(t, informer)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		for _, pod := range cache.TypedAll[*v1.Pod](informer.GetStore()) {
+			got.pods = append(got.pods, pod)
+		}
+		var err error
+		got.status, err = cache.StatusOf(informer)
+		require.NoError(t, err)
+		stop()
+		ended := statusOf(t, informer)
+		require.Zero(t, ended.Decoding.Parts, "the tables end with the last informer")
+		require.Zero(t, ended.Decoding.Texts)
+	})
+	require.Len(t, got.pods, equalPods)
+	for _, pod := range got.pods {
+		require.Len(t, pod.ResourceVersion, 4)
+		require.Equal(t, "6", pod.ResourceVersion[:1], "the watch has come")
+	}
+	return got
+}
+
+// sharedVolumes counts the pods that have the same list of volumes as another one.
+func (r sharedRun) sharedVolumes() int {
+	lists := map[*v1.Volume]int{}
+	for _, pod := range r.pods {
+		lists[&pod.Spec.Volumes[0]]++
+	}
+	return len(r.pods) - len(lists)
+}
+
+// transformedOnce asserts that each pod is as one transform leaves it.
+func (r sharedRun) transformedOnce(t *testing.T) {
+	t.Helper()
+	for _, pod := range r.pods {
+		wanted := equalPod(0, pod.ResourceVersion)
+		wanted.Name = pod.Name
+		_, err := mutating(wanted)
+		require.NoError(t, err)
+		got := pod.DeepCopy()
+		_ = got.Spec.Containers[0].Resources.Limits.Cpu().String()
+		require.Equal(t, fmt.Sprint(wanted.Labels, wanted.Spec.Containers[0].Image, wanted.Spec.Containers[0].Command, wanted.Spec.Volumes[0].HostPath.Path),
+			fmt.Sprint(got.Labels, got.Spec.Containers[0].Image, got.Spec.Containers[0].Command, got.Spec.Volumes[0].HostPath.Path))
+	}
+}
+
+const notShared = "a transform function may change what it is given: see Decoding.TransformCopies"
+
+func sharingOption(copies bool) cache.Option {
+	return cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual, TransformCopies: copies})
+}
+
+func podInformer(set *kubernetes.Clientset, options ...cache.Option) cache.SharedIndexInformer {
+	lw := direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
+	return cache.InformerFunc(append(options, cache.WithListMode(cache.ListModeList))...)(lw, &v1.Pod{}, 0, nil)
+}
+
+var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
+
+// TestSharesEqualParts: without a transform equal pods share their parts, are what they are, and
+// may be read by anybody.
+func TestSharesEqualParts(t *testing.T) {
+	for _, media := range sharingMedia {
+		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+			return podInformer(set, sharingOption(false))
+		})
+		assert.True(t, got.status.Decoding.Shares)
+		assert.Empty(t, got.status.Decoding.NotShared)
+		assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
+		assert.Greater(t, got.status.Decoding.Parts.Hits, int64(equalPods))
+		for _, pod := range got.pods {
+			wanted := equalPod(0, pod.ResourceVersion)
+			wanted.Name = pod.Name
+			require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
+			require.Equal(t, wanted.Labels, pod.Labels)
+		}
+	}
+}
+
+// TestTransformThatMutates: for a transform that writes to what it is given nothing is shared, and
+// the status says why, however the transform comes to the informer.
+func TestTransformThatMutates(t *testing.T) {
+	ways := map[string]func(*kubernetes.Clientset) cache.SharedIndexInformer{
+		"set": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+			informer := podInformer(set, sharingOption(false))
+			require.NoError(t, informer.SetTransform(copying))
+			require.NoError(t, informer.SetTransform(mutating))
+			return informer
+		},
+		"a factory of ours": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+			f := factory.Wrap(informers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
+				factory.WithInformerOptions(sharingOption(false), cache.WithListMode(cache.ListModeList)))
+			return f.Core().V1().Pods().Informer()
+		},
+		"a factory that is wrapped": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+			f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTransform(mutating)),
+				factory.WithInformerOptions(sharingOption(false), cache.WithListMode(cache.ListModeList)))
+			return f.Core().V1().Pods().Informer()
+		},
+	}
+	for name, informerOf := range ways {
+		for _, media := range sharingMedia {
+			t.Run(name+", "+media, func(t *testing.T) {
+				got := runSharing(t, media, informerOf)
+				got.transformedOnce(t)
+				d := got.status.Decoding
+				assert.True(t, d.On)
+				assert.False(t, d.Shares)
+				assert.Equal(t, notShared, d.NotShared)
+				assert.Zero(t, d.Parts)
+				assert.Zero(t, got.sharedVolumes())
+			})
+		}
+	}
+}
+
+// TestTransformThatCopies: with one that copies what it changes, and TransformCopies, parts are
+// shared that it leaves alone, and what it changes is right.
+func TestTransformThatCopies(t *testing.T) {
+	for _, media := range sharingMedia {
+		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+			informer := podInformer(set, sharingOption(true))
+			require.NoError(t, informer.SetTransform(copying))
+			return informer
+		})
+		got.transformedOnce(t)
+		assert.True(t, got.status.Decoding.Shares)
+		assert.Empty(t, got.status.Decoding.NotShared)
+		assert.Zero(t, got.sharedVolumes(), "they are copied")
+		tolerations := map[*v1.Toleration]bool{}
+		for _, pod := range got.pods {
+			tolerations[&pod.Spec.Tolerations[0]] = true
+		}
+		assert.Less(t, len(tolerations), equalPods/10)
+	}
+}
+
+// TestTransformInTime: one that is set too late is none, and nil takes it back: parts are shared.
+func TestTransformInTime(t *testing.T) {
+	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		informer := podInformer(set, sharingOption(false))
+		require.NoError(t, informer.SetTransform(mutating))
+		require.NoError(t, informer.SetTransform(nil))
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			assert.ErrorIs(t, informer.SetTransform(mutating), cache.ErrAlreadyStarted)
+		}})
+		require.NoError(t, err)
+		return informer
+	})
+	assert.True(t, got.status.Decoding.Shares)
+	assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
+}
+
+// TestWriterIsFound: who writes to cached objects that share parts is found while events come, and
+// told once, by the place and without a value. It is not taken for a fault of the decoder.
+func TestWriterIsFound(t *testing.T) {
+	reports := testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		media, release := runtime.ContentTypeProtobuf, make(chan struct{})
+		informer := podInformer(equalPodsOver(t, media, func() (events [][]byte) {
+			<-release
+			for i := range 5 * equalPods {
+				events = append(events, taptest.Frame(watch.Modified, equalPod(i%equalPods, fmt.Sprint(6000+i)), media))
+			}
+			return events
+		}), sharingOption(false))
+		stop := running(t, informer)
+		defer stop()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		object, _, err := informer.GetStore().GetByKey("space/p0500")
+		require.NoError(t, err)
+		pod := object.(*v1.Pod)
+		pod.Labels["app"] = "hunter2"
+		pod.Spec.Containers[0].Image = "hunter2"
+		pod.Spec.Tolerations[0].Key = "hunter2"
+		pod.Spec.Volumes[0].HostPath.Path = "hunter2"
+		close(release)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		status := statusOf(t, informer)
+		d := status.Decoding
+		assert.True(t, d.On, "%s", d.Why)
+		assert.Zero(t, d.Differences, "the decoder is right")
+		assert.GreaterOrEqual(t, d.Checked, int64(1))
+		require.GreaterOrEqual(t, d.Mutations, int64(1))
+		assert.LessOrEqual(t, d.Mutations, int64(4), "each once")
+		assert.Regexp(t, `^(ObjectMeta.labels, a map\[string\]string, at \[...\]|PodSpec.\w+, a \[\]v1.\w+, at \[0\])`, d.Mutation)
+		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Mutation}, status.Degraded)
+		require.Len(t, reports(), 1)
+		assert.Contains(t, reports()[0], d.Mutation)
+		assert.NotContains(t, reports()[0], "hunter2")
+	})
+}
+
+// twiceListed is a client of a server that has many pods, and, when its history is lost for the
+// first time, has another version of the last of them.
+func twiceListed(t testing.TB, media string, lost *atomic.Bool) *kubernetes.Clientset {
+	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+		if r.URL.Query().Get("watch") != "" {
+			if !lost.Swap(true) {
+				gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
+				return [][]byte{taptest.Frame(watch.Error, gone, media)}, false
+			}
+			return nil, true
+		}
+		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
+		for i := range 100 {
+			list.Items = append(list.Items, *equalPod(i, fmt.Sprint(1000+i)))
+			list.Items[i].UID = "uid"
+			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
+		}
+		if lost.Load() {
+			list.Items[99].ResourceVersion, list.Items[99].Labels["app"] = "4000", "changed"
+		}
+		return [][]byte{taptest.Encoded(&list, media)}, false
+	}}
+	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
+	c.ContentType = media
+	c.Wrap(direct.Transport)
+	set, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return set
+}
+
+// told counts the updates that a handler is told of, by what they are.
+type told struct{ same, equal, changed atomic.Int64 }
+
+func (u *told) OnAdd(any, bool) {}
+func (u *told) OnDelete(any)    {}
+
+func (u *told) OnUpdate(before, after any) {
+	switch {
+	case before == after:
+		u.same.Add(1)
+	case before.(*v1.Pod).ResourceVersion == after.(*v1.Pod).ResourceVersion:
+		u.equal.Add(1)
+	default:
+		u.changed.Add(1)
+	}
+}
+
+// relistedTwice runs an informer through a lost history.
+func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options ...cache.Option) (u *told, s cache.Status) {
+	t.Helper()
+	u = &told{}
+	synctest.Test(t, func(t *testing.T) {
+		informer := podInformer(twiceListed(t, media, &atomic.Bool{}), options...)
+		if transform != nil {
+			require.NoError(t, informer.SetTransform(transform))
+		}
+		_, err := informer.AddEventHandler(u)
+		require.NoError(t, err)
+		stop := running(t, informer)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		changed, _ := cache.TypedGet[*v1.Pod](informer.GetStore(), "space/p0099")
+		assert.Equal(t, "changed", changed.Labels["app"])
+		s = statusOf(t, informer)
+		stop()
+	})
+	assert.EqualValues(t, 1, u.changed.Load())
+	assert.EqualValues(t, 99, u.same.Load()+u.equal.Load())
+	return u, s
+}
+
+// TestRelistDecodesAnew: without ShareEqual, and with a transform function, even
+// one that promises to copy, all objects of a relist are new: the function may write to their
+// topmost struct, which the cached ones' readers must not see.
+func TestRelistDecodesAnew(t *testing.T) {
+	writes := func(obj any) (any, error) {
+		obj.(*v1.Pod).Status.Message = "transformed"
+		return obj, nil
+	}
+	for _, media := range sharingMedia {
+		for _, c := range []struct {
+			transform func(any) (any, error)
+			options   []cache.Option
+		}{
+			{nil, nil},
+			{writes, []cache.Option{sharingOption(true)}},
+		} {
+			u, s := relistedTwice(t, media, c.transform, c.options...)
+			assert.Zero(t, u.same.Load())
+			assert.Zero(t, s.Decoding.Reused)
+			assert.Equal(t, c.options != nil, s.Decoding.Shares)
+		}
+	}
+}
+
+// TestRelistReplacesWhatWasWritten: a relist that somebody asks for replaces cached objects, to
+// which somebody may have written.
+func TestRelistReplacesWhatWasWritten(t *testing.T) {
+	for _, media := range sharingMedia {
+		synctest.Test(t, func(t *testing.T) {
+			lost := &atomic.Bool{}
+			lost.Store(true)
+			informer := podInformer(twiceListed(t, media, lost), sharingOption(false))
+			stop := running(t, informer)
+			defer stop()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			cached := func() *v1.Pod {
+				pod, _ := cache.TypedGet[*v1.Pod](informer.GetStore(), "space/p0050")
+				return pod
+			}
+			before := cached()
+			before.Status.Message = "against the rule"
+			require.NoError(t, cache.Relist(informer))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.NotSame(t, before, cached())
+			assert.Empty(t, cached().Status.Message)
+		})
+	}
+}
+
+// session is what a server says from a whole state on: that, if it is asked for, and the events of
+// a watch up to its end.
+type session struct {
+	state  []v1.Pod
+	events []watch.Event
+	lost   bool // the watch ends with an error, and what happens then is in no watch; else it just ends
+}
+
+// history draws sessions: pods come, change and go, events come twice, and some changes are missed.
+type history struct {
+	t       *rapid.T
+	version int
+	pods    map[string]v1.Pod
+}
+
+func (h *history) sessions() (all []session) {
+	h.version, h.pods = 100, map[string]v1.Pod{}
+	for range rapid.IntRange(9, 25).Draw(h.t, "pods") {
+		h.happens()
+	}
+	for range rapid.IntRange(1, 6).Draw(h.t, "sessions") {
+		s := session{state: slices.Collect(maps.Values(h.pods)), lost: rapid.IntRange(0, 2).Draw(h.t, "lost") > 0}
+		slices.SortFunc(s.state, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
+		for range rapid.IntRange(0, 8).Draw(h.t, "events") {
+			s.events = append(s.events, h.happens())
+			if n := rapid.IntRange(0, len(s.events)*4).Draw(h.t, "again"); n < len(s.events) && s.events[n].Type != watch.Deleted {
+				s.events = append(s.events, s.events[len(s.events)-1])
+			}
+		}
+		for range rapid.IntRange(0, 4).Draw(h.t, "missed") {
+			if s.lost {
+				h.happens()
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// happens is one change.
+func (h *history) happens() watch.Event {
+	h.version++
+	name := fmt.Sprint("p", rapid.IntRange(0, 30).Draw(h.t, "name"))
+	before, exists := h.pods[name]
+	if exists && rapid.IntRange(0, 3).Draw(h.t, "deleted") == 0 {
+		delete(h.pods, name)
+		before.ResourceVersion = fmt.Sprint(h.version)
+		return watch.Event{Type: watch.Deleted, Object: &before}
+	}
+	pod := *equalPod(h.version%3, fmt.Sprint(h.version))
+	pod.Name, pod.UID = name, "uid"
+	pod.Annotations = map[string]string{"large": strings.Repeat("x", rapid.SampledFrom([]int{0, 1000}).Draw(h.t, "size")), "dropped": "value"}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
+	h.pods[name] = pod
+	if exists {
+		return watch.Event{Type: watch.Modified, Object: &pod}
+	}
+	return watch.Event{Type: watch.Added, Object: &pod}
+}
+
+// historian answers as the sessions say.
+type historian struct {
+	media    string
+	metadata bool
+	all      []session
+
+	mu sync.Mutex
+	at int
+}
+
+func (s *historian) answer(r *http.Request) (pieces [][]byte, hangs bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == len(s.all) {
+		return nil, true
+	}
+	now := s.all[s.at]
+	version := "100"
+	for _, pod := range now.state {
+		version = max(version, pod.ResourceVersion)
+	}
+	if r.URL.Query().Get("watch") == "" {
+		return [][]byte{s.list(now, version)}, false
+	}
+	if s.at++; r.URL.Query().Get("sendInitialEvents") == "true" {
+		for i := range now.state {
+			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
+		}
+		end := &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+		pieces = append(pieces, s.frame(watch.Bookmark, end))
+	}
+	for _, e := range now.events {
+		pieces = append(pieces, s.frame(e.Type, e.Object.(*v1.Pod)))
+	}
+	if now.lost && s.at < len(s.all) {
+		gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
+		pieces = append(pieces, taptest.Frame(watch.Error, gone, s.media))
+	}
+	return pieces, s.at == len(s.all)
+}
+
+func (s *historian) list(of session, version string) []byte {
+	if !s.metadata {
+		return taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: of.state}, s.media)
+	}
+	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	for i := range of.state {
+		list.Items = append(list.Items, *metadataOf(&of.state[i]))
+	}
+	return taptest.Encoded(list, s.media)
+}
+
+func (s *historian) frame(kind watch.EventType, pod *v1.Pod) []byte {
+	if s.metadata {
+		return taptest.Frame(kind, metadataOf(pod), s.media)
+	}
+	return taptest.Frame(kind, pod, s.media)
+}
+
+func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
+}
+
+// account is what an informer comes to.
+type account struct {
+	events []string       // of its first handler
+	merged map[string]any // what a slow handler knows in the end, that is told of each object once
+	late   []string       // of a handler that comes in the end
+	store  map[string]any
+	status cache.Status
+}
+
+func (a *account) told(events *[]string, how string, objects ...any) {
+	line := how
+	for _, obj := range objects {
+		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			line, obj = line+" unknown", unknown.Obj
+		}
+		_ = fmt.Sprint(obj) // all of it
+		of, err := meta.Accessor(obj)
+		if err != nil {
+			panic(err)
+		}
+		line += fmt.Sprint(" ", of.GetName(), " ", of.GetResourceVersion())
+	}
+	*events = append(*events, line)
+}
+
+func (a *account) handler(events *[]string) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { a.told(events, fmt.Sprint("add ", initial), obj) },
+		UpdateFunc: func(before, after any) { a.told(events, "update", before, after) },
+		DeleteFunc: func(obj any) { a.told(events, "delete", obj) },
+	}
+}
+
+// ordered brings the deletions of a relist, which have no order, into one.
+func ordered(events []string) []string {
+	isDelete := func(line string) bool { return strings.HasPrefix(line, "delete unknown") }
+	for i := 0; i < len(events); i++ {
+		end := i
+		for end < len(events) && isDelete(events[end]) {
+			end++
+		}
+		slices.Sort(events[i:end])
+		i = max(i, end-1)
+	}
+	return events
+}
+
+// slow knows what it was told last of each object.
+func (a *account) slow() cache.ResourceEventHandler {
+	a.merged = map[string]any{}
+	knows := func(obj any) {
+		time.Sleep(100 * time.Millisecond)
+		key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		a.merged[key] = obj
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: knows, UpdateFunc: func(_, obj any) { knows(obj) }, DeleteFunc: func(obj any) {
+		key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		delete(a.merged, key)
+	}}
+}
+
+// run follows a history to its end.
+func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
+	_, err := informer.AddEventHandler(a.handler(&a.events))
+	require.NoError(t, err)
+	handled(t, informer, cache.Deliver(a.slow(), cache.Delivery{Overflow: cache.OverflowCoalesce}))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ; ctx.Err() == nil; time.Sleep(time.Minute) {
+			_ = fmt.Sprint(informer.GetStore().List()...)
+		}
+	}()
+	stop := running(t, informer)
+	time.Sleep(20 * time.Minute)
+	synctest.Wait()
+	late, err := informer.AddEventHandler(a.handler(&a.late))
+	require.NoError(t, err)
+	<-late.HasSyncedChecker().Done()
+	a.store = map[string]any{}
+	for _, key := range informer.GetStore().ListKeys() {
+		a.store[key], _, _ = informer.GetStore().GetByKey(key)
+	}
+	a.status, err = cache.StatusOf(informer)
+	require.NoError(t, err)
+	cancel()
+	stop()
+	time.Sleep(time.Minute)
+	slices.Sort(a.late)
+}
+
+// follower is a kind of informers of pods.
+type follower struct {
+	name, media string
+	metadata    bool
+	make        func(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object)
+}
+
+var followers = []follower{
+	{"JSON", runtime.ContentTypeJSON, false, typedFollower},
+	{"protobuf", runtime.ContentTypeProtobuf, false, typedFollower},
+	{"unstructured", runtime.ContentTypeJSON, false, dynamicFollower},
+	{"metadata", runtime.ContentTypeProtobuf, true, metadataFollower},
+}
+
+func typedFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+	set, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}
+}
+
+var podResource = v1.SchemeGroupVersion.WithResource("pods")
+
+func dynamicFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+	client, err := dynamic.NewForConfig(c)
+	require.NoError(t, err)
+	pods := client.Resource(podResource)
+	return &cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
+		WatchFuncWithContext: pods.Watch,
+	}, &unstructured.Unstructured{}
+}
+
+func metadataFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+	client, err := metadata.NewForConfig(c)
+	require.NoError(t, err)
+	pods := client.Resource(podResource)
+	return &cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
+		WatchFuncWithContext: pods.Watch,
+	}, &metav1.PartialObjectMetadata{}
+}
+
+// follow runs an informer through a history.
+func (f follower) follow(t *testing.T, all []session, options ...cache.Option) (a account) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &historian{media: f.media, metadata: f.metadata, all: all}
+		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: &taptest.Wire{Media: f.media, Answer: server.answer}, QPS: -1}
+		c.ContentType = f.media
+		c.Wrap(direct.Transport)
+		lw, example := f.make(t, c)
+		a.run(t, cache.InformerFunc(options...)(lw, example, 0, nil))
+	})
+	return a
+}
+
+// TestReuseIsUnheard: whatever a server says, with ShareEqual handlers of any kind are told the
+// same as without, and the store has the same. Somebody reads all objects meanwhile.
+func TestReuseIsUnheard(t *testing.T) {
+	reused := map[string]int64{}
+	rapid.Check(t, func(rt *rapid.T) {
+		f := rapid.SampledFrom(followers).Draw(rt, "follower")
+		all := (&history{t: rt}).sessions()
+		mode := cache.WithListMode(rapid.SampledFrom([]cache.ListMode{cache.ListModeList, cache.ListModeWatchList}).Draw(rt, "mode"))
+		decoding := cache.Decoding{Drop: []string{"metadata.managedFields", "metadata.annotations[dropped]"}}
+		want := f.follow(t, all, mode, cache.WithDecoding(decoding))
+		decoding.Share = cache.ShareEqual
+		got := f.follow(t, all, mode, cache.WithDecoding(decoding))
+		require.Zero(rt, want.status.Decoding.Reused)
+		require.Zero(rt, got.status.Decoding.Differences)
+		require.True(rt, got.status.Decoding.On, got.status.Decoding.Why)
+		assert.Equal(rt, ordered(want.events), ordered(got.events))
+		assert.Equal(rt, want.store, got.store)
+		assert.Equal(rt, want.merged, got.merged)
+		assert.Equal(rt, want.late, got.late)
+		reused[f.name] += got.status.Decoding.Reused
+	})
+	assert.Len(t, reused, len(followers))
+	assert.NotContains(t, slices.Collect(maps.Values(reused)), int64(0))
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
@@ -41,16 +42,14 @@ func TestOneErrorARound(t *testing.T) {
 		defer running(t, informer)()
 		for round := 1; round <= 3; round++ {
 			synctest.Wait()
-			status, err := cache.StatusOf(informer)
-			require.NoError(t, err)
+			status := statusOf(t, informer)
 			assert.Equal(t, round, status.Attempts)
 			assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 			time.Sleep(time.Second)
 		}
 		assert.Equal(t, []int{1, 2, 3}, asked)
 		synctest.Wait()
-		status, err := cache.StatusOf(informer)
-		require.NoError(t, err)
+		status := statusOf(t, informer)
 		assert.Zero(t, status.Attempts)
 	})
 }
@@ -67,8 +66,7 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 		informer := informerOf(server)
 		defer running(t, informer)()
 		synctest.Wait()
-		status, err := cache.StatusOf(informer)
-		require.NoError(t, err)
+		status := statusOf(t, informer)
 		assert.Equal(t, cache.PhaseListing, status.Phase)
 		assert.Equal(t, 1, status.Attempts)
 		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
@@ -148,8 +146,7 @@ func TestPoliciesStop(t *testing.T) {
 					}()
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					status, err := cache.StatusOf(informer)
-					require.NoError(t, err)
+					status := statusOf(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
 						assert.Equal(t, cache.PhaseWatching, status.Phase)
@@ -275,4 +272,105 @@ func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	informer.RunWithContext(t.Context())
 	require.Len(t, stopped, 1)
 	assert.ErrorContains(t, stopped[0], "WithPageSize")
+}
+
+// TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since
+// then.
+func TestStoppedSince(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			time.Sleep(time.Minute)
+			return nil, testkit.ErrForbidden
+		}}
+		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
+		informer.RunWithContext(t.Context())
+		time.Sleep(time.Second)
+		s := statusOf(t, informer)
+		assert.Equal(t, cache.PhaseStopped, s.Phase)
+		assert.Equal(t, time.Second, s.PhaseAge)
+	})
+}
+
+// TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first
+// list is on the way into the store is not told that it ended before it had synced.
+func TestSyncedAfterThePolicyStopped(t *testing.T) {
+	testkit.Reports(t)
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
+			informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision {
+				return cache.ErrorDecision{StopEvenIfSynced: true}
+			}))
+			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
+			go informer.RunWithContext(t.Context())
+			err := cache.WaitForSync(t.Context(), informer)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Len(t, informer.GetStore().List(), 1)
+			assert.True(t, informer.HasSynced())
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// panickingWatch is a watch with methods that panic.
+type panickingWatch struct {
+	watch.Interface
+	inStop, inChan bool
+}
+
+func (u *panickingWatch) Stop() {
+	if u.inStop {
+		panic("in Stop")
+	}
+	u.Interface.Stop()
+}
+
+func (u *panickingWatch) ResultChan() <-chan watch.Event {
+	if u.inChan {
+		panic("in ResultChan")
+	}
+	return u.Interface.ResultChan()
+}
+
+// TestWatchThatPanics: a process that is told to survive panics survives those of a watch, too, and
+// the informer goes on.
+func TestWatchThatPanics(t *testing.T) {
+	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			utilruntime.ReallyCrash = false
+			defer func() { utilruntime.ReallyCrash = true }()
+			synctest.Test(t, func(t *testing.T) {
+				first := testkit.NewScriptedWatch(1)
+				first.Events <- testkit.FailedWith(testkit.ErrExpired)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(&panickingWatch{first, tc.inStop, tc.inChan})}
+				informer := informerOf(server)
+				stop := running(t, informer)
+				time.Sleep(time.Minute)
+				s := statusOf(t, informer)
+				assert.Equal(t, cache.PhaseWatching, s.Phase)
+				assert.ErrorContains(t, s.LastError, "in ")
+				stop()
+			})
+		})
+	}
+}
+
+// TestLateWatchThatPanics is given up before it is there.
+func TestLateWatchThatPanics(t *testing.T) {
+	reported := testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
+		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			time.Sleep(time.Hour)
+			return &panickingWatch{testkit.NewScriptedWatch(0), true, false}, nil
+		}
+		stop := running(t, informerOf(server))
+		time.Sleep(time.Second)
+		stop()
+		time.Sleep(2 * time.Hour)
+	})
+	assert.Len(t, reported(), 1)
 }

@@ -42,27 +42,6 @@ func ExampleReadyCheck() {
 	// 200
 }
 
-// All informers of the process, also those of a framework.
-func ExampleInformers() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	newInformer := cache.InformerFunc(cache.WithObjectDescription("settings"))
-	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
-	for running := range cache.Informers() {
-		inspection, err := cache.Inspect(running)
-		if err != nil {
-			fmt.Println(err)
-		}
-		fmt.Println(inspection.Name, inspection.Type, inspection.Status.Objects)
-	}
-	// Output: settings *v1.ConfigMap 1
-}
-
 // What an informer has done and what its store has.
 func ExampleInspect() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -151,4 +130,63 @@ func ExampleMeasuredRegistration() {
 		fmt.Println(stats.Name, stats.SyncError, stats.State == cache.HandlerStuck)
 	}
 	// Output: settings <nil> false
+}
+
+// A bound of what waits between the watch and the store.
+func ExampleWithQueueLimit() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	stats, ok := cache.QueueStatsOf(informer)
+	fmt.Println(stats.Depth, stats.Limit, stats.Pauses, ok)
+	// Output: 0 1000 0 true
+}
+
+// A ListerWatcher that is to request one namespace, and does not.
+func ExampleWithExpectedNamespace() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	elsewhere := newConfigMap("b", "1")
+	elsewhere.Namespace = "kube-system"
+	newInformer := cache.InformerFunc(cache.WithExpectedNamespace("default"))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	status, err := cache.StatusOf(informer)
+	fmt.Println(informer.GetStore().ListKeys(), status.Dropped, err)
+	// Output: [default/a] 1 <nil>
+}
+
+// A transform that fails for one object, which should not keep the others from being listed.
+func ExampleWithCachedOnTransformError() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(cache.WithCachedOnTransformError(), cache.WithListMode(cache.ListModeList))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	err := informer.SetTransform(func(obj any) (any, error) {
+		if obj.(*corev1.ConfigMap).Data["value"] == "" {
+			return nil, errors.New("there is no value")
+		}
+		return obj, nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	stats, _ := cache.QueueStatsOf(informer)
+	fmt.Println(informer.GetStore().ListKeys(), stats.Untransformed, stats.LastTransformError)
+	// Output: [default/a] 1 there is no value
 }

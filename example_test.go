@@ -285,41 +285,6 @@ func ExampleTypedByIndexSeq() {
 	// Output: default/b 2
 }
 
-// A list that is taken again and again, always into the same memory.
-func ExampleListInto() {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	_ = store.Add(newConfigMap("a", "1"))
-	_ = store.Add(newConfigMap("b", "2"))
-
-	var list []any
-	for range 3 {
-		list = cache.ListInto(store, list[:0])
-	}
-	fmt.Println(len(list))
-	// Output: 2
-}
-
-// What open snapshots keep in memory: the version that has been replaced.
-func ExampleSnapshotStatsOf() {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	_ = store.Add(newConfigMap("a", "1"))
-
-	snapshot, err := cache.SnapshotOf(store)
-	if err != nil {
-		fmt.Println(err)
-	}
-	_ = store.Update(newConfigMap("a", "2"))
-	stats, ok := cache.SnapshotStatsOf(store)
-	fmt.Println(stats.Open, stats.Kept, ok)
-
-	snapshot.Close() // soon after that, what was kept is garbage
-	stats, ok = cache.SnapshotStatsOf(store)
-	fmt.Println(stats.Open, ok)
-	// Output:
-	// 1 1 true
-	// 0 true
-}
-
 // An informer with an index and a handler that puts names into a queue, as in client-go.
 func ExampleNewSharedIndexInformer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

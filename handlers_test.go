@@ -35,27 +35,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-func TestHandlerThatEndsItsGoroutine(t *testing.T) {
-	inBubble(t, cache.SharedIndexInformerOptions{}, func(b *bubble) {
-		seen := &testkit.Journal{}
-		seen.On = func(line string) {
-			if line == "initial a1" || line == "initial b1" {
-				runtime.Goexit()
-			}
-		}
-		b.source.Add(testkit.Pod("a", "1"))
-		b.source.Add(testkit.Pod("b", "1"))
-		handle := b.handle(seen)
-		b.start()
-		b.source.Add(testkit.Pod("c", "1"))
-		synctest.Wait()
-		lines := seen.Take()
-		require.Len(t, lines, 3)
-		assert.Equal(t, "add c1", lines[2])
-		require.NoError(t, cache.ShutDownEventHandler(b.informer, handle))
-	})
-}
-
 // addLoud adds a handler whose log is kept.
 func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery cache.Delivery) (ownRegistration, *testkit.Logged) {
 	lines := &testkit.Logged{}
@@ -626,8 +605,7 @@ func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 		for range informers {
 			informer := newInformer(quietPods(), &corev1.Pod{}, 0, cache.Indexers{})
 			for range 3 {
-				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-				require.NoError(t, err)
+				handled(t, informer, cache.ResourceEventHandlerFuncs{})
 			}
 			running.Go(func() { informer.RunWithContext(ctx) })
 			synced = append(synced, informer.HasSynced)
@@ -703,16 +681,13 @@ func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.Resourc
 	registration, err := informer.AddEventHandler(&testkit.Journal{})
 	require.NoError(t, err)
 	kept = keep(informer, registration)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { informer.RunWithContext(ctx); close(done) }()
+	stop := running(t, informer)
 	synctest.Wait()
 	require.True(t, registration.HasSynced())
 	for _, obj := range informer.GetStore().List() {
 		objects = append(objects, weak.Make(obj.(*corev1.Pod)))
 	}
-	cancel()
-	<-done
+	stop()
 	return kept, objects
 }
 
@@ -759,47 +734,19 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	<-asked
 }
 
+// handled adds a handler to an informer.
+func handled(t *testing.T, informer cache.SharedInformer, handler cache.ResourceEventHandler) {
+	t.Helper()
+	_, err := informer.AddEventHandler(handler)
+	require.NoError(t, err)
+}
+
 // ownInformer is all that an informer of ours has.
 type ownInformer interface {
 	cache.SharedIndexInformer
 	HasStarted() bool
 	EventHandlerCount() int
 	IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
-}
-
-// bubble is an informer on a fake source inside a synctest bubble.
-type bubble struct {
-	*testing.T
-	source   *framework.FakeControllerSource
-	informer ownInformer
-	stop     context.CancelFunc
-}
-
-// inBubble runs test with an informer that is not started yet, and stops it in the end.
-func inBubble(t *testing.T, options cache.SharedIndexInformerOptions, test func(b *bubble)) {
-	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		b := &bubble{T: t, source: source, stop: func() {}}
-		b.informer = cache.NewSharedIndexInformerWithOptions(source, &corev1.Pod{}, options).(ownInformer)
-		test(b)
-		b.stop()
-		synctest.Wait() // a source that is shut down holds up whoever asks it for ever
-		source.Shutdown()
-		synctest.Wait()
-	})
-}
-
-func (b *bubble) start() {
-	ctx, cancel := context.WithCancel(b.Context())
-	b.stop = cancel
-	go b.informer.RunWithContext(ctx)
-	synctest.Wait()
-}
-
-func (b *bubble) handle(handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
-	registration, err := b.informer.AddEventHandler(handler)
-	require.NoError(b, err)
-	return registration
 }
 
 // TestMutationDetector runs itself again, because client-go reads the environment when it starts.
@@ -817,9 +764,92 @@ func TestMutationDetector(t *testing.T) {
 	source.Add(testkit.Pod("a", "1"))
 	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
-	_, err := informer.AddEventHandler(cache.Deliver(writer, cache.Delivery{Name: "the writer"}))
-	require.NoError(t, err)
+	handled(t, informer, cache.Deliver(writer, cache.Delivery{Name: "the writer"}))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
 	defer cancel()
 	informer.RunWithContext(ctx)
+}
+
+func TestStatistics(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		var took time.Duration
+		release := make(chan struct{})
+		handler := &testkit.Journal{On: func(line string) {
+			if strings.HasPrefix(line, "add") {
+				<-release
+			}
+			time.Sleep(took)
+		}}
+		handle := e.add(handler, cache.Delivery{Name: "counted"})
+		idle := handle.Stats()
+		assert.Equal(t, "counted", idle.Name)
+		assert.Equal(t, cache.HandlerIdle, idle.State)
+		assert.Equal(t, uint64(1), idle.Delivered)
+		assert.Zero(t, idle.Pending)
+
+		e.change("b", 1)
+		e.change("c", 1)
+		e.change("d", 1)
+		time.Sleep(time.Second / 2)
+		running := handle.Stats()
+		assert.Equal(t, cache.HandlerRunning, running.State)
+		assert.Equal(t, 3, running.Pending)
+		assert.Equal(t, time.Second/2, running.Calling)
+		assert.Equal(t, time.Second/2, running.Oldest)
+		time.Sleep(time.Second / 2)
+		assert.Equal(t, cache.HandlerStuck, handle.Stats().State)
+
+		took = 20 * time.Millisecond
+		close(release)
+		time.Sleep(time.Minute)
+		done := handle.Stats()
+		assert.Equal(t, cache.HandlerIdle, done.State)
+		assert.Equal(t, uint64(4), done.Delivered)
+		assert.Equal(t, time.Second+3*took, done.Busy)
+		assert.Equal(t, time.Second+took, done.Longest)
+		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
+		require.NoError(t, e.informer.RemoveEventHandler(handle))
+		assert.Equal(t, cache.HandlerRemoved, handle.Stats().State)
+	})
+}
+
+func TestStatisticsOfSeveralGoroutines(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		release := make(chan struct{})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Parallel: 8, Overflow: cache.OverflowCoalesce})
+		for _, name := range []string{"b", "c", "d", "e"} {
+			e.change(name, 2)
+		}
+		time.Sleep(time.Second)
+		statistics := handle.Stats()
+		assert.GreaterOrEqual(t, statistics.Pending, 5)
+		assert.Equal(t, time.Second, statistics.Calling)
+		close(release)
+		synctest.Wait()
+		statistics = handle.Stats()
+		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
+		assert.Equal(t, cache.HandlerIdle, statistics.State)
+	})
+}
+
+func TestSlowHandlerIsLoggedOnce(t *testing.T) {
+	inExactBubble(t, func(e *exact) {
+		var lines testkit.Logged
+		logger := funcr.New(lines.Write, funcr.Options{})
+		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
+		handle, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
+		require.NoError(t, err)
+		for range 2 {
+			e.change("b", 900)
+			time.Sleep(100 * time.Millisecond)
+			e.change("b", 900)
+			time.Sleep(time.Hour)
+			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Stats().State)
+			said := lines.Take()
+			require.Len(t, said, 2, "once until it has caught up, and then")
+			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
+			assert.Regexp(t, `"call"="200ms" "pendingNotifications"=(1800|1799) "oldest"="200ms"$`, said[0])
+			assert.Regexp(t, `has caught up" "handler"="sloth" "informer"="SharedIndexInformer \*v1.Pod" "after"="(6m0s|5m59.8s)"$`, said[1])
+		}
+	})
 }

@@ -6,7 +6,11 @@ package cache
 import (
 	"context"
 	"math"
+	"os"
+	"regexp"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +19,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
@@ -75,4 +85,165 @@ func TestPhasesAndModes(t *testing.T) {
 	for mode, want := range map[reflector.Mode]ListMode{reflector.ByChoice: ListModeAuto, reflector.ByList: ListModeList, reflector.ByWatchList: ListModeWatchList} {
 		assert.Equal(t, want, statusFrom(reflector.Status{Mode: mode}).Mode)
 	}
+}
+
+// TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where
+// that is known. Of several that hold unstructured objects the type says nothing.
+func TestNamesOfInformers(t *testing.T) {
+	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+	widget := &unstructured.Unstructured{}
+	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "g.example", Version: "v2", Kind: "Widget"})
+	for name, tc := range map[string]struct {
+		want    string
+		example runtime.Object
+		options []Option
+	}{
+		"by resource":      {"pods.v1", &unstructured.Unstructured{}, []Option{WithIdentifier(pods, nil), WithObjectDescription("d")}},
+		"by description":   {"d", &unstructured.Unstructured{}, []Option{WithObjectDescription("d")}},
+		"by kind":          {"g.example/v2, Kind=Widget", widget, nil},
+		"by type":          {"*v1.Pod", &v1.Pod{}, nil},
+		"without anything": {"<unspecified>", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			informer := InformerFunc(tc.options...)(&testkit.Server{}, tc.example, 0, nil).(*sharedIndexInformer)
+			assert.Equal(t, "SharedIndexInformer "+tc.want, informer.HasSyncedChecker().Name())
+			registration, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) {}})
+			require.NoError(t, err)
+			assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer "+tc.want+" + event handler ")
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			assert.ErrorContains(t, WaitForSync(ctx, informer), tc.want)
+			informer.RunWithContext(ctx)
+			assert.Regexp(t, "FIFO "+regexp.QuoteMeta(tc.want)+"$", informer.life.controller.HasSyncedChecker().Name())
+		})
+	}
+}
+
+// whatIsAt returns the line of this package's source that a name of the form package/file:line
+// stands for.
+func whatIsAt(t *testing.T, name string) string {
+	file, line, ok := strings.Cut(strings.TrimPrefix(name, "github.com/kinformer/cache/"), ":")
+	require.True(t, ok, name)
+	number, err := strconv.Atoi(line)
+	require.NoError(t, err, name)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err, name)
+	return strings.Split(string(text), "\n")[number-1]
+}
+
+func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
+	add := func(any) {}                              // the add function
+	update := func(any, any) {}                      // the update function
+	typed := func(*v1.Pod) {}                        // the typed function
+	typedAdd := func(p *v1.Pod, _ bool) { typed(p) } // the detailed function
+	for name, handler := range map[string]ResourceEventHandler{
+		"add":            ResourceEventHandlerFuncs{AddFunc: add},
+		"delete":         &ResourceEventHandlerFuncs{DeleteFunc: add},
+		"one file":       ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: update, DeleteFunc: func(any) {}},
+		"detailed":       ResourceEventHandlerDetailedFuncs{DeleteFunc: add},
+		"filtered":       FilteringResourceEventHandler{FilterFunc: func(any) bool { return true }, Handler: ResourceEventHandlerFuncs{AddFunc: add}},
+		"twice filtered": &FilteringResourceEventHandler{Handler: &FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{AddFunc: add}}},
+		"delivered":      Deliver(ResourceEventHandlerFuncs{AddFunc: add}, Delivery{}),
+	} {
+		assert.Contains(t, whatIsAt(t, nameForHandler(handler)), "// the add function", name)
+	}
+	assert.Contains(t, whatIsAt(t, nameForHandler(updateFunc(update))), "// the update function")
+	for comment, handler := range map[string]TypedResourceEventHandler[*v1.Pod]{
+		"// the typed function":    TypedResourceEventHandlerFuncs[*v1.Pod]{DeleteFunc: nil, AddFunc: typed},
+		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*v1.Pod]{AddFunc: typedAdd},
+	} {
+		filtered := TypedFilteringResourceEventHandler[*v1.Pod]{Handler: handler}
+		for _, untyped := range []ResourceEventHandler{DeliverTyped(handler, Delivery{}), testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
+			assert.Contains(t, whatIsAt(t, nameForHandler(untyped)), comment)
+		}
+	}
+}
+
+// updateFunc is a handler that is a function.
+type updateFunc func(_, _ any)
+
+func (updateFunc) OnAdd(any, bool) {}
+
+func (f updateFunc) OnUpdate(o, n any) { f(o, n) }
+
+func (updateFunc) OnDelete(any) {}
+
+func (f updateFunc) method(any) {}
+
+func (f updateFunc) otherMethod(any) {}
+
+func (f updateFunc) updateMethod(_, _ any) {}
+
+// TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named;
+// what is no function has a type.
+func TestNamesOfOtherHandlers(t *testing.T) {
+	one := func(any) {} // the only function
+	receiver, place := updateFunc(nil), nameForHandler(ResourceEventHandlerFuncs{AddFunc: one})
+	assert.Contains(t, whatIsAt(t, place), "// the only function")
+	for want, handler := range map[string]ResourceEventHandler{
+		"github.com/kinformer/cache/internal/testkit.Journal":         &testkit.Journal{},
+		"github.com/kinformer/cache.updateFunc.method":                ResourceEventHandlerFuncs{AddFunc: receiver.method},
+		"github.com/kinformer/cache.updateFunc":                       ResourceEventHandlerFuncs{AddFunc: receiver.method, UpdateFunc: receiver.updateMethod, DeleteFunc: receiver.otherMethod},
+		place + "+github.com/kinformer/cache.updateFunc.updateMethod": ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
+		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":      ResourceEventHandlerFuncs{},
+		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler":  FilteringResourceEventHandler{},
+		"struct { *testkit.Journal }":                                 struct{ *testkit.Journal }{},
+	} {
+		assert.Equal(t, want, nameForHandler(handler))
+	}
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(&testkit.Journal{}, Delivery{})))
+	assert.Equal(t, "given", nameForHandler(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
+	assert.Equal(t, "<nil>", nameForHandler(nil))
+	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
+	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))
+}
+
+// TestNamespaceIndexByWhateverName: stores know the usual index function, and call a cheaper one in
+// its place. The index is the same as with a function that they do not know.
+func TestNamespaceIndexByWhateverName(t *testing.T) {
+	unknown := func(obj any) ([]string, error) { return MetaNamespaceIndexFunc(obj) }
+	require.Nil(t, singleValued(unknown))
+	indexers := Indexers{"ours": MetaNamespaceIndexFunc, "client-go's": clientgo.MetaNamespaceIndexFunc, "unknown": unknown}
+	require.NotNil(t, singleValued(indexers["ours"]))
+	require.NotNil(t, singleValued(indexers["client-go's"]))
+
+	object := rapid.Custom(func(t *rapid.T) any {
+		name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
+		if name == "d" {
+			return struct{ Name string }{name} // without metadata
+		}
+		namespace := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "namespace")
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	})
+	name := func(obj any) (string, error) {
+		if pod, ok := obj.(*v1.Pod); ok {
+			return pod.Name, nil // the same in all namespaces, so that objects move
+		}
+		return "d", nil
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		store := NewIndexer(name, indexers, OnIndexFailure(func(IndexFailure) {}))
+		t.Repeat(map[string]func(*rapid.T){
+			"add":    func(t *rapid.T) { require.NoError(t, store.Add(object.Draw(t, "object"))) },
+			"delete": func(t *rapid.T) { require.NoError(t, store.Delete(object.Draw(t, "object"))) },
+			"replace": func(t *rapid.T) {
+				require.NoError(t, store.Replace(rapid.SliceOfN(object, 0, 6).Draw(t, "objects"), ""))
+			},
+			"": func(t *rapid.T) {
+				for _, index := range []string{"ours", "client-go's"} {
+					assert.ElementsMatch(t, store.ListIndexFuncValues("unknown"), store.ListIndexFuncValues(index))
+					for _, namespace := range []string{"", "x", "y"} {
+						want, err := store.ByIndex("unknown", namespace)
+						require.NoError(t, err)
+						got, err := store.ByIndex(index, namespace)
+						require.NoError(t, err)
+						assert.ElementsMatch(t, want, got)
+					}
+				}
+				failures, _ := IndexFailures(store)
+				assert.Equal(t, failures["unknown"], failures["ours"])
+			},
+		})
+	})
 }

@@ -81,8 +81,7 @@ func TestInformersUntilRunReturns(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		informer, release := informerOf(quiet(testkit.PodAt("a", "1"))), make(chan struct{})
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-		require.NoError(t, err)
+		handled(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
 		stop := running(t, informer)
 		synctest.Wait()
 		go stop()
@@ -151,8 +150,7 @@ func TestInspect(t *testing.T) {
 		}, inspected(t, informer))
 
 		handler := &testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}
-		_, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "first"}))
-		require.NoError(t, err)
+		handled(t, informer, cache.Deliver(handler, cache.Delivery{Name: "first"}))
 		began := time.Now()
 		defer running(t, informer)()
 		time.Sleep(time.Second)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,14 +22,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-func take(any, bool) error { return nil }
 
 func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
 
@@ -91,45 +92,37 @@ func impatientServer(n, slots int) *testkit.Server {
 // TestSlowConsumerWithALimit reaches the final state without another list, although the server ends
 // its watches, and no more than the limit ever waits.
 func TestSlowConsumerWithALimit(t *testing.T) {
-	for name, queue := range map[string]interface {
-		cache.Queue
-		SetLimit(int)
-	}{
-		"RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			const limit, events = 7, 200
-			queue.SetLimit(limit)
-			server := impatientServer(events, 20)
-			deepest, last, seen := 0, "", 0
-			c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
-				time.Sleep(time.Second)
-				deepest = max(deepest, depthOf(queue))
-				for _, d := range obj.(cache.Deltas) {
-					if p, isPod := d.Object.(*corev1.Pod); isPod {
-						last = p.ResourceVersion
-						seen++
-					}
+	synctest.Test(t, func(t *testing.T) {
+		const limit, events = 7, 200
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		queue.SetLimit(limit)
+		server := impatientServer(events, 20)
+		deepest, last, seen := 0, "", 0
+		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
+			time.Sleep(time.Second)
+			deepest = max(deepest, depthOf(queue))
+			for _, d := range obj.(cache.Deltas) {
+				if p, isPod := d.Object.(*corev1.Pod); isPod {
+					last = p.ResourceVersion
+					seen++
 				}
-				return nil
-			}})
-			runController(t, c)
-			time.Sleep(10 * time.Minute)
-			synctest.Wait()
-			assert.Equal(t, fmt.Sprint(events), last, name)
-			assert.LessOrEqual(t, deepest, limit, name)
-			assert.Equal(t, 1, server.Mu.Lists, name)
-			assert.GreaterOrEqual(t, server.Mu.Watches, events/20, name)
-			if name == "RealFIFO" {
-				stats, ok := cache.QueueStatsOf(c)
-				require.True(t, ok)
-				assert.Equal(t, limit, stats.Limit)
-				assert.Greater(t, stats.Pauses, uint64(events/limit-2))
-				assert.Greater(t, stats.Paused, time.Duration(events/2)*time.Second)
-				assert.Equal(t, events-1, seen)
 			}
-		})
-	}
+			return nil
+		}})
+		runController(t, c)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, fmt.Sprint(events), last)
+		assert.LessOrEqual(t, deepest, limit)
+		assert.Equal(t, 1, server.Mu.Lists)
+		assert.GreaterOrEqual(t, server.Mu.Watches, events/20)
+		stats, ok := cache.QueueStatsOf(c)
+		require.True(t, ok)
+		assert.Equal(t, limit, stats.Limit)
+		assert.Greater(t, stats.Pauses, uint64(events/limit-2))
+		assert.Greater(t, stats.Paused, time.Duration(events/2)*time.Second)
+		assert.Equal(t, events-1, seen)
+	})
 }
 
 // TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit
@@ -178,18 +171,6 @@ func TestCloseEndsAPause(t *testing.T) {
 	items, freed = cache.EngineOf(queue).Room()
 	assert.Positive(t, items)
 	assert.Nil(t, freed)
-}
-
-func TestQueueLimitOfAnInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, stop := informerOn(t, impatientServer(100, 20), func(cache.SharedIndexInformer) {}, cache.WithQueueLimit(3))
-		defer stop()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, "a@100", testkit.NameAt(s.GetIndexer().List()[0]))
-		stats, _ := cache.QueueStatsOf(s)
-		assert.Equal(t, 3, stats.Limit)
-	})
 }
 
 func depthOf(queue any) int {
@@ -539,4 +520,336 @@ func TestReadersSeeABatchWhole(t *testing.T) {
 		assert.Equal(t, want, p.seen)
 		assert.Equal(t, "3000", informer.LastSyncResourceVersion())
 	})
+}
+
+// refusals are the ways in which a transform can fail for an object.
+var refusals = map[string]func() (any, error){
+	"error":       func() (any, error) { return nil, errTransform },
+	"panic":       func() (any, error) { panic("cannot transform") },
+	"nil":         func() (any, error) { return nil, nil },
+	"nil pointer": func() (any, error) { return (*corev1.Pod)(nil), nil },
+}
+
+// refusing returns a transform that fails, in that way, for objects with the label v=bad.
+func refusing(way func() (any, error)) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if obj.(*corev1.Pod).Labels["v"] == "bad" {
+			return way()
+		}
+		return obj, nil
+	}
+}
+
+// refusedCase runs do with a synced informer, which has an index by label, for each kind of queue
+// and each way to refuse.
+func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
+	for kind, options := range map[string][]cache.Option{
+		"arrivals": nil, "limited": {cache.WithQueueLimit(1)},
+		"cached": {cache.WithCachedOnTransformError()},
+	} {
+		for way, refuse := range refusals {
+			t.Run(kind+"/"+way, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := &relisting{Source: cachetest.New()}
+					r.SharedIndexInformer = cache.InformerFunc(options...)(r.Source, &corev1.Pod{}, 0, cache.Indexers{"v": byLabelV})
+					require.NoError(t, r.SetTransform(refusing(refuse)))
+					handled(t, r, &r.recorder)
+					defer running(t, r)()
+					synctest.Wait()
+					do(t, r)
+				})
+			})
+		}
+	}
+}
+
+func byLabelV(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
+
+// refuses makes the object one that is refused from now on.
+func (r *relisting) refuses(name string) {
+	cachetest.PatchAs(r.Source, "ns", name, func(p *corev1.Pod) { p.Labels = map[string]string{"v": "bad"} })
+	synctest.Wait()
+}
+
+// requireRight requires that all that the informer says of itself is about so many objects that are
+// behind, and that the store is as far as the server.
+func (r *relisting) requireRight(t *testing.T, behind int) {
+	t.Helper()
+	synctest.Wait()
+	seen, err := cache.Inspect(r)
+	require.NoError(t, err)
+	require.Equal(t, behind, seen.Queue.Untransformed)
+	if behind == 0 {
+		require.Empty(t, seen.Status.Degraded)
+	} else {
+		require.Len(t, seen.Status.Degraded, 1)
+	}
+	require.Equal(t, fmt.Sprint(r.ResourceVersion()), r.LastSyncResourceVersion())
+}
+
+// TestRefusedObjectsThatComeAndGo leave nothing behind, and no handler hears of them.
+func TestRefusedObjectsThatComeAndGo(t *testing.T) {
+	testkit.Reports(t)
+	refusedCase(t, func(t *testing.T, r *relisting) {
+		for i := range 3 {
+			r.Create(badPod(fmt.Sprint("job", i), ""))
+			r.requireRight(t, 1)
+			r.Delete("ns", fmt.Sprint("job", i))
+			r.requireRight(t, 0)
+		}
+		assert.Empty(t, r.GetStore().List())
+		assert.Empty(t, r.recorder.Take())
+		stats, _ := cache.QueueStatsOf(r)
+		assert.EqualValues(t, 6, stats.TransformErrors, "the transform is asked about deletions")
+	})
+}
+
+// TestRefusedDeletion: the cached object leaves, with the last state that anybody knows, and comes
+// back when it is created again.
+func TestRefusedDeletion(t *testing.T) {
+	texts := testkit.Reports(t)
+	refusedCase(t, func(t *testing.T, r *relisting) {
+		before := len(texts())
+		r.Create(testkit.Pod("a", "good"))
+		r.refuses("a")
+		r.requireRight(t, 1)
+		r.Delete("ns", "a")
+		r.requireRight(t, 0)
+		assert.Empty(t, r.GetStore().List())
+		assert.Empty(t, r.GetIndexer().ListIndexFuncValues("v"))
+		assert.Equal(t, []string{"add ns/a 2", "delete ns/a 2 unknown"}, r.recorder.Take())
+		assert.NoError(t, cache.WaitForVersion(t.Context(), r, fmt.Sprint(r.ResourceVersion())))
+		told := strings.Join(texts()[before:], "\n")
+		assert.Contains(t, told, "without its last state")
+		r.Create(testkit.Pod("a", "again"))
+		r.requireRight(t, 0)
+		assert.Len(t, r.GetStore().List(), 1)
+		seen, _ := cache.Inspect(r)
+		assert.Equal(t, map[string]int64{"refused": 1}, seen.Drops, "the update: a deletion that was made is no change that was dropped")
+	})
+}
+
+// TestRefusedAtRandom: whatever is refused, at rest the informer has what passed last of each
+// object that is on the server, nothing else, says how many of them are behind, and has told that.
+func TestRefusedAtRandom(t *testing.T) {
+	testkit.Reports(t)
+	for kind, options := range map[string][]cache.Option{
+		"arrivals": nil, "limited": {cache.WithQueueLimit(2), cache.WithCachedOnTransformError()},
+		"cached": {cache.WithCachedOnTransformError()},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				synctest.Test(t, func(t *testing.T) { refusedAtRandom(t, rt, strings.Contains(kind, "cached"), options) })
+			})
+		})
+	}
+}
+
+func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options []cache.Option) {
+	source, mirror := cachetest.New(), testkit.NewMirror()
+	slow := func(obj any) ([]string, error) { // so that changes wait in the queue
+		time.Sleep(time.Millisecond)
+		return byLabelV(obj)
+	}
+	informer := cache.InformerFunc(options...)(source, &corev1.Pod{}, 0, cache.Indexers{"v": slow})
+	refused := rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "refused")
+	require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+		if version, _ := strconv.Atoi(obj.(*corev1.Pod).ResourceVersion); refused[version%len(refused)] {
+			return nil, errTransform
+		}
+		return obj, nil
+	}))
+	handled(t, informer, mirror)
+	defer running(t, informer)()
+	synctest.Wait()
+	for range rapid.IntRange(1, 8).Draw(rt, "bursts") {
+		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "name")
+			if deleted := rapid.IntRange(0, 2).Draw(rt, "deleted") == 0; !deleted {
+				source.Put(testkit.Pod(name, fmt.Sprint(source.ResourceVersion())))
+			} else if source.Get("ns", name) != nil {
+				source.Delete("ns", name)
+			}
+		}
+		if relists && rapid.IntRange(0, 3).Draw(rt, "relist") == 0 {
+			require.NoError(t, cache.Relist(informer))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		requireAsPassed(t, source, informer, mirror)
+	}
+}
+
+// requireAsPassed requires that the store, its index and the handler agree, have nothing that is
+// not on the server, and that what differs otherwise is counted.
+func requireAsPassed(t *testing.T, source *cachetest.Source, informer cache.SharedIndexInformer, mirror *testkit.Mirror) {
+	held, behind := map[string]string{}, 0
+	for _, obj := range informer.GetStore().List() {
+		pod := obj.(*corev1.Pod)
+		held["ns/"+pod.Name] = pod.ResourceVersion
+		require.Contains(t, source.Versions(), "ns/"+pod.Name)
+		require.Contains(t, informer.GetIndexer().ListIndexFuncValues("v"), pod.Labels["v"])
+	}
+	for key, version := range source.Versions() {
+		if held[key] != version {
+			behind++
+		}
+	}
+	stats, _ := cache.QueueStatsOf(informer)
+	require.Equal(t, behind, stats.Untransformed)
+	known, problems, _ := mirror.State()
+	problems = slices.DeleteFunc(slices.Clone(problems), func(p string) bool {
+		return strings.HasPrefix(p, "delete of unknown") // as in client-go: handlers hear of a deletion that passes
+	})
+	require.Empty(t, problems)
+	require.Equal(t, testkit.StateOfPods(slices.Values(informer.GetStore().List())), known)
+}
+
+// nothings are what a transform may return in place of an object and an error.
+var nothings = map[string]any{
+	"nil":         nil,
+	"nil pointer": (*corev1.Pod)(nil),
+	"nil map":     map[string]any(nil),
+	"nil slice":   []any(nil),
+}
+
+// losing is a transform that returns nothing for bad pods.
+func losing(nothing any) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if obj.(*corev1.Pod).Labels["v"] == "bad" {
+			return nothing, nil
+		}
+		return obj, nil
+	}
+}
+
+// TestQueuesRefuseANilTransformed: whatever call it comes with, nothing is queued, and the error is
+// counted.
+func TestQueuesRefuseANilTransformed(t *testing.T) {
+	for what, nothing := range nothings {
+		for name, q := range map[string]interface {
+			Add(obj any) error
+			Update(obj any) error
+			Delete(obj any) error
+			Replace(list []any, version string) error
+		}{
+			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing(nothing)),
+			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
+			"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
+				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
+			}),
+			"an informer's queue": cache.InformersQueue(losing(nothing)),
+		} {
+			for call, err := range map[string]error{
+				"Add":     q.Add(badPod("a", "2")),
+				"Update":  q.Update(badPod("a", "2")),
+				"Delete":  q.Delete(badPod("a", "2")),
+				"Replace": q.Replace([]any{testkit.Pod("b", "2"), badPod("a", "2")}, "2"),
+			} {
+				assert.ErrorIs(t, err, event.ErrNilTransformed, "%s for %s: %s", what, name, call)
+			}
+			stats, _ := cache.QueueStatsOf(q)
+			assert.Zero(t, stats.Depth, "%s for %s", what, name)
+			assert.EqualValues(t, 4, stats.TransformErrors, "%s for %s", what, name)
+			assert.Equal(t, 1, stats.Untransformed, "%s for %s", what, name)
+			assert.ErrorIs(t, stats.LastTransformError, event.ErrNilTransformed)
+		}
+	}
+}
+
+func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, pod := range pods {
+		require.NoError(t, store.Add(pod))
+	}
+	return store
+}
+
+// TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the object stays
+// as it is cached, which handlers hear of as little as readers, and the informer says so.
+func TestInformerWhoseTransformReturnsNil(t *testing.T) {
+	texts := testkit.Reports(t)
+	for what, nothing := range nothings {
+		for way, server := range waysOf(badPod("a", "5"), testkit.PodAt("b", "5")) {
+			for _, keeps := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					var seen testkit.Handled
+					handler, options, before := &testkit.Journal{}, []cache.Option{cache.WithPageSize(1)}, len(texts())
+					if keeps {
+						options = append(options, cache.WithCachedOnTransformError())
+					}
+					s, stop := informerOn(t, server(), func(s cache.SharedIndexInformer) {
+						require.NoError(t, s.SetTransform(losing(nothing)))
+						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
+						handled(t, s, handler)
+					}, options...)
+					defer stop()
+					message := []any{"%s by %s, keeps %v", what, way, keeps}
+					if taken := keeps || way == "watch"; taken {
+						require.Len(t, s.GetIndexer().List(), 1, message...)
+						assert.Equal(t, "b@5", testkit.NameAt(s.GetIndexer().List()[0]), message...)
+						assert.Len(t, handler.Take(), 1, message...)
+						require.Len(t, texts(), before+1, message...)
+						assert.Contains(t, texts()[before], event.ErrNilTransformed.Error(), message...)
+					} else {
+						assert.Empty(t, s.GetIndexer().List(), message...)
+						require.NotEmpty(t, seen.Errors(), message...)
+						assert.ErrorIs(t, seen.Errors()[0], event.ErrNilTransformed, message...)
+					}
+					stats, _ := cache.QueueStatsOf(s)
+					assert.Equal(t, 1, stats.Untransformed, message...)
+					status := statusOf(t, s)
+					assert.Contains(t, status.Degraded, "1 objects are not as on the server: the transform function refused them", message...)
+				})
+			}
+		}
+	}
+}
+
+// waysOf are the ways in which a server can tell of the objects.
+func waysOf(pods ...*corev1.Pod) map[string]func() *testkit.Server {
+	list, events, initial := testkit.PodList("5"), []watch.Event(nil), []watch.Event(nil)
+	for _, pod := range pods {
+		list.Items = append(list.Items, *pod)
+		events = append(events, watch.Event{Type: watch.Modified, Object: pod})
+		initial = append(initial, watch.Event{Type: watch.Added, Object: pod})
+	}
+	return map[string]func() *testkit.Server{
+		"list": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(testkit.Sent())}
+		},
+		"pages": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: itemByItem(list), OnWatch: testkit.Watches(testkit.Sent())}
+		},
+		"watch-list": func() *testkit.Server {
+			return &testkit.Server{OnList: testkit.ListOf(list), OnWatch: testkit.Watches(testkit.Sent(append(initial, testkit.EndMark("5"))...))}
+		},
+		"watch": func() *testkit.Server {
+			return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(testkit.Sent(events...))}
+		},
+	}
+}
+
+// itemByItem answers with one item of the list at a time.
+func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(_ int, _ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page := testkit.PodList(list.ResourceVersion)
+		page.Items = list.Items[len(options.Continue):][:1]
+		if next := len(options.Continue) + 1; next < len(list.Items) {
+			page.Continue = "xxxxxxxx"[:next]
+		}
+		return page, nil
+	}
+}
+
+// TestStoreRefusesANilTransformed: a call of a store WithTransformer changes nothing then.
+func TestStoreRefusesANilTransformed(t *testing.T) {
+	for what, nothing := range nothings {
+		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(losing(nothing)))
+		require.NoError(t, s.Add(testkit.Pod("b", "1")))
+		assert.ErrorIs(t, s.Add(badPod("a", "1")), event.ErrNilTransformed, what)
+		assert.ErrorIs(t, s.Update(badPod("b", "2")), event.ErrNilTransformed, what)
+		assert.ErrorIs(t, s.Replace([]any{badPod("a", "1")}, "2"), event.ErrNilTransformed, what)
+		assert.Equal(t, []string{"ns/b"}, s.ListKeys(), what)
+	}
 }

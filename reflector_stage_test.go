@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -285,9 +287,8 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	server := &modelServer{Source: cachetest.NewSource(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
 	informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()), cache.WithPageSize(pageSize))(server, &v1.Pod{}, 0, cache.Indexers{})
-	view := &modelHandler{known: map[string]string{}}
-	_, err := informer.AddEventHandler(view)
-	require.NoError(t, err)
+	view := testkit.NewMirror()
+	handled(t, informer, view)
 	stop := running(t, informer)
 	for i, s := range steps {
 		server.perform(t, i, s)
@@ -300,26 +301,19 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	time.Sleep(5 * time.Minute) // faults that are queued are used up, one a second, or two minutes of silence each
 	synctest.Wait()
 
-	faults := append(server.faults(), view.faults()...)
+	known, problems, _ := view.State()
+	problems = slices.DeleteFunc(slices.Clone(problems), func(p string) bool { return strings.HasPrefix(p, "delete of unknown") })
+	faults := append(server.faults(), problems...)
 	status, err := cache.StatusOf(informer)
 	require.NoError(t, err)
-	if stored := versionsOf(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
+	if stored := versionsIn(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
 		faults = append(faults, fmt.Sprintf("the store has %v, the server %v, %v", stored, server.Versions(), status))
 	}
-	if !maps.Equal(view.known, server.Versions()) {
-		faults = append(faults, fmt.Sprintf("the handler knows %v, the server has %v", view.known, server.Versions()))
+	if heard := versionsIn(slices.Collect(maps.Values(view.Objects))); !maps.Equal(heard, server.Versions()) {
+		faults = append(faults, fmt.Sprintf("the handler knows %v, the server has %v", known, server.Versions()))
 	}
 	stop()
 	return faults
-}
-
-func versionsOf(objects []any) map[string]string {
-	versions := make(map[string]string, len(objects))
-	for _, obj := range objects {
-		pod := obj.(*v1.Pod)
-		versions[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
-	}
-	return versions
 }
 
 // modelServer keeps what it has given and what it was asked for beyond that.
@@ -337,7 +331,7 @@ func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 	switch do.what {
 	case "put":
 		pod := testkit.PodAt(do.name, "")
-		pod.Labels = map[string]string{"step": strconv.Itoa(i)}
+		pod.Labels = map[string]string{"v": strconv.Itoa(i)}
 		s.Put(pod)
 	case "delete":
 		if s.Get("ns", do.name) != nil {
@@ -388,7 +382,7 @@ func (s *modelServer) resend(version string) {
 // forget makes every client list again: it finds the history gone, and itself behind.
 func (s *modelServer) forget() {
 	heal := s.Partition()
-	s.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "z", Labels: map[string]string{"at": strconv.FormatUint(s.ResourceVersion(), 10)}}})
+	s.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "z", Labels: map[string]string{"v": strconv.FormatUint(s.ResourceVersion(), 10)}}})
 	s.Compact(s.ResourceVersion())
 	heal()
 }
@@ -434,51 +428,4 @@ func (s *modelServer) faults() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.wrong
-}
-
-// modelHandler is a copy of the state made of notifications alone.
-type modelHandler struct {
-	mu    sync.Mutex
-	known map[string]string
-	wrong []string
-}
-
-func (h *modelHandler) OnAdd(obj any, _ bool) { h.hear("add", nil, obj) }
-
-func (h *modelHandler) OnUpdate(old, next any) { h.hear("update", old, next) }
-
-func (h *modelHandler) OnDelete(obj any) {
-	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = unknown.Obj
-	}
-	h.hear("delete", obj, nil)
-}
-
-func (h *modelHandler) hear(what string, old, next any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	subject := next
-	if subject == nil {
-		subject = old
-	}
-	pod := subject.(*v1.Pod)
-	key := pod.Namespace + "/" + pod.Name
-	known, isKnown := h.known[key]
-	switch {
-	case isKnown == (what == "add") && what != "delete":
-		h.wrong = append(h.wrong, fmt.Sprintf("%s %s, known: %v", what, testkit.NameAt(subject), isKnown))
-	case what == "update" && known != old.(*v1.Pod).ResourceVersion:
-		h.wrong = append(h.wrong, fmt.Sprintf("update of %s from %s, which was at %s", key, testkit.NameAt(old), known))
-	}
-	if next == nil {
-		delete(h.known, key)
-	} else {
-		h.known[key] = pod.ResourceVersion
-	}
-}
-
-func (h *modelHandler) faults() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.wrong
 }

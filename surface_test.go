@@ -772,37 +772,6 @@ func linksIn(block comment.Block) (names []string) {
 	return names
 }
 
-// TestOptionalMethods: our informers and registrations have the methods that client-go's have
-// beyond their interfaces, or that its tests reach into them for.
-func TestOptionalMethods(t *testing.T) {
-	for name, informer := range map[string]cache.SharedInformer{
-		"NewSharedInformer":                 cache.NewSharedInformer(nil, nil, 0),
-		"NewSharedIndexInformer":            cache.NewSharedIndexInformer(nil, nil, 0, nil),
-		"NewSharedIndexInformerWithOptions": cache.NewSharedIndexInformerWithOptions(nil, nil, cache.SharedIndexInformerOptions{}),
-		"InformerFunc":                      cache.InformerFunc()(nil, nil, 0, nil),
-	} {
-		t.Run(name, func(t *testing.T) {
-			optional, ok := informer.(interface {
-				HasStarted() bool
-				EventHandlerCount() int
-				IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
-			})
-			require.True(t, ok)
-			assert.False(t, optional.HasStarted())
-			assert.Zero(t, optional.EventHandlerCount())
-			handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-			require.NoError(t, err)
-			assert.Equal(t, 1, optional.EventHandlerCount())
-			assert.True(t, optional.IsRegistered(handle))
-			finished := handle.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
-			require.NoError(t, informer.RemoveEventHandler(handle))
-			<-finished
-			assert.Zero(t, optional.EventHandlerCount())
-			assert.False(t, optional.IsRegistered(handle))
-		})
-	}
-}
-
 // implementedByUsers are the interfaces that a later version cannot give more methods.
 var implementedByUsers = []string{"audit.Informer", "direct.Getter"}
 

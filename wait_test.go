@@ -205,22 +205,6 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 	assert.Equal(t, theirs, said(wait{cache.WaitForNamedCacheSync, cache.WaitForNamedCacheSyncWithContext}))
 }
 
-// TestIndexErrorsAreClientGos: so are these errors.
-func TestIndexErrorsAreClientGos(t *testing.T) {
-	said := func(store clientgo.Indexer) (texts []string) {
-		_, byIndex := store.ByIndex("other", "x")
-		_, index := store.Index("other", testkit.PodAt("a", "1"))
-		_, keys := store.IndexKeys("other", "x")
-		conflict := store.AddIndexers(cache.Indexers{"other": cache.MetaNamespaceIndexFunc, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-		for _, err := range []error{byIndex, index, keys, conflict} {
-			texts = append(texts, err.Error())
-		}
-		return texts
-	}
-	indexers := func() cache.Indexers { return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc} }
-	assert.Equal(t, said(clientgo.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())), said(cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())))
-}
-
 // waitsFor starts WaitForVersion and returns a look at how it ended, nil before.
 func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() *error) {
 	var result *error

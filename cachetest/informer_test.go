@@ -5,13 +5,14 @@ package cachetest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -162,50 +163,6 @@ func TestInformerRelistsAfterCompaction(t *testing.T) {
 	}
 }
 
-func TestInformerBearsAnErrorEventMidStream(t *testing.T) {
-	for _, mode := range modes {
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode, Objects: pods("a", "b")})
-			var recorder cachetest.Recorder
-			startPods(t, src, &recorder)
-			settle(t, src)
-			recorder.Take()
-			src.Inject(cachetest.ErrorEvent(cachetest.Expired()))
-			src.Cut()
-			relabel(src, "b", "1")
-			settle(t, src)
-			require.Contains(t, recorder.Take(), "update default/b 3 -> 4")
-		})
-	}
-}
-
-func TestInformerWaitsAfter429(t *testing.T) {
-	for verb, mode := range map[cachetest.Verb]cachetest.WatchListMode{
-		cachetest.VerbWatch:     cachetest.WatchListUnsupported,
-		cachetest.VerbWatchList: cachetest.WatchListServed,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode, Objects: pods("a", "b")})
-			busy := cachetest.TooManyRequests(2 * time.Second)
-			src.FailNext(verb, busy, busy)
-			var recorder cachetest.Recorder
-			startPods(t, src, &recorder)
-			require.NoError(t, src.WaitWatching(t.Context(), 1))
-			relabel(src, "a", "1")
-			settle(t, src)
-
-			var tries []cachetest.Request
-			for _, r := range src.Requests() {
-				if r.Verb == verb {
-					tries = append(tries, r)
-				}
-			}
-			require.Len(t, tries, 3)
-			require.GreaterOrEqual(t, tries[2].At.Sub(tries[0].At), time.Second)
-		})
-	}
-}
-
 func TestInformerBearsAnOutage(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,26 +224,298 @@ func TestInformerGoesOnWithoutTheEndOfItsInitialEvents(t *testing.T) {
 	})
 }
 
-func TestInformerIsSlowedByItsStream(t *testing.T) {
+// unsettled is Settle's error once nothing more happens. In a bubble only.
+func unsettled(t *testing.T, src *cachetest.Source) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := src.Settle(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	return err.Error()
+}
+
+func TestSettleNamesWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{Objects: pods("a"), EventDelay: time.Second})
-		start := time.Now()
-		var recorder cachetest.Recorder
-		informer := startPods(t, src, &recorder)
-		require.True(t, clientgo.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
-		require.GreaterOrEqual(t, time.Since(start), 2*time.Second)
+		src := cachetest.New(pods("a", "b")...)
+		fast, slow := src.Track(nil).Named("fast"), src.Track(nil)
+		for _, name := range []string{"a", "b"} {
+			fast.OnAdd(src.Get("default", name), true)
+		}
+		require.Equal(t, `cachetest: not settled: handler 2 [default/a: was not told of "2", `+
+			`default/b: was not told of "3"]: context deadline exceeded`, unsettled(t, src))
+
+		slow.OnAdd(src.Get("default", "a"), true)
+		relabel(src, "a", "1")
+		src.Delete("default", "b")
+		require.Equal(t, `cachetest: not settled: `+
+			`fast [default/a: has "2", not "4", default/b: was not told of the deletion, has "3"], `+
+			`handler 2 [default/a: has "2", not "4"]: context deadline exceeded`, unsettled(t, src))
+
+		fast.OnUpdate(nil, src.Get("default", "a"))
+		fast.OnDelete(clientgo.DeletedFinalStateUnknown{Key: "default/b"})
+		slow.OnUpdate(nil, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+		require.Equal(t, src.Versions(), fast.Seen())
 	})
 }
 
-func TestInformerReportsAListThatFails(t *testing.T) {
+func TestSettleErrorIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{WatchList: cachetest.WatchListUnsupported, Objects: pods("a")})
-		src.FailNext(cachetest.VerbList, cachetest.InternalError())
-		errs := make(chan error, 1)
+		src := cachetest.New(pods(strings.Split("abcdefghij", "")...)...)
+		for range 9 {
+			src.Track(nil)
+		}
+		text := unsettled(t, src)
+		require.Equal(t, 5, strings.Count(text, "handler"))
+		require.Equal(t, 5, strings.Count(text, "and 5 more"))
+		require.Contains(t, text, "and 4 more")
+	})
+}
+
+func TestSettleWithoutHandlersIsAnError(t *testing.T) {
+	require.ErrorIs(t, cachetest.New().Settle(t.Context()), cachetest.ErrNothingTracked)
+}
+
+func TestSettleWaitsForTheLastHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New()
+		handlers := []*cachetest.Tracked{src.Track(nil), src.Track(nil)}
+		stored := src.Create(pod("a"))
+		settled := make(chan error, 1)
+		go func() { settled <- src.Settle(t.Context()) }()
+		for _, handler := range handlers {
+			synctest.Wait()
+			require.Empty(t, settled)
+			handler.OnAdd(stored, false)
+		}
+		require.NoError(t, <-settled)
+	})
+}
+
+func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		stays, goes := src.Track(nil), src.Track(nil)
+		stays.OnAdd(src.Get("default", "a"), true)
+		settled := make(chan error, 1)
+		go func() { settled <- src.Settle(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, settled)
+		goes.Forget()
+		goes.Forget()
+		require.NoError(t, <-settled)
+		goes.OnAdd(src.Get("default", "a"), true)
+		require.NoError(t, src.Settle(t.Context()))
+		goes.OnDelete(src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+func TestSettleFollowsARewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		handler.OnAdd(src.Get("default", "a"), true)
+		handler.OnAdd(src.Create(pod("b")), false)
+		require.NoError(t, src.Settle(t.Context()))
+		src.Rewind(2)
+		require.Contains(t, unsettled(t, src), "default/b: was not told of the deletion")
+	})
+}
+
+// TestSettleTellsAGivenVersionFromTheSameGivenAgain: after a Rewind the next
+// writes get versions that handlers have heard of with other content.
+func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		handler.OnAdd(src.Get("default", "a"), true)
+		relabel(src, "a", "before")
+		undone := src.Get("default", "a")
+		handler.OnUpdate(nil, undone)
+		require.NoError(t, src.Settle(t.Context()))
+
+		src.Rewind(2)
+		require.Contains(t, unsettled(t, src), `default/a: has "3", not "2"`)
+		relabel(src, "a", "after")
+		const stale = `default/a: has "3" as it was before a Rewind`
+		require.Contains(t, unsettled(t, src), stale)
+		handler.OnUpdate(nil, undone)
+		require.Contains(t, unsettled(t, src), stale, "what was under way when the source went back")
+		handler.OnUpdate(undone, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+
+		src.Rewind(2)
+		relabel(src, "a", "after")
+		require.NoError(t, src.Settle(t.Context()), "what is written again is what the handler has")
+		relabel(src, "a", "later")
+		handler.OnUpdate(nil, src.Get("default", "a"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+// TestSettleAfterARewindOfAHandlerThatIsBehind: what a handler hears late of the
+// time before the Rewind is not what the source holds now.
+func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New()
+		handler := src.Track(nil)
+		undone := src.Create(pod("a"))
+		src.Rewind(1)
+		handler.OnAdd(undone, false)
+		require.Contains(t, unsettled(t, src), "default/a: was not told of the deletion")
+		cachetest.PatchAs(src, "default", src.Create(pod("b")).(*corev1.Pod).Name, label("b"))
+		handler.OnAdd(src.Get("default", "b"), false)
+		src.Rewind(1)
+		now := pod("a")
+		now.Labels = map[string]string{"l": "now"}
+		src.Create(now)
+		require.Contains(t, unsettled(t, src), `default/a: has "2" as it was before a Rewind`)
+		handler.OnUpdate(nil, src.Get("default", "a"))
+		handler.OnDelete(pod("b"))
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+// TestSettleAfterARewindBehindATransform: where content cannot be compared, what
+// was heard before the Rewind does not count, and what is heard after it does.
+func TestSettleAfterARewindBehindATransform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		handler := src.Track(nil)
+		told := func() {
+			p := src.Get("default", "a").(*corev1.Pod)
+			p.Labels = nil
+			handler.OnUpdate(nil, p)
+		}
+		relabel(src, "a", "before")
+		told()
+		src.Rewind(2)
+		relabel(src, "a", "after")
+		require.Contains(t, unsettled(t, src), "before a Rewind")
+		told()
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+func TestTrackedPassesEverythingOn(t *testing.T) {
+	src := cachetest.New(pod("a"))
+	var recorder cachetest.Recorder
+	handler := src.Track(&recorder)
+	old := src.Get("default", "a")
+	handler.OnAdd(old, true)
+	handler.OnUpdate(old, cachetest.PatchAs(src, "default", "a", label("1")))
+	handler.OnDelete(src.Delete("default", "a"))
+	require.Equal(t, []string{"add default/a 2 initial", "update default/a 2 -> 3", "delete default/a 4"}, recorder.Events())
+}
+
+func TestAnEventCountsWhenTheHandlerHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		inside, release := make(chan struct{}), make(chan struct{})
+		handler := src.Track(clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			close(inside)
+			<-release
+			panic("a handler's fault")
+		}})
+		done := make(chan any)
+		go func() {
+			defer func() { done <- recover() }()
+			handler.OnAdd(src.Get("default", "a"), false)
+		}()
+		<-inside
+		require.Contains(t, unsettled(t, src), "default/a")
+		close(release)
+		require.Equal(t, "a handler's fault", <-done)
+		require.NoError(t, src.Settle(t.Context()))
+	})
+}
+
+func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.NewSource(cachetest.Options{
+			Objects: pods("a"),
+			Version: func(m metav1.Object) string { return m.GetLabels()["l"] },
+		})
 		informer := clientgo.NewSharedIndexInformer(src, &corev1.Pod{}, 0, clientgo.Indexers{})
-		require.NoError(t, informer.SetWatchErrorHandler(func(_ *clientgo.Reflector, err error) { errs <- err }))
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			obj.(*corev1.Pod).ResourceVersion = ""
+			return obj, nil
+		}))
+		_, err := informer.AddEventHandler(src.Track(nil))
+		require.NoError(t, err)
 		run(t, informer.RunWithContext)
-		require.True(t, apierrors.IsInternalError(<-errs))
-		require.True(t, clientgo.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+		settle(t, src)
+		relabel(src, "a", "1")
+		settle(t, src)
+	})
+}
+
+func TestSettleOutsideABubble(t *testing.T) {
+	src := cachetest.New(pods("a", "b")...)
+	var recorder cachetest.Recorder
+	startPods(t, src, &recorder)
+	for range 100 {
+		cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) { p.Generation++ })
+	}
+	require.NoError(t, src.Settle(t.Context()))
+}
+
+func versioned(name, rv string) *corev1.Pod {
+	p := pod(name)
+	p.ResourceVersion = rv
+	return p
+}
+
+func TestRecorderLines(t *testing.T) {
+	var r cachetest.Recorder
+	r.OnAdd(versioned("a", "2"), true)
+	r.OnAdd(versioned("b", "3"), false)
+	r.OnUpdate(versioned("a", "2"), versioned("a", "4"))
+	r.OnDelete(versioned("a", "5"))
+	r.OnDelete(clientgo.DeletedFinalStateUnknown{Key: "default/b", Obj: versioned("b", "3")})
+	r.OnDelete(clientgo.DeletedFinalStateUnknown{Key: "default/c"})
+	r.OnAdd("no object", false)
+	require.Equal(t, `add default/a 2 initial
+add default/b 3
+update default/a 2 -> 4
+delete default/a 5
+delete default/b 3 unknown
+delete default/c unknown
+add string ?
+`, r.String())
+	require.Len(t, r.Take(), 7)
+	require.Empty(t, r.Events())
+	require.Empty(t, r.String())
+}
+
+func TestRecorderDescribes(t *testing.T) {
+	r := cachetest.Recorder{Describe: func(obj any) string { return obj.(*corev1.Pod).Name }}
+	r.OnAdd(pod("a"), false)
+	r.OnUpdate(pod("a"), pod("b"))
+	r.OnDelete(clientgo.DeletedFinalStateUnknown{Key: "default/b", Obj: pod("b")})
+	require.Equal(t, []string{"add a", "update a -> b", "delete b unknown"}, r.Events())
+}
+
+func TestRecorderWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r cachetest.Recorder
+		go func() {
+			<-time.After(time.Hour)
+			r.OnAdd(pod("a"), false)
+			<-time.After(time.Hour)
+			r.OnAdd(pod("b"), false)
+		}()
+		start := time.Now()
+		lines, err := r.Wait(t.Context(), 2)
+		require.NoError(t, err)
+		require.Len(t, lines, 2)
+		require.Equal(t, 2*time.Hour, time.Since(start))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = r.Wait(ctx, 3)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "waited for 3 events, got 2 (add default/a , add default/b )")
 	})
 }

@@ -6,10 +6,13 @@ package kinformerprom
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -28,8 +31,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/metrics"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -200,4 +205,338 @@ func parsed(t testing.TB, text string) map[string]*dto.MetricFamily {
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	require.NoError(t, err)
 	return families
+}
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+// TestInformerMetrics: client-go's metrics of informers of ours and of client-go, under the usual
+// names, and none of those whose name was released.
+func TestInformerMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewInformerMetrics()
+		registry := registered(t, m)
+		assert.Empty(t, exposition(t, registry))
+		ours, err := cache.NewInformerName("ours")
+		require.NoError(t, err)
+		theirs, err := cache.NewInformerName("theirs")
+		require.NoError(t, err)
+		defer theirs.Release()
+		identity := ours.WithResource(podResource)
+		follow(t, serving(testkit.PodAt("a", "1")), nil, nil, cache.WithIdentifier(identity, m))
+		store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(theirs.WithResource(podResource), m))
+		store.Replace(nil, "7")
+		twice := m.NewQueuedItemMetric(theirs.WithResource(podResource))
+		twice.Set(100) // it is another one's
+		synctest.Wait()
+
+		problems, err := testutil.GatherAndLint(registry)
+		require.NoError(t, err)
+		assert.Empty(t, problems)
+		families := parsed(t, exposition(t, registry))
+		assert.Len(t, families, 3)
+		versions := families["informer_store_resource_version"].Metric
+		require.Len(t, versions, 2)
+		assert.Equal(t, 5.0, versions[0].GetGauge().GetValue())
+		assert.Equal(t, 7.0, versions[1].GetGauge().GetValue())
+		assert.Equal(t, "group", versions[0].Label[0].GetName())
+		assert.Equal(t, "ours", versions[0].Label[1].GetValue())
+		require.Len(t, families["informer_queued_items"].Metric, 1)
+		assert.Equal(t, uint64(1), families["informer_processing_latency_seconds"].Metric[0].GetHistogram().GetSampleCount())
+
+		ours.Release()
+		m.NewQueuedItemMetric(identity).Set(1)
+		m.NewProcessingLatencyMetric(identity).Observe(1)
+		families = parsed(t, exposition(t, registry))
+		require.Len(t, families, 1)
+		assert.Len(t, families["informer_store_resource_version"].Metric, 1)
+	})
+}
+
+// TestInformerMetricsOfAnotherLife: a name that is used again begins anew.
+func TestInformerMetricsOfAnotherLife(t *testing.T) {
+	m := NewInformerMetrics()
+	registry := registered(t, m)
+	live := func() (cache.HistogramMetric, *cache.InformerName) {
+		name, err := cache.NewInformerName("again")
+		require.NoError(t, err)
+		return m.NewProcessingLatencyMetric(name.WithResource(podResource)), name
+	}
+	before, name := live()
+	before.Observe(1)
+	name.Release()
+	now, name := live()
+	defer name.Release()
+	before.Observe(1)
+	now.Observe(1)
+	assert.Equal(t, uint64(1), parsed(t, exposition(t, registry))["informer_processing_latency_seconds"].Metric[0].GetHistogram().GetSampleCount())
+}
+
+// dashboard is what the tests look at.
+type dashboard struct {
+	Panels []struct {
+		ID                 int
+		Title, Description string
+		GridPos            struct{ X, Y, W, H int }
+		Targets            []struct{ Expr, LegendFormat string }
+	}
+	Templating struct {
+		List []struct{ Name, Definition string }
+	}
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	text, err := os.ReadFile("dashboard.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d))
+	return d
+}
+
+// queries are all expressions of the dashboard.
+func (d dashboard) queries() (all []string) {
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	return all
+}
+
+// TestDashboard: ten panels beside each other, each with what it asks.
+func TestDashboard(t *testing.T) {
+	d := readDashboard(t)
+	require.Len(t, d.Panels, 10)
+	places, ids := map[[2]int]string{}, map[int]bool{}
+	for _, panel := range d.Panels {
+		assert.False(t, ids[panel.ID], panel.Title)
+		ids[panel.ID] = true
+		assert.NotEmpty(t, panel.Description)
+		assert.NotEmpty(t, panel.Targets, panel.Title)
+		at := panel.GridPos
+		assert.LessOrEqual(t, at.X+at.W, 24, panel.Title)
+		for x := at.X; x < at.X+at.W; x++ {
+			for y := at.Y; y < at.Y+at.H; y++ {
+				assert.Empty(t, places[[2]int{x, y}], "where %s is", panel.Title)
+				places[[2]int{x, y}] = panel.Title
+			}
+		}
+	}
+	for _, question := range []string{"Is it synced", "Is it fresh", "Who is slow", "What is dropped", "What it costs"} {
+		assert.True(t, strings.Contains(fmt.Sprint(d.Panels), question), question)
+	}
+}
+
+// exported returns the names of the series that the collector exports, and their labels.
+func exported() map[string][]string {
+	names := map[string][]string{}
+	for _, m := range metrics.All() {
+		labels := m.Labels
+		if !m.OfProcess {
+			labels = append(labels, metrics.InformerLabels...)
+		}
+		names[m.Name] = labels
+		switch m.Kind {
+		case metrics.Histogram:
+			delete(names, m.Name)
+			names[m.Name+"_bucket"] = append(labels, "le")
+			fallthrough
+		case metrics.Summary:
+			delete(names, m.Name)
+			names[m.Name+"_sum"], names[m.Name+"_count"] = labels, labels
+		}
+	}
+	return names
+}
+
+var (
+	seriesNamed = regexp.MustCompile(`\b(?:kin|in)former_\w+`)
+	selector    = regexp.MustCompile(`\b(kinformer_\w+)\{([^}]*)\}`)
+	labelNamed  = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`)
+)
+
+// TestNames: the dashboard and the rules ask for series, and for labels, that the collector has.
+func TestNames(t *testing.T) {
+	names := exported()
+	rules, err := os.ReadFile("rules.yml")
+	require.NoError(t, err)
+	d := readDashboard(t)
+	asked := d.queries()
+	for _, v := range d.Templating.List {
+		asked = append(asked, v.Definition)
+	}
+	for _, expr := range regexp.MustCompile(`(?m)^ +expr: (.*)$`).FindAllStringSubmatch(string(rules), -1) {
+		asked = append(asked, expr[1])
+	}
+	count := 0
+	for _, expr := range asked {
+		for _, name := range seriesNamed.FindAllString(expr, -1) {
+			assert.Contains(t, names, name, expr)
+			count++
+		}
+		for _, s := range selector.FindAllStringSubmatch(expr, -1) {
+			for _, label := range labelNamed.FindAllStringSubmatch(s[2], -1) {
+				assert.Contains(t, append(names[s[1]], "job", "instance"), label[1], expr)
+			}
+		}
+	}
+	assert.Greater(t, count, 25)
+	for _, name := range seriesNamed.FindAllString(string(rules), -1) { // in what it says, too
+		if _, histogram := names[name+"_bucket"]; !histogram {
+			assert.Contains(t, names, name)
+		}
+	}
+}
+
+// promtool runs Prometheus' tool. Without it the test is skipped, but not in CI.
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("KINFORMER_CI") != "" {
+			t.Fatal("promtool is not installed: .ci/run installs it")
+		}
+		t.Skip("promtool is not installed: it comes with Prometheus, in Debian's package prometheus")
+	}
+	out, err := exec.Command(tool, arguments...).CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
+
+// TestRules: promtool accepts the alert rules, and its tests of them pass.
+func TestRules(t *testing.T) {
+	promtool(t, "check", "rules", "rules.yml")
+	promtool(t, "test", "rules", "rules_test.yml")
+}
+
+// TestEachRuleIsTested: there is an input on which each alert fires.
+func TestEachRuleIsTested(t *testing.T) {
+	rules, err := os.ReadFile("rules.yml")
+	require.NoError(t, err)
+	tests, err := os.ReadFile("rules_test.yml")
+	require.NoError(t, err)
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+	require.Len(t, alerts, 7)
+	for _, alert := range alerts {
+		assert.Regexp(t, `- alertname: `+alert[1]+`\n +eval_time: \w+\n +exp_alerts:`, string(tests))
+	}
+}
+
+// TestQueries: promtool can read what the dashboard asks.
+func TestQueries(t *testing.T) {
+	var rules strings.Builder
+	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")
+	for i, expr := range readDashboard(t).queries() {
+		expr = strings.ReplaceAll(expr, "$__rate_interval", "1m")
+		fmt.Fprintf(&rules, "  - {record: 'query:%d', expr: %q}\n", i, expr)
+	}
+	file := filepath.Join(t.TempDir(), "queries.yml")
+	require.NoError(t, os.WriteFile(file, []byte(rules.String()), 0o600))
+	promtool(t, "check", "rules", "--lint-fatal", file)
+}
+
+// many runs informers with handlers.
+func many(t testing.TB, informers, handlers int) {
+	for range informers {
+		follow(t, serving(testkit.PodAt("a", "1")), cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			func(informer cache.SharedIndexInformer) {
+				for h := range handlers {
+					handle(t, informer, fmt.Sprint("handler ", h), 0)
+				}
+			})
+	}
+}
+
+// TestThousandInformers: all of 1000 informers with 4 handlers are there, and each has few values.
+func TestThousandInformers(t *testing.T) {
+	const most = 4*8 + 30 // handlers, and the rest
+	synctest.Test(t, func(t *testing.T) {
+		registry := registered(t, NewCollector(Options{}))
+		many(t, 1000, 4)
+		synctest.Wait()
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		values, calls := 0, uint64(0)
+		for _, family := range families {
+			values += len(family.Metric)
+			switch family.GetName() {
+			case "kinformer_informers":
+				assert.Equal(t, 1000.0, family.Metric[0].GetGauge().GetValue())
+			case "kinformer_synced":
+				assert.Len(t, family.Metric, 1000)
+			case "kinformer_handler_call_duration_seconds":
+				assert.Len(t, family.Metric, 4000)
+				for _, m := range family.Metric {
+					calls += m.GetHistogram().GetSampleCount()
+				}
+			}
+		}
+		assert.Equal(t, uint64(4000), calls)
+		assert.LessOrEqual(t, values, 1000*most)
+	})
+}
+
+// TestManyHandlers: an informer with 10^4 handlers, many indices and 10^5 values of an index has no
+// more values than the bounds allow.
+func TestManyHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := registered(t, NewCollector(Options{}))
+		indexers := cache.Indexers{}
+		for i := range 50 {
+			indexers[fmt.Sprint("index ", i)] = func(any) ([]string, error) { return []string{"x"}, nil }
+		}
+		var values []string
+		for v := range 100_000 {
+			values = append(values, fmt.Sprint(v))
+		}
+		indexers["values"] = func(any) ([]string, error) { return values, nil }
+		follow(t, serving(&corev1.Pod{}), indexers, func(informer cache.SharedIndexInformer) {
+			for h := range 10_000 {
+				handle(t, informer, fmt.Sprint("handler ", h), 0)
+			}
+		})
+		synctest.Wait()
+		families := parsed(t, exposition(t, registry))
+		for name, most := range map[string]int{
+			"kinformer_handler_pending": 33, "kinformer_handler_call_duration_seconds": 33, "kinformer_handler_state": 66,
+			"kinformer_index_members": 17, "kinformer_index_bytes": 17, "kinformer_handlers": 1,
+		} {
+			assert.LessOrEqual(t, len(families[name].GetMetric()), most, name)
+		}
+		pods := 0.0
+		for _, m := range families["kinformer_handler_calls_total"].Metric {
+			pods += m.GetCounter().GetValue()
+		}
+		assert.Equal(t, 10_000.0, pods)
+		assert.Equal(t, 10_000.0, families["kinformer_handlers"].Metric[0].GetGauge().GetValue())
+	})
+}
+
+// BenchmarkScrape gathers 1000 informers with 4 handlers, and writes them as text.
+func BenchmarkScrape(b *testing.B) {
+	many(b, 1000, 4)
+	for informer := range cache.Informers() {
+		require.NoError(b, cache.WaitForSync(b.Context(), informer))
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(Options{}))
+	b.Run("gather", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := registry.Gather()
+			require.NoError(b, err)
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		c := NewCollector(Options{}).(*collector)
+		for b.Loop() {
+			c.reader.Read(func(metrics.Sample) {})
+		}
+	})
+	b.Run("text", func(b *testing.B) {
+		b.ReportAllocs()
+		size := 0
+		for b.Loop() {
+			size = len(exposition(b, registry))
+		}
+		b.ReportMetric(float64(size), "bytes")
+	})
 }

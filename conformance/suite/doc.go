@@ -11,11 +11,12 @@
 // only by looking inside. client-go's own tests, run against our package, are the neighbouring
 // package's matter.
 //
-//	store_*_test.go         stores, transactions, resource versions, indices
-//	queue_*_test.go         DeltaFIFO, RealFIFO in all its option combinations, batches, FIFO
-//	controller*_test.go     New(Config), NewInformerWithOptions
-//	informer_*_test.go      shared informers: errors, relists, resyncs, handlers, syncing, removal, stopping, panics, transforms
-//	constructors_test.go    the constructors with positional parameters
+//	store_test.go            stores, transactions, resource versions, indices
+//	queue_test.go            DeltaFIFO, RealFIFO in all its option combinations, batches
+//	controller_test.go       New(Config), NewInformerWithOptions, the constructors with positional parameters
+//	informer_test.go         shared informers: handlers, syncing, removal, stopping, panics
+//	informer_relist_test.go  shared informers: relists, errors, resyncs, transforms
+//	random_test.go           the same calls on both, of all queues and stores, with the same answers
 //
 // # How it runs
 //

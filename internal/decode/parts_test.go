@@ -4,18 +4,23 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/internal/testkit"
@@ -67,30 +72,6 @@ func (t *Parts) ask(of any, raw string) any {
 	return nil
 }
 
-// TestPartsBounded: however many parts there are, and however large, a table stays below its limit,
-// has for each node what was entered for that, and goes on sharing what is asked for often.
-func TestPartsBounded(t *testing.T) {
-	testkit.AtNight(t)
-	for _, limit := range []int64{0, 1 << 20, 3 << 20} {
-		table, hits := NewParts(limit), 0
-		r := rand.New(rand.NewPCG(1, 2))
-		for i := range 100_000 {
-			of, raw := r.IntN(2), fmt.Sprint("often-", r.IntN(100))
-			if i%2 == 0 {
-				n := r.IntN(10_000)
-				raw = fmt.Sprintf("%0*d", 16+n%500, n)
-			}
-			if got := table.ask(of, raw); got != nil {
-				hits++
-				require.Equal(t, fmt.Sprint(of, raw), got)
-			}
-		}
-		table.check(t)
-		assert.Greater(t, hits, 20_000)
-		assert.Greater(t, table.Status().Bytes, min(limit/3, 600<<10))
-	}
-}
-
 // TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
 func TestPartsKeepTheirBytes(t *testing.T) {
 	table, raw := NewParts(0), []byte("as it was in the frame")
@@ -120,59 +101,6 @@ func TestPartsForget(t *testing.T) {
 		}
 		table.check(t)
 	}
-}
-
-// TestPartsOnce: a part is in the table once, whoever else has entered it.
-func TestPartsOnce(t *testing.T) {
-	table := NewParts(0)
-	hash, _ := table.find(1, []byte("wanted"))
-	for range 3 {
-		table.add(part{of: 1, hash: hash, raw: []byte("wanted")}, 0)
-	}
-	assert.Len(t, table.all(), 1)
-	table.check(t)
-}
-
-// TestLargePart: a part does not take the place of all others.
-func TestLargePart(t *testing.T) {
-	table := NewParts(1 << 20)
-	largest := 12_700 // with 4 times as much a sixteenth of 1 MiB, in blocks of the allocator
-	for range 3 {
-		table.ask(1, strings.Repeat("x", largest+100))
-		table.ask(1, strings.Repeat("y", largest-100))
-	}
-	require.Len(t, table.all(), 1)
-	assert.Equal(t, byte('y'), table.all()[0][0])
-}
-
-// TestPartsOfOneHash: a part whose bytes are others is none, though its hash is the same.
-func TestPartsOfOneHash(t *testing.T) {
-	table := NewParts(0)
-	hash, _ := table.find(1, []byte("wanted"))
-	table.add(part{of: 1, hash: hash, raw: []byte("anothe")}, 0)
-	table.add(part{of: 2, hash: hash, raw: []byte("wanted")}, 0)
-	assert.Len(t, table.all(), 2)
-	_, found := table.find(1, []byte("wanted"))
-	assert.Nil(t, found)
-}
-
-// TestPartsTogether: goroutines that use a table at a time all get what they asked for.
-func TestPartsTogether(t *testing.T) {
-	table := NewParts(256 << 10)
-	var users sync.WaitGroup
-	for user := range uint64(4) {
-		users.Go(func() {
-			r := rand.New(rand.NewPCG(user, 2))
-			for range 20_000 {
-				raw := fmt.Sprint("a part of some bytes ", r.IntN(2000))
-				if got := table.ask(1, raw); got != nil && got != fmt.Sprint(1, raw) {
-					panic("another part than was asked for")
-				}
-			}
-		})
-	}
-	users.Wait()
-	table.check(t)
 }
 
 // TestSharingIdles: where no object is like another few look for parts, and all do again soon after
@@ -334,4 +262,883 @@ func TestSecretsHaveNoParts(t *testing.T) {
 		assert.NotContains(t, string(raw), "hunter2")
 		assert.NotContains(t, string(raw), "aHVudGVyMg")
 	}
+}
+
+// each calls f for each value in a table.
+func (t *Parts) each(f func(of any, v reflect.Value)) {
+	slots := *t.slots.Load()
+	for i := range slots {
+		e := slots[i].entry.Load()
+		if e == nil {
+			continue
+		}
+		var of reflect.Type
+		switch node := e.of.(type) {
+		case *sharedNode:
+			of = node.t
+		case *sharedField:
+			of = node.t
+		default:
+			f(e.of, reflect.ValueOf(e.value.kept))
+			continue
+		}
+		v := reflect.New(of)
+		e.value.put(of, placeOf(v))
+		f(e.of, v.Elem())
+	}
+}
+
+// walk calls f for v and for all that is in it.
+func walk(v reflect.Value, f func(reflect.Value)) {
+	f(v)
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			walk(v.Elem(), f)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			walk(v.Index(i), f)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			walk(v.MapIndex(key), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				walk(v.Field(i), f)
+			}
+		}
+	}
+}
+
+// tableOfEverything has parts of objects of all kinds, in all encodings.
+func tableOfEverything(t *testing.T) *Parts {
+	table := NewParts(64 << 20)
+	fill, o := newFiller(1), Options{Checks: true, Share: NewSharing(table).Report(func(w *Written) {
+		require.Nil(t, w, "nobody has written to a part")
+	})}
+	for _, kind := range kinds() {
+		object := reflect.New(kind).Interface()
+		fill.Fill(object)
+		data, err := json.Marshal(object)
+		require.NoError(t, err)
+		for range 3 {
+			o.Share.idle.Store(false)
+			require.NoError(t, planOf(t, kind).JSON(data, reflect.New(kind).Interface(), o))
+			_, _ = Unstructured(asObject(kind, data), o)
+			if m, ok := object.(message); ok {
+				written, err := m.Marshal()
+				require.NoError(t, err)
+				require.NoError(t, planOf(t, kind).Protobuf(written, reflect.New(kind).Interface(), o))
+			}
+		}
+	}
+	for _, data := range []string{`{"bytes":["YQ==","YWI=","YWJj"],"extension":{"a":[1,2,3]},"fields":{"f:a":{"f:b":{}}}}`} {
+		type odd struct {
+			Inner *struct {
+				Bytes     [][]byte                   `json:"bytes"`
+				Extension *struct{ metav1.TypeMeta } `json:"extension"`
+				Fields    *metav1.FieldsV1           `json:"fields"`
+				Empty     []string                   `json:"empty"`
+			}
+		}
+		for range 3 {
+			require.NoError(t, planOf(t, reflect.TypeFor[odd]()).JSON([]byte(`{"Inner":`+data+`}`), new(odd), o))
+		}
+	}
+	data, err := (&corev1.ConfigMap{BinaryData: map[string][]byte{"some bytes": []byte("123456789")}}).Marshal()
+	require.NoError(t, err)
+	twoMessages[corev1.ConfigMap](t, table, data, 3)
+	return table
+}
+
+// TestListsOfPartsAreFull: no list in a part has room for more, so that append copies it, and no
+// part has what writes to itself.
+func TestListsOfPartsAreFull(t *testing.T) {
+	testkit.AtNight(t)
+	table, parts, lists := tableOfEverything(t), 0, 0
+	table.each(func(of any, v reflect.Value) {
+		parts++
+		walk(v, func(v reflect.Value) {
+			if v.Kind() == reflect.Slice {
+				lists++
+				require.Equal(t, v.Len(), v.Cap(), "a %v in a part of %T", v.Type(), of)
+			}
+			require.False(t, v.CanAddr() && v.Type() == reflect.TypeFor[resource.Quantity](), "a Quantity that can be written to")
+		})
+	})
+	assert.Greater(t, parts, 2000)
+	assert.Greater(t, lists, 2000)
+}
+
+// loose is a type in which zero is of many forms.
+type loose struct {
+	Part *struct {
+		Text   string                        `json:"text"`
+		Absent struct{ Q resource.Quantity } `json:"absent"`
+	} `json:"part"`
+	List    []resource.Quantity             `json:"list"`
+	Structs []struct{ Q resource.Quantity } `json:"structs"`
+	Own     []ownLoose                      `json:"own"`
+	Inside  *struct {
+		Text string   `json:"text"`
+		Own  ownLoose `json:"own"`
+	} `json:"inside"`
+	Plain *struct {
+		Text string `json:"text"`
+	} `json:"plain"`
+}
+
+// ownLoose reads itself, and may write to itself when it is read from.
+type ownLoose struct{ Text string }
+
+func (o *ownLoose) UnmarshalText(text []byte) error {
+	o.Text = string(text)
+	return nil
+}
+
+// TestZeroIsRestless: what may write to itself when it is read from does so too where it was not
+// read, but is nothing.
+func TestZeroIsRestless(t *testing.T) {
+	data := []byte(`{"part":{"text":"a text of some length"},"list":[null,null,null,null],"structs":[null,null,null,null],
+		"own":[null,null,null,null],"inside":{"text":"a text of some length"},"plain":{"text":"a text of some length"}}`)
+	a, b := twoOf[loose](t, NewParts(0), data, 4)
+	assert.Equal(t, a, b)
+	assert.NotSame(t, a.Part, b.Part)
+	assert.NotSame(t, &a.List[0], &b.List[0])
+	assert.NotSame(t, &a.Structs[0], &b.Structs[0])
+	assert.NotSame(t, &a.Own[0], &b.Own[0])
+	assert.NotSame(t, a.Inside, b.Inside)
+	assert.Same(t, a.Plain, b.Plain)
+}
+
+// TestNilAndEmpty: [] and null, {} and null, and what is absent, are told apart in parts.
+func TestNilAndEmpty(t *testing.T) {
+	for _, part := range []string{`null`, `[]`, `[null]`, `[null,""]`, `["",null]`} {
+		data := []byte(`{"metadata":{"finalizers":` + part + `,"ownerReferences":[{"name":"some owner"}],"labels":{}},"spec":{"volumes":[{"name":"some volume","projected":{"sources":null}},{"name":"b","secret":{"items":[]}},{"name":"c","secret":{}},{"name":"d","secret":null}]}}`)
+		require.True(t, sameJSON(t, reflect.TypeFor[corev1.Pod](), data, Options{}), part)
+	}
+	table := NewParts(0)
+	empty, null := `{"metadata":{"a":[],"b":{},"c":"some text"}`, `{"metadata":{"a":null,"b":null,"c":"some text"}`
+	for range 4 {
+		for _, data := range []string{empty, null} {
+			got, err := Unstructured([]byte(data+`,"kind":"A","apiVersion":"v1"}`), Options{Share: NewSharing(table)})
+			require.NoError(t, err)
+			assert.Equal(t, data == null, got["metadata"].(map[string]any)["a"] == nil)
+			assert.Equal(t, data == null, got["metadata"].(map[string]any)["b"] == nil)
+		}
+	}
+	assert.NotZero(t, table.Status().Hits)
+}
+
+const base64OfHidden = "aHVudGVyMiBodW50ZXIy" // twice hunter2
+
+// secretsEverywhere are objects that have secrets in them.
+var secretsEverywhere = map[string]string{
+	"secret":            `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"of/someone":"{\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}},"data":{"a":"` + base64OfHidden + `","b":"eA=="},"stringData":{"a":"` + base64OfHidden + `"}}`,
+	"list":              `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","data":{"a":"` + base64OfHidden + `"},"kind":"Secret"}]}`,
+	"manifests":         `{"apiVersion":"a/v1","kind":"A","spec":{"manifests":[{"apiVersion":"v1","data":{"a":"` + base64OfHidden + `"},"kind":"Secret"}]}}`,
+	"template":          `{"apiVersion":"a/v1","kind":"A","spec":{"template":{"stringData":{"a":"` + base64OfHidden + `"},"type":"Opaque"}}}`,
+	"last applied":      `{"apiVersion":"a/v1","kind":"A","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}}}`,
+	"last applied else": `{"apiVersion":"a/v1","kind":"A","metadata":{"annotations":{"banzaicloud.com/last-applied":"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}}}`,
+}
+
+// secretsWithin are types that have secrets in them.
+type secretsWithin struct {
+	List    []corev1.Secret          `json:"list"`
+	Map     map[string]corev1.Secret `json:"map"`
+	Pointer *corev1.Secret           `json:"pointer"`
+	Deep    *struct {
+		Text string
+		List []*corev1.Secret
+	} `json:"deep"`
+	Document map[string]any `json:"document"`
+}
+
+// TestNoSecretsInTables: nothing of the data of a secret is in a table, wherever the secret is: in
+// objects, documents, lists, and annotations in which whole objects are.
+func TestNoSecretsInTables(t *testing.T) {
+	table, texts := NewParts(0), NewIntern(0)
+	share := func() Options { return Options{Intern: texts, Share: NewSharing(table)} }
+	for name, data := range secretsEverywhere {
+		for range 4 {
+			_, err := Unstructured([]byte(data), share())
+			assert.Equal(t, name != "list", err == nil, name)
+			_, err = UnstructuredItem([]byte(data), "Secret", "v1", share())
+			require.NoError(t, err)
+		}
+	}
+	noKind := `{"metadata":{"annotations":{"of/someone":"` + base64OfHidden + `"}},"data":{"a":"` + base64OfHidden + `"}}`
+	secret := secretsEverywhere["secret"]
+	within := fmt.Sprintf(`{"list":[%[1]s],"map":{"a":%[1]s},"pointer":%[1]s,"deep":{"Text":"text","List":[%[1]s]},"document":{"a":[%[1]s]}}`, secret)
+	within = strings.ReplaceAll(within, `"document":{"a":[`+secret, `"document":{"a":[`+secretsEverywhere["manifests"])
+	for range 4 {
+		_, err := UnstructuredItem([]byte(noKind), "Secret", "v1", share())
+		require.NoError(t, err)
+		require.NoError(t, planOf(t, reflect.TypeFor[secretsWithin]()).JSON([]byte(within), new(secretsWithin), share()))
+		require.NoError(t, planOf(t, reflect.TypeFor[corev1.SecretList]()).JSON([]byte(`{"items":[`+secret+`]}`), new(corev1.SecretList), share()))
+	}
+	var object corev1.Secret
+	require.NoError(t, json.Unmarshal([]byte(secret), &object))
+	data, err := (&corev1.SecretList{Items: []corev1.Secret{object}}).Marshal()
+	require.NoError(t, err)
+	twoMessages[corev1.SecretList](t, table, data, 4)
+	for _, raw := range table.all() {
+		assert.NotContains(t, string(raw), base64OfHidden[:8])
+		assert.NotContains(t, string(raw), "hunter2")
+	}
+	for _, text := range texts.all() {
+		assert.NotContains(t, text, base64OfHidden[:8])
+	}
+}
+
+var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
+
+// TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
+// again.
+func TestManyParts(t *testing.T) {
+	table, hits, begun := NewParts(1<<20), 0, time.Now()
+	for i := range *partsFlag {
+		raw := fmt.Sprintf("%016x", i)
+		table.ask(1, raw)
+		table.ask(1, raw)
+		if i%8 == 0 && table.ask(1, fmt.Sprintf("often %016x", i/8%100)) != nil {
+			hits++
+		}
+	}
+	table.check(t)
+	t.Logf("%v for each, %+v", time.Since(begun)/time.Duration(*partsFlag), table.Status())
+	assert.Greater(t, hits, *partsFlag/8*9/10)
+}
+
+// TestAllOfOneHash: if all hashes are the same, or few, objects are what they are, and the table is
+// what it says.
+func TestAllOfOneHash(t *testing.T) {
+	testkit.AtNight(t)
+	for _, mask := range []uint64{0, 1, 1 << 40, 6} {
+		table := NewParts(0)
+		table.mask = mask
+		o := Options{Share: NewSharing(table)}
+		for i := range 2000 {
+			// the last byte of a part is another one, as is another byte of another part
+			data := fmt.Sprintf(`{"apiVersion":"a/v1","kind":"A","spec":{"texts":["the same","the same",%d]},"status":{"%03d":"the same"}}`, i/2%10, i/2%1000)
+			require.True(t, sameDocument(t, []byte(data), Options{}))
+			got, err := Unstructured([]byte(data), o)
+			require.NoError(t, err)
+			unshared, err := Unstructured([]byte(data), Options{})
+			require.NoError(t, err)
+			require.Equal(t, unshared, got)
+		}
+		table.check(t)
+		assert.Less(t, len(table.all()), 10)
+		assert.NotZero(t, table.Status().Hits)
+	}
+}
+
+// TestDepthOfParts: parts that are found do not make documents deeper than they may be.
+func TestDepthOfParts(t *testing.T) {
+	table := NewParts(0)
+	o := Options{Share: NewSharing(table)}
+	const step = deepest - 10
+	inner := ""
+	for round := range 5 {
+		inner = strings.Repeat("[", step) + inner + strings.Repeat("]", step)
+		data := []byte(`{"apiVersion":"a/v1","kind":"A","spec":` + inner + `}`)
+		for range 3 {
+			_, err := Unstructured(data, o)
+			assert.Equal(t, round == 0, err == nil, "round %d", round)
+		}
+	}
+	data := []byte(`{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", deepest-1) + strings.Repeat("]", deepest-1) + `}`)
+	for range 3 {
+		_, err := Unstructured(data, o)
+		assert.NoError(t, err)
+	}
+}
+
+// allocated returns how much memory is allocated in f.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestOpenBrackets: a document that never ends takes no memory for its brackets, and what looks for
+// them keeps none.
+func TestOpenBrackets(t *testing.T) {
+	o := Options{Share: NewSharing(NewParts(0))}
+	data := append([]byte(`{"a":`), bytes.Repeat([]byte("["), 4<<20)...)
+	assert.Less(t, allocated(func() {
+		_, err := Unstructured(data, o)
+		assert.ErrorIs(t, err, ErrGiveUp)
+	}), uint64(256<<10))
+}
+
+// TestNestedPartsAreLookedForOnce: the work for a document is bounded by its length, however deep
+// what is long lies in it.
+func TestNestedPartsAreLookedForOnce(t *testing.T) {
+	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", deepest-1) + `}`
+	d := newReader([]byte(nested), Options{Share: NewSharing(NewParts(0))})
+	_, ok := d.whole()
+	assert.True(t, ok)
+	assert.LessOrEqual(t, d.looked, lookedFor*len(nested))
+	assert.Greater(t, d.looked, len(nested))
+	require.NoError(t, d.release(true))
+	for _, data := range [][]byte{[]byte(podOfParts), readFile(t, "testdata/pod.json")} {
+		d := newReader(data, Options{Share: NewSharing(NewParts(0))})
+		d.findBrackets()
+		assert.True(t, planOf(t, reflect.TypeFor[corev1.Pod]()).root.node.json(d, placeIn(&corev1.Pod{})))
+		assert.Less(t, d.looked, lookedFor*len(data)/2, "enough for what there is")
+		require.NoError(t, d.release(true))
+	}
+}
+
+// TestRefusedPartsAreNotCopied: what cannot go into the table costs no memory.
+func TestRefusedPartsAreNotCopied(t *testing.T) {
+	long := strings.Repeat("x", 50_000)
+	for _, data := range []string{
+		`{"apiVersion":"a/v1","kind":"A","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + long + `"}}}`,
+		`{"apiVersion":"a/v1","kind":"A","spec":{"large":"` + long + `"}}`, // for a table of 64 KiB
+		`{"apiVersion":"a/v1","kind":"A","spec":{"data":"` + long + `"}}`,
+	} {
+		shared, unshared := Options{Share: NewSharing(NewParts(0))}, Options{}
+		decode := func(o Options) func() {
+			return func() {
+				for range 10 {
+					_, err := Unstructured([]byte(data), o)
+					assert.NoError(t, err)
+				}
+			}
+		}
+		decode(shared)()
+		assert.Less(t, allocated(decode(shared)), allocated(decode(unshared))+50_000)
+	}
+}
+
+// TestWidensBesideUsers: goroutines that find, enter and widen all get what they asked for, and
+// each part is in the table once. What stayed out, because others were entering, enters when it is
+// asked for alone.
+func TestWidensBesideUsers(t *testing.T) {
+	const parts = 6000 // 4,778 to 4,936 of them have a slot of their own in the end
+	for range 5 {
+		table := NewParts(8 << 20)
+		askForAll := func() {
+			for i := range 3 * parts {
+				raw := fmt.Sprintf("%016x", i/3)
+				if got := table.ask(1, raw); got != nil && got != fmt.Sprint(1, raw) {
+					panic("another part than was asked for")
+				}
+			}
+		}
+		var users sync.WaitGroup
+		for range 4 {
+			users.Go(askForAll)
+		}
+		users.Wait()
+		assert.Greater(t, table.checkOnce(t), smallestParts)
+		askForAll()
+		assert.Greater(t, table.checkOnce(t), parts/2)
+	}
+}
+
+// checkOnce checks the table, and that each part is in it once, and returns how many there are.
+func (t *Parts) checkOnce(tb testing.TB) int {
+	t.check(tb)
+	seen := map[string]bool{}
+	for _, raw := range t.all() {
+		assert.False(tb, seen[string(raw)], "%s", raw)
+		seen[string(raw)] = true
+	}
+	return len(seen)
+}
+
+// TestRunsInTwo: fields of a list that are not in one piece are given up, whatever of them is in
+// the table; what Unmarshal makes of them is more.
+func TestRunsInTwo(t *testing.T) {
+	first := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the first container"}}, Hostname: "h"}
+	second := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the second container"}}}
+	a, err := first.Marshal()
+	require.NoError(t, err)
+	b, err := second.Marshal()
+	require.NoError(t, err)
+	table := NewParts(0)
+	twoMessages[corev1.PodSpec](t, table, a, 3)
+	twoMessages[corev1.PodSpec](t, table, b, 3)
+	var whole corev1.PodSpec
+	both := append(bytes.Clone(a), b...)
+	require.NoError(t, whole.Unmarshal(both))
+	require.Len(t, whole.Containers, 2)
+	o := Options{Share: NewSharing(table)}
+	require.ErrorIs(t, planOf(t, reflect.TypeFor[corev1.PodSpec]()).Protobuf(both, new(corev1.PodSpec), o), ErrGiveUp)
+	assert.False(t, sameProtobuf(t, reflect.TypeFor[corev1.PodSpec](), both, Options{}))
+}
+
+// TestDepthOfMessages: parts that are found do not make messages deeper than they may be, whatever
+// comes first.
+func TestDepthOfMessages(t *testing.T) {
+	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(NewParts(8 << 20))}
+	var data []byte
+	for depth := 1; depth < 3*deepest; depth++ {
+		for range 3 {
+			err := plan.Protobuf(data, new(schedulingv1beta1.CompositePodGroupTemplate), o)
+			require.Equal(t, depth <= deepest, err == nil, "%d: %v", depth, err)
+		}
+		data = appendField(nil, 9<<3|wireBytes, data)
+	}
+	assert.NotZero(t, o.Share.table.Status().Hits)
+}
+
+// writer writes to a part of an object that is decoded.
+type writer struct {
+	name   string
+	decode func(Options) any // the same object each time
+	write  func(any)
+	in     string
+	of     string // type
+}
+
+func writersOf(t *testing.T) []writer {
+	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
+	var object corev1.Pod
+	require.NoError(t, json.Unmarshal([]byte(podOfParts), &object))
+	data, err := object.Marshal()
+	require.NoError(t, err)
+	fromJSON := func(o Options) any {
+		pod := new(corev1.Pod)
+		require.NoError(t, plan.JSON([]byte(podOfParts), pod, o))
+		return pod
+	}
+	fromWire := func(o Options) any {
+		pod := new(corev1.Pod)
+		require.NoError(t, plan.Protobuf(data, pod, o))
+		return pod
+	}
+	document := func(o Options) any {
+		v, err := Unstructured([]byte(`{"kind":"A","apiVersion":"a/v1",`+podOfParts[1:]), o)
+		require.NoError(t, err)
+		return v
+	}
+	label := func(v any) { v.(*corev1.Pod).Labels["hunter2"] = "hunter2" }
+	command := func(v any) { v.(*corev1.Pod).Spec.Containers[0].Command[1] = "hunter2" }
+	user := func(v any) { *v.(*corev1.Pod).Spec.Containers[0].SecurityContext.RunAsUser = 1 }
+	volume := func(v any) { v.(*corev1.Pod).Spec.Volumes[0].HostPath.Path = "hunter2" }
+	return []writer{
+		{"label", fromJSON, label, "metadata.labels", "map[string]string"},
+		{"label in protobuf", fromWire, label, "ObjectMeta.labels", "map[string]string"},
+		{"list", fromJSON, command, "spec.containers", "[]v1.Container"},
+		{"list in protobuf", fromWire, command, "PodSpec.containers", "[]v1.Container"},
+		{"number", fromJSON, user, "spec.containers", "[]v1.Container"},
+		{"pointer in protobuf", fromWire, volume, "PodSpec.volumes", "[]v1.Volume"},
+		{"document", document, func(v any) {
+			delete(v.(map[string]any)["metadata"].(map[string]any)["labels"].(map[string]any), "app")
+		}, "metadata", "interface {}"},
+		{"list in a document", document, func(v any) {
+			v.(map[string]any)["spec"].(map[string]any)["volumes"].([]any)[0] = "hunter2"
+		}, "spec", "interface {}"},
+	}
+}
+
+// TestChecksFindWriters: who writes to a part is found before long, with the place; the part leaves
+// the table, and the objects that are decoded from then on are right.
+func TestChecksFindWriters(t *testing.T) {
+	for _, w := range writersOf(t) {
+		t.Run(w.name, func(t *testing.T) {
+			checks, found := 0, []*Written(nil)
+			share := NewSharing(roomyParts()).Report(func(w *Written) {
+				checks++
+				if w != nil {
+					found = append(found, w)
+				}
+			})
+			o := Options{Intern: NewIntern(0), Share: share}
+			right := w.decode(Options{})
+			for range 4 {
+				require.Equal(t, right, w.decode(o))
+			}
+			w.write(w.decode(o))
+			if got := w.decode(o); len(found) == 0 {
+				require.NotEqual(t, right, got, "the part is shared")
+			}
+			for range 100 * checkedPart {
+				got := w.decode(o)
+				if len(found) > 0 {
+					require.Equal(t, right, got, "at once")
+					break
+				}
+			}
+			require.Len(t, found, 1)
+			assert.Greater(t, checks, 0)
+			assert.Equal(t, w.in, found[0].In)
+			assert.Equal(t, w.of, found[0].Is.Type().String())
+			assert.Equal(t, found[0].Is.Type(), found[0].Was.Type())
+			assert.NotEqual(t, found[0].Is.Interface(), found[0].Was.Interface())
+			share.table.check(t)
+			o.Checks = true
+			for range 10 {
+				_ = w.decode(o)
+			}
+			for range 10 {
+				require.Equal(t, right, w.decode(o))
+			}
+		})
+	}
+}
+
+// TestFewAreChecked: about one part in so many, by chance.
+func TestFewAreChecked(t *testing.T) {
+	checks := 0
+	share := NewSharing(NewParts(0)).Report(func(w *Written) { require.Nil(t, w); checks++ })
+	o := Options{Share: share}
+	for range 100 * checkedPart / 2 {
+		_, err := Unstructured([]byte(`{"kind":"A","apiVersion":"a/v1","spec":{"some":"longer text"},"status":{"another":"longer text"}}`), o)
+		require.NoError(t, err)
+	}
+	assert.InDelta(t, 100, checks, 60)
+}
+
+// TestNames: names of maps further in, and odd ones, are not told.
+func TestNames(t *testing.T) {
+	for data, names := range map[string]string{
+		``:                      "",
+		`{`:                     "",
+		`{"a":`:                 "a",
+		`{"a":{`:                "a",
+		`{"a":{"b":`:            "a.b",
+		`{"a":{"b":{"c":`:       "a.b",
+		`{"a":{"b":[1,{"c":2},`: "a.b",
+		`{"a":{"b":[{"c":[2]}]},"d":{"e":"f{","g":`: "d.g",
+		`{"a":{"b":1},"c":[{"d":`:                   "c",
+		`{"a":["hunter2",`:                          "a",
+		`{"a" : {"b" :["hunter2",`:                  "a.b",
+		`{"a":{"b":"hunter2","c":`:                  "a.c",
+		`{"a":{"b":1},"c":[[`:                       "c",
+		`{"a":{"b\"{":1,"c d":`:                     "a",
+		`{"x y":{"a":`:                              "",
+	} {
+		d := newReader([]byte(data), Options{})
+		d.pos = len(data)
+		assert.Equal(t, names, d.names(), data)
+	}
+}
+
+// roomyParts is a table with so many slots that no part is in the way of another.
+func roomyParts() *Parts {
+	table := NewParts(1 << 20)
+	table.fewest = 1 << 14
+	table.clear()
+	return table
+}
+
+// watched is two sets of options that share parts by one table, of which the second one has each
+// part checked that is found, and how many were found that somebody had written to.
+type watched struct {
+	plain, checking Options
+	written         int
+}
+
+func newWatched() *watched {
+	w := new(watched)
+	w.plain.Share = NewSharing(roomyParts()).Report(func(part *Written) {
+		if part != nil {
+			w.written++
+		}
+	})
+	w.checking = w.plain
+	w.checking.Checks = true
+	return w
+}
+
+// untilUnchecked repeats a test in which a part was checked by chance before it was to be.
+func untilUnchecked(t *testing.T, test func(*watched) (unchecked bool)) {
+	for !test(newWatched()) {
+		require.NoError(t, t.Context().Err())
+	}
+}
+
+// TestWrittenStaysAway: once it was found that somebody has written to a part, no new object has
+// what was written, although that is in smaller parts, too.
+func TestWrittenStaysAway(t *testing.T) {
+	for _, w := range writersOf(t) {
+		t.Run(w.name, func(t *testing.T) {
+			untilUnchecked(t, func(o *watched) bool {
+				right := w.decode(Options{})
+				for range 4 {
+					require.Equal(t, right, w.decode(o.plain))
+				}
+				w.write(w.decode(o.plain))
+				if same := reflect.DeepEqual(right, w.decode(o.plain)); o.written > 0 {
+					return false
+				} else if same {
+					require.Fail(t, "the part is not shared")
+				}
+				require.Equal(t, right, w.decode(o.checking))
+				for range 4 {
+					require.Equal(t, right, w.decode(o.plain))
+				}
+				require.Equal(t, 1, o.written)
+				o.plain.Share.table.check(t)
+				return true
+			})
+		})
+	}
+}
+
+// commandOf returns the command of the first container of a pod of that name, in JSON or protobuf,
+// which all such pods have, in a list of containers of their own.
+func commandOf(t *testing.T, name string, wire bool, o Options) []string {
+	data := fmt.Appendf(nil, `{"spec":{"containers":[{"name":"%s","command":["some","command","of","texts"]}]}}`, name)
+	plan, pod := planOf(t, reflect.TypeFor[corev1.Pod]()), new(corev1.Pod)
+	if !wire {
+		require.NoError(t, plan.JSON(data, pod, o))
+		return pod.Spec.Containers[0].Command
+	}
+	require.NoError(t, json.Unmarshal(data, pod))
+	message, err := pod.Marshal()
+	require.NoError(t, err)
+	*pod = corev1.Pod{}
+	require.NoError(t, plan.Protobuf(message, pod, o))
+	return pod.Spec.Containers[0].Command
+}
+
+// TestWrittenStaysAwayFromOthers: nor has an object in which it is in a larger part.
+func TestWrittenStaysAwayFromOthers(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		untilUnchecked(t, func(o *watched) bool {
+			right := commandOf(t, "a", wire, Options{})
+			for range 4 {
+				commandOf(t, "a", wire, o.plain)
+				commandOf(t, "b", wire, o.plain)
+			}
+			written := commandOf(t, "a", wire, o.plain)
+			written[1] = "hunter2"
+			others := commandOf(t, "b", wire, o.plain)
+			if o.written > 0 {
+				return false
+			}
+			require.Same(t, &written[0], &others[0], "all share it")
+			require.Equal(t, right, commandOf(t, "c", wire, o.checking), "of which no larger part is known")
+			require.Equal(t, 1, o.written)
+			for range 4 {
+				for _, name := range []string{"a", "b", "c"} {
+					require.Equal(t, right, commandOf(t, name, wire, o.plain), "protobuf: %v", wire)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// measured has quantities wherever maps may have them.
+type measured struct {
+	Plain  map[string]resource.Quantity   `json:"plain"`
+	Listed []corev1.ResourceRequirements  `json:"listed"`
+	Below  *corev1.ResourceRequirements   `json:"below"`
+	Maps   map[string]corev1.ResourceList `json:"maps"`
+	Named  namedQuantities                `json:"named"`
+	Values map[string]struct {
+		Limits corev1.ResourceList `json:"limits"`
+	} `json:"values"`
+	Structs map[string]struct{ Q resource.Quantity } `json:"structs"`
+	Points  map[string]*resource.Quantity            `json:"points"`
+	Wraps   map[string]wrapped                       `json:"wraps"`
+}
+
+type (
+	namedQuantities map[corev1.ResourceName]resource.Quantity
+	wrapped         struct{ resource.Quantity }
+)
+
+// quantitiesOf returns the quantities that are values of maps, by where they are.
+func (m *measured) quantitiesOf() map[string]resource.Quantity {
+	return map[string]resource.Quantity{
+		"plain": m.Plain["memory"], "listed": m.Listed[0].Limits["memory"], "below": m.Below.Limits["memory"], "maps": m.Maps["some"]["memory"],
+		"named": m.Named["memory"], "values": m.Values["some"].Limits["memory"], "structs": m.Structs["some"].Q,
+		"points": *m.Points["memory"], "wraps": m.Wraps["memory"].Quantity,
+	}
+}
+
+// measuredOf has that quantity everywhere, in maps that are written differently: those that are not
+// belong to the same slots of a table.
+func measuredOf(quantity string) []byte {
+	const limits = `{"memory":"1.5Gi","cpu":"0m"}`
+	text := fmt.Sprintf(`{"plain":%[1]s,"listed":[{"limits":%[1]s}],"below":{"limits":%[1]s},"maps":{"some":%[1]s},"named":%[1]s,
+		"values":{"some":{"limits":%[1]s}},"structs":{"some":{"Q":"1.5Gi"}},"points":%[1]s,"wraps":%[1]s}`, limits)
+	for i := range strings.Count(text, `"0m"`) {
+		text = strings.Replace(text, `"0m"`, fmt.Sprintf(`"%dm"`, i+1), 1)
+	}
+	return []byte(strings.ReplaceAll(text, "1.5Gi", quantity))
+}
+
+// TestQuantityOfAMap: arithmetic on a copy of a quantity of one object changes no other object,
+// also where the quantity is too large for an integer or has no short form.
+func TestQuantityOfAMap(t *testing.T) {
+	for _, quantity := range []string{"1.5Gi", "0.1Gi", "1Pi", "9223372036854775808", "1e30", "0.1n", "-1.5Gi", "1.5", "100m", "2Gi", "0", "1234567890m"} {
+		a, b := twoOf[measured](t, roomyParts(), measuredOf(quantity), 5)
+		wanted, others := resource.MustParse(quantity), b.quantitiesOf()
+		for at, q := range a.quantitiesOf() {
+			q.Sub(resource.MustParse("1"))
+			q.Neg()
+			other := others[at]
+			assert.Zero(t, wanted.Cmp(other), "%s of %s is %s in another object", at, quantity, &other)
+		}
+	}
+}
+
+// TestQuantityOfAMapProtobuf: the same for protobuf.
+func TestQuantityOfAMapProtobuf(t *testing.T) {
+	for _, quantity := range []string{"01.5Gi", "1Pi", "123456789012345678901234567890", "100m", "2Gi"} {
+		limits := corev1.ResourceList{"memory": resource.MustParse(quantity)}
+		pod := corev1.Pod{Spec: corev1.PodSpec{
+			Overhead: limits, Containers: []corev1.Container{{Name: "a", Resources: corev1.ResourceRequirements{Limits: limits}}},
+		}}
+		data, err := pod.Marshal()
+		require.NoError(t, err)
+		data = bytes.ReplaceAll(data, []byte("1536Mi"), []byte("01.5Gi")) // which Marshal makes of the first one
+		a, b := twoMessages[corev1.Pod](t, roomyParts(), data, 5)
+		wanted := resource.MustParse(quantity)
+		for _, two := range [][2]corev1.ResourceList{{a.Spec.Overhead, b.Spec.Overhead}, {a.Spec.Containers[0].Resources.Limits, b.Spec.Containers[0].Resources.Limits}} {
+			q, other := two[0]["memory"], two[1]["memory"]
+			q.Sub(resource.MustParse("1"))
+			assert.Zero(t, wanted.Cmp(other), "%s is %s in another object", quantity, &other)
+		}
+	}
+}
+
+// TestQuantitiesTogether: goroutines with an object each may do so at a time.
+func TestQuantitiesTogether(t *testing.T) {
+	o, plan := Options{Share: NewSharing(roomyParts())}, planOf(t, reflect.TypeFor[measured]())
+	var workers sync.WaitGroup
+	for range 20 {
+		object := new(measured)
+		require.NoError(t, plan.JSON(measuredOf("1.5Gi"), object, o))
+		workers.Go(func() {
+			for at, q := range object.quantitiesOf() {
+				q.Sub(resource.MustParse("512Mi"))
+				assert.Equal(t, "1Gi", q.String(), at)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// TestShortQuantitiesAreShared: a map of quantities that copies cannot write to is a part.
+func TestShortQuantitiesAreShared(t *testing.T) {
+	for quantity, shared := range map[string]bool{
+		"1.5": true, "100m": true, "2Gi": true, "1": true, "0": true, "12345n": true, "1e3": true, "1.5Gi": false, "1Pi": false, "9223372036854775808": false,
+	} {
+		data := measuredOf(quantity)
+		require.True(t, inOneOfFour(func() bool {
+			a, b := twoOf[measured](t, roomyParts(), data, 5)
+			return shared == (reflect.ValueOf(a.Plain).UnsafePointer() == reflect.ValueOf(b.Plain).UnsafePointer())
+		}), quantity)
+		if quantity == "1.5Gi" {
+			continue // 1536Mi in protobuf
+		}
+		limits := corev1.ResourceList{"memory": resource.MustParse(quantity), "cpu": resource.MustParse("100m")}
+		message, err := (&corev1.Node{Status: corev1.NodeStatus{Capacity: limits}}).Marshal()
+		require.NoError(t, err)
+		require.True(t, inOneOfFour(func() bool {
+			a, b := twoMessages[corev1.Node](t, roomyParts(), message, 5)
+			return shared == (reflect.ValueOf(a.Status.Capacity).UnsafePointer() == reflect.ValueOf(b.Status.Capacity).UnsafePointer())
+		}), quantity)
+	}
+}
+
+// memo keeps what it has computed in a field that nobody else sees.
+type memo struct {
+	Pattern string `json:"pattern"`
+	Text    string `json:"text"`
+	matches int
+}
+
+func (m *memo) count() int {
+	m.matches++
+	return m.matches
+}
+
+// remembers has such structs wherever a type may.
+type remembers struct {
+	Pointer *memo            `json:"pointer"`
+	List    []memo           `json:"list"`
+	Points  []*memo          `json:"points"`
+	Map     map[string]*memo `json:"map"`
+	Within  *struct {
+		Text string `json:"text"`
+		Memo memo   `json:"memo"`
+	} `json:"within"`
+	Absent *struct {
+		Text string `json:"text"`
+		Memo memo   `json:"memo"`
+	} `json:"absent"`
+	Embedded *struct {
+		Number int `json:"number"`
+		memo
+	} `json:"embedded"`
+	Pointed *struct {
+		Text string `json:"text"`
+		*shown
+	} `json:"pointed"`
+	NoName *struct {
+		Text    string `json:"text"`
+		matches int
+	} `json:"noName"`
+	Once *struct {
+		Text string    `json:"text"`
+		Once sync.Once `json:"-"`
+	} `json:"once"`
+	Plain *struct {
+		Text string `json:"text"`
+		shown
+	} `json:"plain"`
+}
+
+// shown has a name that is not exported, and nothing else that is not.
+type shown struct {
+	Pattern string `json:"pattern"`
+}
+
+// TestMemoIsNotShared: a struct with fields that are not exported may keep in them what it has
+// computed, so no two objects have the same one.
+func TestMemoIsNotShared(t *testing.T) {
+	const memo = `{"pattern":"some pattern","text":"some text"}`
+	data := fmt.Appendf(nil, `{"pointer":%[1]s,"list":[%[1]s],"points":[%[1]s],"map":{"some":%[1]s},"within":{"text":"some longer text","memo":%[1]s},
+		"absent":{"text":"some other text"},"embedded":%[1]s,"noName":%[1]s,"pointed":{"text":"some longer text"},"once":%[1]s,"plain":%[1]s}`, memo)
+	a, b := twoOf[remembers](t, roomyParts(), data, 5)
+	assert.Equal(t, a, b)
+	assert.NotSame(t, a.Pointer, b.Pointer)
+	assert.NotSame(t, &a.List[0], &b.List[0])
+	assert.NotSame(t, a.Points[0], b.Points[0])
+	assert.NotSame(t, a.Map["some"], b.Map["some"])
+	assert.NotSame(t, a.Within, b.Within)
+	assert.NotSame(t, a.Absent, b.Absent)
+	assert.NotSame(t, a.Embedded, b.Embedded)
+	assert.NotSame(t, a.Pointed, b.Pointed)
+	assert.NotSame(t, a.NoName, b.NoName)
+	assert.NotSame(t, a.Once, b.Once)
+	assert.Same(t, a.Plain, b.Plain)
+	assert.Equal(t, [4]int{1, 1, 1, 1}, [4]int{a.Pointer.count(), b.Pointer.count(), a.Embedded.count(), b.Embedded.count()})
+	require.Zero(t, a.NoName.matches)
+}
+
+// Types of objects that are no structs.
+type (
+	rootMap  map[string]any
+	rootMaps map[string]rootMaps
+)
+
+// TestRootIsNotShared: an object that is a map has that for itself, as client-go writes its kind
+// to it, and its caller whatever Trim leaves out.
+func TestRootIsNotShared(t *testing.T) {
+	data := []byte(`{"spec":{"some":"longer text"},"kind":"Widget"}`)
+	a, b := twoOf[rootMap](t, roomyParts(), data, 5)
+	(*a)["kind"] = "Other"
+	assert.Equal(t, "Widget", (*b)["kind"])
+	assert.Equal(t, reflect.ValueOf((*a)["spec"]).UnsafePointer(), reflect.ValueOf((*b)["spec"]).UnsafePointer(), "but for what is in it")
+	c, d := twoOf[rootMaps](t, roomyParts(), []byte(`{"a":{"b":{"another":{}}}}`), 5)
+	assert.NotEqual(t, reflect.ValueOf(*c).UnsafePointer(), reflect.ValueOf(*d).UnsafePointer())
+	assert.Equal(t, reflect.ValueOf((*c)["a"]).UnsafePointer(), reflect.ValueOf((*d)["a"]).UnsafePointer())
 }

@@ -4,7 +4,9 @@
 package decode
 
 import (
+	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,6 +20,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,28 +28,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-// TestWrittenDocuments by tags: nothing but what no type could hold is given up, if nothing is odd.
-func TestWrittenDocuments(t *testing.T) {
-	table := NewIntern(1 << 20)
-	for _, kind := range append(kinds(), oddTypes...) {
-		r := rand.New(rand.NewPCG(1, uint64(len(kind.Name()))))
-		for range rounds() {
-			data := document(r, kind, 0)
-			decoded := sameJSON(t, kind, data, Options{Intern: table})
-			require.True(t, decoded || slices.Contains(oddTypes, kind), "%v: %s", kind, data)
-		}
-	}
-}
 
 // TestOddDocuments: with one or many things odd in them.
 func TestOddDocuments(t *testing.T) {
@@ -69,29 +64,6 @@ func TestOddDocuments(t *testing.T) {
 		t.Logf("one in %d odd: %d of %d decoded", odd, decoded, total)
 		assert.Greater(t, decoded, total/20)
 	}
-}
-
-// TestDamagedObjects: bytes changed, inserted, left out, copied and cut off.
-func TestDamagedObjects(t *testing.T) {
-	table := NewIntern(1 << 20)
-	samples := []reflect.Type{
-		reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.Secret](), reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[widget](),
-		reflect.TypeFor[odd](),
-	}
-	decoded, total := 0, 0
-	for i := range uint64(700 * rounds()) {
-		r := rand.New(rand.NewPCG(i, 3))
-		kind := samples[r.IntN(len(samples))]
-		data := damaged(r, document(r, kind, 0), 1+r.IntN(3))
-		total++
-		if sameJSON(t, kind, data, Options{Intern: table}) {
-			decoded++
-		}
-		sameDocument(t, data, Options{Intern: table})
-	}
-	t.Logf("%d of %d decoded", decoded, total)
-	assert.Greater(t, decoded, total/50)
-	assert.Less(t, decoded, total)
 }
 
 // TestUnstructuredDocuments with and without odd things.
@@ -237,7 +209,7 @@ func documentSamples(fill filler, r *rand.Rand) (list []sample) {
 		}
 	}
 	for _, kind := range append(kinds(), oddTypes...) {
-		list = append(list, sample{kind, document(r, kind, 100), false})
+		list = append(list, sample{kind, document(r, kind, 100), false}, sample{kind, document(r, kind, 0), !slices.Contains(oddTypes, kind)})
 	}
 	return list
 }
@@ -296,6 +268,16 @@ type tally struct {
 	Decoded        int64 // of those that are damaged
 }
 
+// compareWhole compares all samples as they are, whatever their size.
+func (d decoderUnderTest) compareWhole(t testing.TB, seed uint64, always []sample, table *Intern) {
+	all := append(d.samples(newFiller(int64(seed)), rand.New(rand.NewPCG(seed, 0))), always...)
+	require.Greater(t, len(all), 250)
+	for _, s := range all {
+		decoded := d.same(t, s.kind, s.data, Options{Intern: table})
+		require.True(t, decoded || !s.sure, "%v was given up: %q", s.kind, s.data)
+	}
+}
+
 // compare compares one more input.
 func (d decoderUnderTest) compare(t testing.TB, c *tally, samples []sample, table *Intern) {
 	r := rand.New(rand.NewPCG(c.Seed, uint64(c.Inputs)))
@@ -321,7 +303,7 @@ func (d decoderUnderTest) compare(t testing.TB, c *tally, samples []sample, tabl
 // out: of 1e-1234567890 for days.
 var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{5}`)
 
-// TestInputs: whole and damaged, each input of a sequence that the seed determines is given up, or
+// TestInputs: all samples as they are, and then, whole and damaged, each input of a sequence that the seed determines is given up, or
 // becomes what client-go makes of it. make fuzz-once compares 10^7 of each kind.
 func TestInputs(t *testing.T) {
 	for _, d := range decodersUnderTest {
@@ -330,6 +312,7 @@ func TestInputs(t *testing.T) {
 			c, always := d.begin(t), d.corpusSamples(t)
 			defer func() { t.Logf("%+v: -decode.seed %d begins the same sequence", c, c.Seed) }()
 			table := NewIntern(1 << 20)
+			d.compareWhole(t, c.Seed, always, table)
 			var samples []sample
 			for c.Inputs < *inputsFlag {
 				if samples == nil || c.Inputs%perBlock == 0 {
@@ -415,25 +398,6 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestRandomObjects of all kinds, as the API server would write them, are read and given up by
-// none.
-func TestRandomObjects(t *testing.T) {
-	table := NewIntern(1 << 20)
-	for seed := range int64(rounds()) {
-		fill := newFiller(seed)
-		for _, kind := range kinds() {
-			object := reflect.New(kind).Interface()
-			fill.Fill(object)
-			data, err := json.Marshal(object)
-			if err != nil {
-				continue // an extension that is no JSON
-			}
-			require.True(t, sameJSON(t, kind, data, Options{Intern: table}), "%v: %s", kind, data)
-			sameDocument(t, asObject(kind, data), Options{Intern: table})
-		}
-	}
-}
-
 // rounds is how many objects of each kind are made.
 func rounds() int { return *roundsFlag }
 
@@ -451,41 +415,13 @@ func asObject(kind reflect.Type, data []byte) []byte {
 	return data
 }
 
-// TestCorpus reads what Kubernetes keeps to find out whether an encoding has changed: every kind,
-// with all fields set.
-func TestCorpus(t *testing.T) {
-	files := corpus(t, "json")
-	count := 0
-	for _, file := range files {
-		kind, known := kindOfFile(file.name)
-		if !known {
-			continue
-		}
-		count++
-		require.True(t, sameJSON(t, kind, file.data, Options{}), file.name)
-		object := kind != reflect.TypeFor[metav1.WatchEvent]() // has no kind
-		require.Equal(t, object, sameDocument(t, file.data, Options{Intern: NewIntern(0)}), file.name)
-	}
-	require.Greater(t, count, 150)
-}
-
 type corpusFile struct {
 	name string
 	data []byte
 }
 
-// corpus is corpusFiles for tests of nothing else.
-func corpus(t testing.TB, extension string) []corpusFile {
-	t.Helper()
-	files := corpusFiles(t, extension)
-	if len(files) == 0 {
-		t.Skip("k8s.io/api has come without its testdata")
-	}
-	return files
-}
-
-// corpusFiles returns the files of an encoding in all versions. The module cache need not have
-// them.
+// corpusFiles returns what Kubernetes keeps to find out whether an encoding has changed, in all
+// versions: every kind, with all fields set. The module cache need not have them.
 func corpusFiles(t testing.TB, extension string) []corpusFile {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
@@ -513,3 +449,492 @@ func kindOfFile(path string) (reflect.Type, bool) {
 }
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return data
+}
+
+// planOf is PlanOf for types that have a plan.
+func planOf(t testing.TB, of reflect.Type) *Plan {
+	t.Helper()
+	plan, err := PlanOf(of)
+	require.NoError(t, err)
+	return plan
+}
+
+// read reads a document with our decoder, and writes all over the data afterwards.
+func read(t testing.TB, of reflect.Type, data []byte, o Options) (any, error) {
+	t.Helper()
+	data = bytes.Clone(data)
+	into := reflect.New(of).Interface()
+	err := planOf(t, of).JSON(data, into, o)
+	overwrite(data)
+	return into, err
+}
+
+func overwrite(data []byte) {
+	for i := range data {
+		data[i] = '#'
+	}
+}
+
+// codec is client-go's for objects of any kind, and what it finds in their bytes is how it decodes
+// frames of a watch. Of what it is not given an object for, it makes an unstructured one.
+var codec = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, anyKind{}, anyKind{}, serializer.SerializerOptions{})
+
+// anyKind knows no type, and so takes any.
+type anyKind struct{ runtime.ObjectTyper }
+
+func (anyKind) New(schema.GroupVersionKind) (runtime.Object, error) {
+	return &unstructured.Unstructured{}, nil
+}
+
+func (anyKind) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool, error) {
+	return nil, false, runtime.NewNotRegisteredErrForType("any", reflect.TypeOf(obj))
+}
+
+// anyTyped is an object of a type that has no methods of one.
+type anyTyped struct{ into any }
+
+func (o *anyTyped) UnmarshalJSON(data []byte) error { return utiljson.Unmarshal(data, o.into) }
+
+func (o *anyTyped) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+func (o *anyTyped) DeepCopyObject() runtime.Object { return o }
+
+// isTakenFor fails the test unless client-go decodes data, into wanted, and takes it for an object
+// of the kind that wanted has then, if its type has one.
+func isTakenFor(t testing.TB, data []byte, wanted any) {
+	t.Helper()
+	object, is := wanted.(runtime.Object)
+	if !is {
+		object = &anyTyped{wanted}
+	}
+	_, kind, err := codec.Decode(data, nil, object)
+	require.NoError(t, err, "client-go refuses %q", data)
+	if has, ok := wanted.(schema.ObjectKind); ok {
+		require.Equal(t, has.GroupVersionKind(), *kind, "client-go takes %q for that", data)
+	}
+}
+
+// partsOfTests is what all that is compared with the reference is decoded with as well.
+var partsOfTests = NewParts(4 << 20)
+
+// sameShared fails the test unless decode, with parts that are shared, makes of data what it made
+// without: wanted, or nil if it gave up. It is asked three times, since parts enter the table when
+// they are asked for again.
+func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]byte, Options) (any, error)) {
+	t.Helper()
+	o.Share = NewSharing(partsOfTests).Report(func(w *Written) {
+		require.Nil(t, w, "nobody has written to a part of %q", data)
+	})
+	for range 3 {
+		copied := bytes.Clone(data)
+		got, err := decode(copied, o)
+		overwrite(copied)
+		if wanted == nil {
+			require.ErrorIs(t, err, ErrGiveUp, "%q", data)
+			break
+		}
+		isWanted(t, data, wanted, got, err)
+	}
+}
+
+// isWanted fails the test unless data was decoded, to that.
+func isWanted(t testing.TB, data []byte, wanted, got any, err error) {
+	t.Helper()
+	require.NoError(t, err, "%q", data)
+	if !reflect.DeepEqual(wanted, got) {
+		require.Equal(t, wanted, got, "of %q", data)
+		require.Fail(t, "not deeply equal", "%q", data)
+	}
+}
+
+// sameJSON fails the test unless our decoder gives up, or makes of a document what client-go's
+// makes of it. It reports whether it did.
+func sameJSON(t testing.TB, of reflect.Type, data []byte, o Options) (decoded bool) {
+	t.Helper()
+	ours, err := read(t, of, data, o)
+	shared := func(data []byte, o Options) (any, error) {
+		into := reflect.New(of).Interface()
+		return into, planOf(t, of).JSON(data, into, o)
+	}
+	if err != nil {
+		require.ErrorIs(t, err, ErrGiveUp, "%s", data)
+		sameShared(t, data, o, nil, shared)
+		return false
+	}
+	sameShared(t, data, o, ours, shared)
+	wanted := reflect.New(of).Interface()
+	isTakenFor(t, data, wanted)
+	if !reflect.DeepEqual(wanted, ours) {
+		require.Equal(t, wanted, ours, "of %q", data)
+		require.Fail(t, "not deeply equal", "%q", data)
+	}
+	return true
+}
+
+// sameDocument is sameJSON for unstructured objects.
+func sameDocument(t testing.TB, data []byte, o Options) (decoded bool) {
+	t.Helper()
+	copied := bytes.Clone(data)
+	ours, err := Unstructured(copied, o)
+	overwrite(copied)
+	shared := func(data []byte, o Options) (any, error) { return Unstructured(data, o) }
+	if err != nil {
+		require.ErrorIs(t, err, ErrGiveUp)
+		sameShared(t, data, o, nil, shared)
+		return false
+	}
+	sameShared(t, data, o, ours, shared)
+	wanted, kind, err := codec.Decode(data, nil, nil)
+	require.NoError(t, err, "client-go refuses %q", data)
+	object := wanted.(*unstructured.Unstructured)
+	require.Equal(t, object.GroupVersionKind(), *kind, "client-go takes %q for that", data)
+	if !reflect.DeepEqual(object.Object, ours) {
+		require.Equal(t, object.Object, ours, "of %q", data)
+		require.Fail(t, "not deeply equal", "%q", data)
+	}
+	return true
+}
+
+// TestItems: items of lists get the kind of the list if they have none, and what client-go makes
+// of them otherwise.
+func TestItems(t *testing.T) {
+	for item, decoded := range map[string]bool{
+		`{"metadata":{"name":"a"}}`:                      true,
+		`{"kind":"A","apiVersion":"v1","items":[1.0,2]}`: true,
+		`{"kind":"A"}`:                    false,
+		`{"apiVersion":"v1"}`:             false,
+		`{"kind":"","apiVersion":""}`:     false,
+		`{"kind":null,"apiVersion":null}`: false,
+		`null`:                            false,
+		`{}x`:                             false,
+	} {
+		ours, err := UnstructuredItem([]byte(item), "Widget", "example.com/v1", Options{})
+		require.Equal(t, decoded, err == nil, item)
+		if !decoded {
+			continue
+		}
+		list := []byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","items":[` + item + `]}`)
+		wanted, _, err := unstructured.UnstructuredJSONScheme.Decode(list, nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, wanted.(*unstructured.UnstructuredList).Items[0].Object, ours)
+	}
+}
+
+// TestErrors: the one error says why and where, and nothing of the data.
+func TestErrors(t *testing.T) {
+	type object struct{ Name string }
+	for data, wanted := range map[string]string{
+		`{"Name":12}`:              "decode: given up at byte 8: not a string",
+		`null`:                     "decode: given up at byte 0: not an object",
+		`[]`:                       "decode: given up at byte 0: not an object",
+		`{"Name":"a"} x`:           "decode: given up at byte 13: something behind the value",
+		`{"Name":"a","Name":"b"}`:  "decode: given up at byte 19: a member twice",
+		`{"Name":"a",}`:            "decode: given up at byte 12: no name of a member",
+		`{"Other":{"a":[1,2,+3]}}`: "decode: given up at byte 19: not a value",
+	} {
+		_, err := read(t, reflect.TypeFor[object](), []byte(data), Options{})
+		require.EqualError(t, err, wanted, data)
+		require.True(t, errors.Is(err, ErrGiveUp))
+	}
+	plan := planOf(t, reflect.TypeFor[object]())
+	for _, into := range []any{nil, object{}, (*object)(nil), new(string), new(*object)} {
+		require.ErrorIs(t, plan.JSON([]byte("{}"), into, Options{}), ErrGiveUp)
+	}
+}
+
+// author writes documents that a type could be read from, but for what is odd in them.
+type author struct {
+	bytes.Buffer
+	r   *rand.Rand
+	odd int // one thing in so many is odd; 0: none
+}
+
+func (a *author) oddly() bool { return a.odd > 0 && a.r.IntN(a.odd) == 0 }
+
+func (a *author) pick(from ...string) { a.WriteString(from[a.r.IntN(len(from))]) }
+
+func (a *author) space() {
+	if a.r.IntN(30) == 0 {
+		a.pick(" ", "\n", "\t", "\r", "  \n")
+	}
+}
+
+func document(r *rand.Rand, t reflect.Type, odd int) []byte {
+	a := &author{r: r, odd: odd}
+	a.value(t, 0)
+	return a.Bytes()
+}
+
+var oddValues = []string{
+	"null", "true", "false", "0", "-0", "-1", "1.0", "1.5", "1e3", "1E-2", "01", "-", "1.", ".5", "+1", "1e400", "-1e400", "1e", "0x1",
+	"127", "128", "-128", "-129", "255", "256", "32768", "2147483647", "2147483648", "-2147483649", "4294967296",
+	"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "18446744073709551615",
+	"18446744073709551616", "100000000000000000000000000", "3.4e39", "1e-400", `""`, `"x"`, `"null"`, `"1"`, `"\u0041"`, `"\ud83d\ude00"`,
+	`"\ud800"`, `"\ud800A"`, `"\udc00"`, `"\u12"`, `"\x"`, `"\'"`, "\"\xff\"", "\"\xe2\x82\"", "\"\x01\"", "\"\x7f\"", "\"\u2028\"",
+	`"a`, "[]", "[null]", "[1,2]", `["a"]`, "[[]]", "{}", `{"a":null}`, `{"a":1}`, `{"a":{"b":[]}}`, "[1,]", `{"a":1,}`, `{,}`, "{a:1}",
+	`{"a"}`, `{"a":}`, "nul", "nulll", "truefalse", "tru", "NaN", "Infinity", "undefined", `"2026-01-05T08:00:50Z"`, `"1Gi"`, "",
+	"\v1", "/*c*/1", "\u00a01", "[" + strings.Repeat("[", 600) + strings.Repeat("]", 601), strings.Repeat(`{"a":`, 490) + "1" + strings.Repeat("}", 490),
+}
+
+func (a *author) value(t reflect.Type, depth int) {
+	a.space()
+	switch {
+	case a.oddly():
+		a.pick(oddValues...)
+	case a.r.IntN(40) == 0 && a.odd > 0 && depth > 0:
+		a.WriteString("null")
+	case !a.known(t):
+		a.byKind(t, depth)
+	}
+	a.space()
+}
+
+var (
+	timeTexts = []string{`"2026-01-05T08:00:50Z"`, `"2024-02-29T23:59:59Z"`, `"0001-01-01T00:00:00Z"`, `"9999-12-31T00:00:00Z"`,
+		`"1970-01-31T00:00:00Z"`, `"2026-01-05T08:00:50+02:00"`, `"2026-01-05T08:00:50.123456789Z"`, `"2026-01-05T8:00:50Z"`}
+	oddTimes = []string{`"2026-02-29T00:00:00Z"`, `"2026-02-30T00:00:00Z"`, `"2026-13-01T00:00:00Z"`, `"2026-00-01T00:00:00Z"`, `"2026-01-00T00:00:00Z"`,
+		`"2026-01-05T24:00:00Z"`, `"2026-01-05T08:60:00Z"`, `"2026-01-05T08:00:60Z"`, `"2026-01-05t08:00:50z"`, `"2026-01-05 08:00:50Z"`, `"2026-01-05"`, `""`,
+		`"2026-01-05T08:00:50\u005a"`, `"2026-01-05T08:00:5\u0030Z"`, `"2026-01-05T08:00:50,5Z"`, `"2026-01-05T08:00:50+25:00"`, `1767600050`}
+	quantities = []string{`"100m"`, `"1Gi"`, `"0"`, `"1.5"`, `"-3k"`, `"+7"`, `"1e3"`, `"123456789012345678901234567890"`, `"0.1n"`, `" 1 "`, `5`, `1.5`, `-2`,
+		`"1000000Ki"`, `"9223372036854775807"`, `1e3`}
+	oddQuantities = []string{`""`, `"1\u0030"`, `"ten"`, `true`, `"1 0"`, `{}`, `"1Zi"`, `"1\n"`, "\"1\u00a0\"", `"--1"`}
+)
+
+// known writes values of types that read themselves.
+func (a *author) known(t reflect.Type) bool {
+	odd := a.oddly()
+	switch t {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[ownJSONBehind]():
+		if odd {
+			a.pick(oddTimes...)
+		} else if t == reflect.TypeFor[metav1.MicroTime]() {
+			a.pick(`"2026-01-05T08:00:50.123456Z"`, `"2026-01-05T08:00:50.000000+01:00"`)
+		} else {
+			a.pick(timeTexts...)
+		}
+	case reflect.TypeFor[resource.Quantity]():
+		if odd {
+			a.pick(oddQuantities...)
+		} else {
+			a.pick(quantities...)
+		}
+	case reflect.TypeFor[metav1.Duration]():
+		a.pick(`"1h"`, `"0s"`, `"1m30.5s"`)
+	case reflect.TypeFor[intstr.IntOrString]():
+		a.pick(`"http"`, `"50%"`, `80`, `-1`, `""`)
+	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[metav1.FieldsV1]():
+		a.anything(3)
+	case reflect.TypeFor[metav1.GroupVersion]():
+		a.pick(`"v1"`, `"apps/v1"`)
+	default:
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			a.anything(3)
+			return true
+		}
+		if t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+			return false
+		}
+		a.text()
+	}
+	return true
+}
+
+func (a *author) byKind(t reflect.Type, depth int) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		a.value(t.Elem(), depth)
+	case reflect.Struct:
+		a.members(t, depth)
+	case reflect.Slice, reflect.Array:
+		a.list(t, depth)
+	case reflect.Map:
+		a.mapping(t, depth)
+	case reflect.Interface:
+		a.anything(3)
+	case reflect.String:
+		if t == reflect.TypeFor[json.Number]() {
+			a.pick("1", "1.5", `"2"`)
+		} else {
+			a.text()
+		}
+	case reflect.Bool:
+		a.pick("true", "false")
+	case reflect.Float32, reflect.Float64:
+		a.pick("0", "1.5", "-2e-3", "3.4028235e38", "16777217", "0.1")
+	case reflect.Int8, reflect.Uint8:
+		a.pick("0", "1", "127", "12")
+	default:
+		a.pick("0", "1", "42", "32767", "-0")
+	}
+}
+
+func (a *author) text() {
+	a.pick(`""`, `"a"`, `"Running"`, `"node.kubernetes.io/not-ready"`, `"é"`, `"日本語"`, `"a\"b"`, `"\\\/\b\f\n\r\t"`, `"caf\u00e9"`, `"\ud83d\ude00!"`,
+		strconv.Quote(strings.Repeat("long ", a.r.IntN(60))), fmt.Sprintf(`"text-%d"`, a.r.IntN(1000)), `"<&>"`)
+	if a.oddly() {
+		a.Truncate(a.Len() - 1)
+		a.pick("\xff\"", `\ud800"`, "\x00\"", "\"", `\"`, "\u2029\"")
+	}
+}
+
+func (a *author) list(t reflect.Type, depth int) {
+	if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice && !a.oddly() {
+		a.pick(`""`, `"YQ=="`, `"YWI="`, `"YWJj"`, `"YWJjZA=="`, `"YWJj\nZA=="`)
+		if a.oddly() {
+			a.pick(`"YQ"`, `"YR=="`, `"Y-_="`)
+		}
+		return
+	}
+	a.WriteByte('[')
+	for i := range a.count(depth) {
+		if i > 0 {
+			a.WriteByte(',')
+		}
+		a.value(t.Elem(), depth+1)
+	}
+	a.WriteByte(']')
+}
+
+// count is how many elements there are at a depth.
+func (a *author) count(depth int) int {
+	if depth > 10 {
+		return 0
+	}
+	return max(0, a.r.IntN(5)-1)
+}
+
+func (a *author) mapping(t reflect.Type, depth int) {
+	a.WriteByte('{')
+	for i := range a.count(depth) {
+		if i > 0 {
+			a.WriteByte(',')
+		}
+		switch {
+		case t.Key().Kind() != reflect.String:
+			fmt.Fprintf(a, `"%d"`, a.r.IntN(5))
+		case a.oddly():
+			a.text()
+		default:
+			fmt.Fprintf(a, `"key-%d"`, a.r.IntN(20))
+		}
+		a.space()
+		a.WriteByte(':')
+		a.value(t.Elem(), depth+1)
+	}
+	a.WriteByte('}')
+}
+
+// members writes a struct: some of its fields, in their order as a rule.
+func (a *author) members(t reflect.Type, depth int) {
+	var fields []member
+	for _, m := range namesOf(t, nil) {
+		if a.r.IntN(depth+2) == 0 || depth == 0 && a.r.IntN(3) > 0 {
+			fields = append(fields, m)
+		}
+	}
+	if a.r.IntN(4) == 0 {
+		a.r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+	}
+	if len(fields) > 0 && a.oddly() {
+		fields = append(fields, fields[a.r.IntN(len(fields))])
+	}
+	a.WriteByte('{')
+	for i, m := range fields {
+		if i > 0 {
+			a.WriteByte(',')
+		}
+		a.member(m, depth)
+		if depth < 2 && a.oddly() {
+			a.WriteByte(',')
+			a.pick(oddKinds...)
+		}
+	}
+	a.WriteByte('}')
+}
+
+// oddKinds are members that client-go may take for the kind or apiVersion of an object, and others.
+var oddKinds = []string{`"Kind":"A"`, `"KIND":1`, `"kind":1`, `"kind":null`, `"kind":"A"`, `"\u006bind":"A"`, `"\u212aind":"A"`, "\"\u212aind\":[]",
+	`"APIVersion":"a/v2"`, `"apiversion":null`, `"apiVersion":{}`, `"apiVersion":"a/b/v1"`, `"apiVersion":"a\/b\u002fv1"`, "\"apiVer\u017fion\":true",
+	`"kinds":1`, `"api_version":1`, `"kin\u0000":1`}
+
+func (a *author) member(m member, depth int) {
+	switch {
+	case a.oddly():
+		a.text()
+		a.WriteByte(':')
+		a.anything(3)
+		return
+	case a.oddly():
+		fmt.Fprintf(a, "%q", strings.ToUpper(m.name[:1])+m.name[1:])
+	case a.oddly():
+		fmt.Fprintf(a, `"\u%04x%s"`, m.name[0], m.name[1:])
+	default:
+		fmt.Fprintf(a, "%q", m.name)
+	}
+	a.space()
+	a.WriteByte(':')
+	a.value(m.field.Type, depth+1)
+}
+
+// namesOf lists the fields of a struct and of those embedded in it, as a reader of the tags would
+// write them.
+func namesOf(t reflect.Type, above []reflect.Type) (list []member) {
+	if len(above) > 4 {
+		return nil
+	}
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-" || !field.IsExported() && !field.Anonymous:
+		case field.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			list = append(list, namesOf(inner, append(above, t))...)
+		case name == "":
+			list = append(list, member{name: field.Name, field: field})
+		default:
+			list = append(list, member{name: name, field: field})
+		}
+	}
+	return list
+}
+
+// anything writes any document.
+func (a *author) anything(depth int) {
+	kind := a.r.IntN(12)
+	switch {
+	case a.oddly():
+		a.pick(oddValues...)
+	case kind < 2 && depth > 0:
+		a.mapping(reflect.TypeFor[map[string]any](), 10-depth)
+	case kind < 4 && depth > 0:
+		a.list(reflect.TypeFor[[]any](), 10-depth)
+	case kind < 6:
+		a.text()
+	case kind < 8:
+		a.pick("0", "-1", "7", "255", "256", "9223372036854775807", "9223372036854775808", "-0", "123456789012345678")
+	case kind < 10:
+		a.pick("1.5", "1.0", "1e3", "-0.0", "1E+2")
+	default:
+		a.pick("true", "false", "null")
+	}
+}
+
+// TestUnsafeIsInOneFile: what the race detector and checkptr have to be trusted with is read at
+// once.
+func TestUnsafeIsInOneFile(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		users := bytes.Contains(readFile(t, name), []byte("\t\"unsafe\"\n"))
+		assert.Equal(t, name == "memory.go", users && !strings.HasSuffix(name, "_test.go"), name)
+	}
+}

@@ -4,12 +4,31 @@
 package event
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	goruntime "runtime"
+	"strconv"
+	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	clientgo "k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestRecentKeysAreFoundAgain, the same string each time, and there are never more than the bound.
@@ -22,3 +41,166 @@ func TestRecentKeysAreFoundAgain(t *testing.T) {
 		require.LessOrEqual(t, len(recent.mu.keys), maxRecentKeys)
 	}
 }
+
+// TestTextsOfAnswersAreNotQuoted: an answer that is no Status, as that of a proxy, is described.
+func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, code := range []int{400, 401, 403, 404, 406, 415, 418, 429, 500, 502, 503, 504} {
+		for _, text := range []string{testkit.Secret, `<p class="x">` + testkit.Secret + "</p>", "e", testkit.Secret + strings.Repeat("x", 2000)} {
+			err := apierrors.NewGenericServerResponse(code, http.MethodGet, pods, "", text, 7, true)
+			got := DiscreetAnswer(fmt.Errorf("wrapped: %w", err))
+			assert.NotContains(t, got.Error(), testkit.Secret)
+			assert.Equal(t, apierrors.ReasonForError(err), apierrors.ReasonForError(got))
+			delay, _ := apierrors.SuggestsClientDelay(got)
+			assert.Equal(t, 7, delay)
+			if strings.Contains(err.Error(), testkit.Secret) {
+				assert.ErrorContains(t, got, fmt.Sprintf("%d bytes of text that are not shown", len(text)))
+				assert.ErrorContains(t, got, "(get pods)")
+			}
+		}
+	}
+}
+
+// TestForeignStatusesAreNotQuoted: a Status that says, by its cause, that it is no answer of a
+// server, but whose message is put together otherwise than expected.
+func TestForeignStatusesAreNotQuoted(t *testing.T) {
+	err := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
+	err.ErrStatus.Message = "the server says, " + testkit.Secret
+	assert.EqualError(t, DiscreetAnswer(err), "status 500 (InternalError): 7 bytes of text that are not shown")
+}
+
+// TestBrokenHTTPIsNotQuoted: what a transport says of an answer that is not HTTP.
+func TestBrokenHTTPIsNotQuoted(t *testing.T) {
+	err := &url.Error{Op: "Get", URL: "https://host/api", Err: fmt.Errorf("malformed HTTP response %q", testkit.Secret)}
+	assert.EqualError(t, DiscreetAnswer(err), `Get "https://host/api": malformed HTTP response "..."`)
+}
+
+// TestKeyErrorsDoNotQuote: neither one of a store, nor one in the middle of others.
+func TestKeyErrorsDoNotQuote(t *testing.T) {
+	obj := struct{ Password string }{testkit.Secret}
+	_, cause := clientgo.MetaNamespaceKeyFunc(obj)
+	key := clientgo.KeyError{Obj: obj, Err: cause}
+	require.ErrorContains(t, key, testkit.Secret, "what this is about")
+	nested := clientgo.KeyError{Obj: []any{obj}, Err: fmt.Errorf("in it: %w", key)}
+	for _, err := range []error{key, fmt.Errorf("wrapped: %w", key), nested, errors.Join(key, io.EOF, nested)} {
+		for _, got := range []error{Discreet(err), DiscreetAnswer(err)} {
+			assert.NotContains(t, got.Error(), testkit.Secret)
+			assert.Contains(t, got.Error(), "couldn't create key for an object of type")
+			var found clientgo.KeyError
+			require.ErrorAs(t, got, &found)
+			assert.NotNil(t, found.Obj, "the value stays")
+		}
+	}
+}
+
+// TestLongTextsAreShortened: also where a character would be cut, and in the middle of others.
+func TestLongTextsAreShortened(t *testing.T) {
+	long := apierrors.NewInternalError(errors.New(strings.Repeat("ü", 1<<20)))
+	got := DiscreetAnswer(fmt.Errorf("failed to list: %w", long))
+	assert.Less(t, len(got.Error()), 1100)
+	assert.True(t, utf8.ValidString(got.Error()))
+	assert.ErrorContains(t, got, "bytes more)")
+	assert.True(t, apierrors.IsInternalError(got))
+}
+
+// TestNothingQuotedRemains: whatever is quoted, and whatever it is, is gone from the text.
+func TestNothingQuotedRemains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{
+			"unable to decode", ": ", " ", "number 5", "number -1e9", "'x'", `'\n'`, "doesn't", `no kind "K" is registered for version "v" in scheme "s"`,
+		}), 0, 5)
+		inside := rapid.StringOf(rapid.SampledFrom([]rune("ab\"'` \\\n")))
+		text := strings.Join(words.Draw(t, "before"), "")
+		content := inside.Draw(t, "content") + testkit.Secret + inside.Draw(t, "content")
+		mark := rapid.SampledFrom([]string{`"`, "`", `q`}).Draw(t, "mark")
+		if mark == "q" {
+			text += strconv.Quote(content)
+		} else {
+			text += mark + content + mark
+		}
+		text += strings.Join(words.Draw(t, "after"), "")
+		assert.NotContains(t, withoutQuotes(text), testkit.Secret)
+	})
+}
+
+// TestStatusKeepsNoObject: an object without a key is not kept alive by the error about it.
+func TestStatusKeepsNoObject(t *testing.T) {
+	object := func() (weak.Pointer[v1.Pod], error) {
+		pod := testkit.PodAt("a", "1")
+		return weak.Make(pod), Kept(fmt.Errorf("unable to sync: %w", Discreet(clientgo.KeyError{Obj: pod, Err: io.EOF})))
+	}
+	pod, err := object()
+	goruntime.GC()
+	assert.Nil(t, pod.Value())
+	assert.EqualError(t, err, "unable to sync: couldn't create key for an object of type *v1.Pod: EOF")
+	var key clientgo.KeyError
+	require.ErrorAs(t, err, &key)
+	assert.ErrorContains(t, key, "*v1.Pod")
+	assert.ErrorIs(t, err, io.EOF)
+}
+
+// TestKeptErrorsAnswerAsBefore: what programs ask of an error, a kept one answers as the error
+// itself, however that is made up of small and large ones; a small one is kept as it is.
+func TestKeptErrorsAnswerAsBefore(t *testing.T) {
+	small := []error{io.EOF, context.Canceled, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrRefused, testkit.ErrTooManyRequests, runtime.NewMissingKindErr("x")}
+	large := []error{
+		runtime.NewMissingKindErr(strings.Repeat("x", 2*maxKept)), runtime.NewMissingVersionErr(strings.Repeat("x", 2*maxKept)),
+		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(strings.Repeat("x", 2*maxKept))),
+		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxKept), 7), clientgo.KeyError{Obj: "x", Err: io.EOF},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		pool := small
+		if rapid.Bool().Draw(t, "with large") {
+			pool = append(pool[:len(pool):len(pool)], large...)
+		}
+		var build func(depth int) error
+		build = func(depth int) error {
+			switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); {
+			case kind == 0 && depth < 4:
+				return fmt.Errorf("wrapped: %w", build(depth+1))
+			case kind == 1 && depth < 4:
+				return errors.Join(build(depth+1), build(depth+1))
+			case kind == 2 && depth < 4:
+				return &discreetError{text: "discreet", cause: build(depth + 1)}
+			}
+			return rapid.SampledFrom(pool).Draw(t, "leaf")
+		}
+		err := build(0)
+		got := Kept(err)
+		if len(pool) == len(small) {
+			require.Equal(t, err, got)
+		}
+		for _, target := range small {
+			require.Equal(t, errors.Is(err, target), errors.Is(got, target), "%v", target)
+		}
+		require.Equal(t, apierrors.ReasonForError(err), apierrors.ReasonForError(got))
+		was, _ := apierrors.SuggestsClientDelay(err)
+		is, _ := apierrors.SuggestsClientDelay(got)
+		require.Equal(t, was, is)
+		var key clientgo.KeyError
+		require.Equal(t, errors.As(err, &key), errors.As(got, &key))
+		require.True(t, got.Error() == err.Error() || got.Error() == Shortened(err.Error()))
+		eachError(got, func(e error) {
+			require.LessOrEqual(t, len(e.Error()), 2*maxKept)
+			require.False(t, errors.As(e, &key) && key.Obj == "x")
+		})
+	})
+}
+
+// TestLaterVersionIsTheGreaterOfTwoNumbers: of versions that are no numbers, it is the one seen
+// last.
+func TestLaterVersionIsTheGreaterOfTwoNumbers(t *testing.T) {
+	version := rapid.OneOf(
+		rapid.SampledFrom([]string{"", "0", "00", "1", "9", "01", "10", "99", "1a", "a1", "-1", "+1", " 1", "1 ", "٣", "\xff", "18446744073709551616"}),
+		rapid.StringMatching(`[0-9]{0,4}`), rapid.StringMatching(`[1-9][0-9]{17,22}`), rapid.StringMatching(`[0-9a:/ ]{0,3}`), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		held, seen := version.Draw(t, "held"), version.Draw(t, "seen")
+		want := seen
+		if order, err := resourceversion.CompareResourceVersion(held, seen); err == nil && order > 0 {
+			want = held
+		}
+		assert.Equal(t, want, LaterVersion(held, seen))
+	})
+}
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }

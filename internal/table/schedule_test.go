@@ -6,10 +6,15 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"math/bits"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -490,5 +495,622 @@ func oldest(r *rig) {
 	*r.answers++
 	if stats := r.table.Snapshots(); stats.Open < 1 || stats.Oldest.IsZero() {
 		interleave.Fail(fmt.Errorf("%d snapshots are open, the oldest of %v", stats.Open, stats.Oldest))
+	}
+}
+
+// config is what is run by all schedules.
+type config struct {
+	name string
+	// setup is written before. The states whose numbers hold has are held by snapshots; the empty
+	// table is state 0.
+	setup string
+	hold  []int
+	// pins is how many were taken after that, and are free.
+	pins int
+	// writes are those of the writer.
+	writes string
+	// readers call one after the other what they have.
+	readers [][]call
+	// crowd: in the end, too many pins are not in the list.
+	crowd bool
+	// more preemptions than others with as many readers; see TestSchedules.
+	more int
+}
+
+// call is one call of a reader, or what belongs together.
+type call func(r *rig)
+
+// fits tells whether an answer is that of a state.
+type fits = func(s *state) bool
+
+// rig is a table in one schedule, with the log of its states.
+type rig struct {
+	table  *Table
+	states []*state
+	// begun and done are the last states that the writer has begun and published, and seen is the
+	// newest that a call that has ended was surely about, or one after it.
+	begun, done, seen int
+	held              []*holding
+	answers           *int
+}
+
+// holding is a snapshot, with the set of the states that it may be of.
+type holding struct {
+	*Snapshot
+	may    uint64
+	closed bool
+}
+
+// start makes the table of a configuration, and the threads.
+func (c *config) start(s *scripts, answers *int) interleave.Program {
+	t := New(map[string]IndexFunc{"value": valuesOfItem}, Options{})
+	t.w.Bar("reader") // no read takes the writers' lock
+	r := &rig{table: t, states: s.states, answers: answers}
+	for i := range s.before {
+		r.write(s.before[i : i+1])
+		if slices.Contains(c.hold, r.done) {
+			r.held = append(r.held, &holding{Snapshot: r.table.Snapshot(), may: 1 << r.done})
+		}
+	}
+	r.freePins(c.pins)
+	p := interleave.Program{Check: func() error {
+		if n := r.inUse(); c.crowd && n > manyPins+len(c.readers) {
+			return fmt.Errorf("those who arrive pass by %d pins", n)
+		}
+		return r.check()
+	}}
+	p.Threads = append(p.Threads, interleave.Thread{Name: "writer", Body: func() { r.write(s.during) }})
+	for _, calls := range c.readers {
+		p.Threads = append(p.Threads, interleave.Thread{Name: "reader", Body: func() {
+			for _, call := range calls {
+				call(r)
+			}
+		}})
+	}
+	return p
+}
+
+// inUse is how many pins are in the list and not free. Who arrives and passes by more than manyPins
+// has them counted; readers who do not see each other yet pass by one less each.
+func (r *rig) inUse() (n int) {
+	for p := r.table.pins.head.Load(); p != nil; p = p.next.Load() {
+		if p.state.Load() != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) freePins(n int) {
+	taken := make([]*Snapshot, n)
+	for i := range taken {
+		taken[i] = r.table.Snapshot()
+	}
+	for _, s := range taken {
+		s.Close()
+	}
+}
+
+// scripts are those of a configuration, and all the states that they make.
+type scripts struct {
+	before, during []write
+	states         []*state
+}
+
+func (c *config) scripts() *scripts {
+	var number uint
+	before := newScript(c.setup, newState(), &number)
+	during := newScript(c.writes, before.states[len(before.states)-1], &number)
+	return &scripts{before.writes, during.writes, append(before.states, during.states[1:]...)}
+}
+
+func (r *rig) write(writes []write) {
+	for i := range writes {
+		interleave.Point()
+		r.begun++
+		if err := writes[i].do(r.table); err != nil {
+			panic(err)
+		}
+		r.done++
+	}
+}
+
+// begin returns the oldest state that a call may be about that begins now.
+func (r *rig) begin() (from int) {
+	interleave.Point()
+	return max(r.done, r.seen)
+}
+
+// judge finds a state for an answer, of those from one on up to that which is begun.
+func (r *rig) judge(from int, f fits, what note) {
+	*r.answers++
+	for i := from; i <= r.begun; i++ {
+		if f(r.states[i]) {
+			r.seen = max(r.seen, i)
+			return
+		}
+	}
+	interleave.Fail(fmt.Errorf("%s fits none of the states %s", what(), r.list(from)))
+}
+
+// list says what the states are that are possible.
+func (r *rig) list(from int) string {
+	var text strings.Builder
+	for i := from; i <= r.begun; i++ {
+		s := r.states[i]
+		fmt.Fprintf(&text, "%d: %v, version %s; ", i, s.keys(s.all), s.rv)
+	}
+	return text.String()
+}
+
+// check is what holds in the end.
+func (r *rig) check() error {
+	last := r.states[len(r.states)-1]
+	errs := []error{r.table.verify(), r.checkPins(), r.checkContent(last, r.table), r.checkLacking(last)}
+	for _, h := range r.held {
+		if !h.closed {
+			errs = append(errs, r.checkContent(r.states[bits.TrailingZeros64(h.may)], h))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("in the end: %w", err)
+	}
+	for _, h := range r.held {
+		h.Close()
+	}
+	if err := r.checkPins(); err != nil {
+		return fmt.Errorf("after the last snapshot: %w", err)
+	}
+	return nil
+}
+
+// checkLacking: each index lacks the objects for which its function failed.
+func (r *rig) checkLacking(s *state) error {
+	for index := range r.table.Indexers() {
+		if n := r.table.Lacking()[index]; n != s.lacking {
+			return fmt.Errorf("the index %s lacks %d objects instead of %d", index, n, s.lacking)
+		}
+	}
+	return nil
+}
+
+// checkContent: each query finds what a state has.
+func (r *rig) checkContent(s *state, from queried) error {
+	ask := []query{list(), listKeys(), length(), version(), values()}
+	for _, key := range allKeys {
+		ask = append(ask, get(key))
+	}
+	for _, value := range allValues {
+		ask = append(ask, byIndex(value), indexKeys(value), count(value))
+	}
+	for _, q := range ask {
+		if f, what := q(from); !f(s) {
+			return fmt.Errorf("%s, and the state is %v, version %s", what(), s.keys(s.all), s.rv)
+		}
+	}
+	return nil
+}
+
+// checkPins: who has left has tidied up, and of what was superseded there is what open snapshots
+// see, and nothing else.
+func (r *rig) checkPins() error {
+	t, open := r.table, map[uint64]int{}
+	for _, h := range r.held {
+		if !h.closed && h.pin != nil {
+			open[h.view.gen]++
+		}
+	}
+	l, n := &t.w.limbo, 0
+	for _, pins := range open {
+		n += pins
+	}
+	switch {
+	case t.janitor.Load():
+		return errors.New("the janitor is said to be at work")
+	case t.Snapshots().Open != n:
+		return fmt.Errorf("%d snapshots are open, %d are counted", n, t.Snapshots().Open)
+	case (n == 0) != t.Snapshots().Oldest.IsZero():
+		return fmt.Errorf("%d snapshots are open, the oldest of %v", n, t.Snapshots().Oldest)
+	case t.pins.left.Load() != nil || t.pins.leaving != nil:
+		return errors.New("pins that were left are counted")
+	case len(l.queue) > 0:
+		return errors.New("versions wait to be looked at")
+	case n == 0 && (l.n > 0 || t.kept.Load() != 0 || len(l.holders) > 0):
+		return fmt.Errorf("%d versions are kept, %d are said to be, for %d generations, and nobody has a pin",
+			l.n, t.kept.Load(), len(l.holders))
+	}
+	for p := t.pins.head.Load(); p != nil; p = p.next.Load() {
+		if s := p.state.Load(); s != 0 && open[s>>pinShift] == 0 {
+			return fmt.Errorf("a pin in the list is at %d, in state %b", s>>pinShift, s)
+		}
+	}
+	return r.checkKept(open)
+}
+
+// checkKept: after a look at the pins there is each version that somebody sees, and no other one.
+func (r *rig) checkKept(open map[uint64]int) error {
+	t := r.table
+	for t.pins.look(true, t.w.limbo.settled); t.tidyLocked(); {
+	}
+	err := t.verify()
+	t.w.limbo.count(func(k kept) bool {
+		from, upTo := k.interval()
+		for gen := range open {
+			if from <= gen && gen < upTo {
+				return true
+			}
+		}
+		err = errors.Join(err, fmt.Errorf("a version from %d to %d is kept for nobody", from, upTo))
+		return true
+	})
+	return err
+}
+
+// interval returns the generations at which a version is seen, up to one that has another.
+func (k *kept) interval() (from, upTo uint64) {
+	if k.post != nil {
+		for o := k.post.leaf(k.i).old.Load(); o != nil; o = o.prev.Load() {
+			if o.from == k.gen {
+				return o.from, o.upTo
+			}
+		}
+		return 0, 0
+	}
+	r := k.core.records.at(k.i)
+	upTo = r.gen.Load()
+	for p := r.undo.Load(); p != nil; p = p.prev.Load() {
+		if p.gen == k.gen {
+			return p.gen, upTo
+		}
+		upTo = p.gen
+	}
+	return 0, 0
+}
+
+// The tests in the schedule files run a table through all schedules: see internal/interleave. A
+// configuration is a text of writes, which one writer makes one after the other, and what one or
+// two readers call. The model of a table is the list of the states that the writes make.
+
+// item is an object. No two of a configuration have the same number.
+type item struct {
+	key    string
+	number uint
+	values []string
+}
+
+func (i *item) String() string {
+	return fmt.Sprintf("%s=%s #%d", i.key, strings.Join(i.values, ""), i.number)
+}
+
+// set is a set of items, by their numbers.
+type set uint64
+
+const maxItems = 64
+
+// state is what the table is after a write.
+type state struct {
+	rv    string
+	late  bool // the index "late" is there
+	items map[string]*item
+	// all are the items, and by those with a value.
+	all set
+	by  map[string]set
+	// lacking is how many are in no index because the function failed.
+	lacking int
+}
+
+// write makes a state of the one before.
+type write struct {
+	kind   string
+	ops    []Op
+	before *state
+	after  *state
+	words  string
+}
+
+// script is a list of writes.
+type script struct {
+	writes []write
+	states []*state
+}
+
+// newScript reads writes, which are separated by semicolons:
+//
+//	a=v b=vw -c      a batch: a gets a new object with the value v, b one with v and w, c is deleted
+//	replace a=v      the same by a Replace, so that all others are gone
+//	install a=v      the same by a Draft
+//	try a=v          a batch by TryApply, or by Apply if that could not
+//	stop a=v         a Replace whose sequence panics at its end, so that nothing is changed
+//	late             the index "late" is added
+//
+// Of an object with the value ! the index function returns an error, of one with ? it panics: the
+// object is in no index.
+func newScript(text string, from *state, number *uint) (s script) {
+	s.states = []*state{from}
+	for words := range strings.SplitSeq(text, ";") {
+		if words = strings.TrimSpace(words); words != "" {
+			w := newWrite(words, s.states[len(s.states)-1], number)
+			s.writes, s.states = append(s.writes, w), append(s.states, w.after)
+		}
+	}
+	return s
+}
+
+func newWrite(words string, before *state, number *uint) (w write) {
+	w = write{kind: "apply", before: before, after: before.next(), words: words}
+	fields := strings.Fields(words)
+	switch fields[0] {
+	case "replace", "install", "stop":
+		clear(w.after.items)
+		w.kind, fields = fields[0], fields[1:]
+	case "try":
+		w.kind, fields = fields[0], fields[1:]
+	case "late":
+		w.kind, fields = fields[0], nil
+		w.after.late, w.after.rv = true, before.rv
+	}
+	for _, field := range fields {
+		w.ops = append(w.ops, w.after.change(field, number))
+	}
+	if w.kind == "stop" {
+		w.after.items, w.after.rv = maps.Clone(before.items), before.rv
+	}
+	w.after.sum()
+	return w
+}
+
+func newState() *state { return &state{items: map[string]*item{}, by: map[string]set{}} }
+
+// next returns a copy with the next resource version.
+func (s *state) next() *state {
+	n, _ := strconv.Atoi(s.rv)
+	return &state{rv: strconv.Itoa(n + 1), late: s.late, items: maps.Clone(s.items)}
+}
+
+// change makes one change of a batch.
+func (s *state) change(field string, number *uint) Op {
+	if key, ok := strings.CutPrefix(field, "-"); ok {
+		delete(s.items, key)
+		return Op{Key: key, Delete: true}
+	}
+	key, values, _ := strings.Cut(field, "=")
+	i := &item{key: key, number: *number, values: strings.Split(values, "")}
+	if *number++; *number > maxItems {
+		panic("too many items")
+	}
+	s.items[key] = i
+	return Op{Key: key, Object: i}
+}
+
+func (s *state) sum() {
+	s.all, s.by, s.lacking = 0, map[string]set{}, 0
+	for _, i := range s.items {
+		s.all |= 1 << i.number
+		values, err := i.filed()
+		if err != nil {
+			s.lacking++
+		}
+		for _, value := range values {
+			s.by[value] |= 1 << i.number
+		}
+	}
+}
+
+// keys returns those of the items in a set, sorted.
+func (s *state) keys(of set) (keys []string) {
+	for key, i := range s.items {
+		if of&(1<<i.number) != 0 {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// itemsOf returns the set of objects; ok is false if one is there twice.
+func itemsOf(objs []any) (of set, ok bool) {
+	for _, obj := range objs {
+		bit := set(1) << obj.(*item).number
+		if of&bit != 0 {
+			return of, false
+		}
+		of |= bit
+	}
+	return of, true
+}
+
+var errFails = errors.New("index function fails")
+
+// filed returns the values under which an item is found.
+func (i *item) filed() ([]string, error) {
+	if v := i.values[0]; v == "!" || v == "?" {
+		return nil, errFails
+	}
+	return i.values, nil
+}
+
+// valuesOfItem is the index function. It fails in the middle of what others can see.
+func valuesOfItem(obj any) ([]string, error) {
+	i := obj.(*item)
+	values, err := i.filed()
+	if err != nil {
+		interleave.Point()
+	}
+	if i.values[0] == "?" {
+		panic(errFails)
+	}
+	return values, err
+}
+
+// do makes the write. What a batch says of the objects that it replaces has to be right.
+func (w *write) do(t *Table) error {
+	ops := slices.Clone(w.ops)
+	stamp := func(string) string { return w.after.rv }
+	switch w.kind {
+	case "late":
+		return t.AddIndexers(map[string]IndexFunc{"late": valuesOfItem})
+	case "replace":
+		t.Replace(func(yield func(string, any) bool) {
+			for _, op := range ops {
+				if !yield(op.Key, op.Object) {
+					return
+				}
+			}
+		}, len(ops), w.after.rv)
+		return nil
+	case "stop":
+		return w.stop(t)
+	case "install":
+		return w.install(t)
+	case "try":
+		if t.TryApply(ops, stamp) {
+			return w.checkOld(ops)
+		}
+	}
+	t.Apply(ops, stamp)
+	return w.checkOld(ops)
+}
+
+// stop begins a Replace and gives it up.
+func (w *write) stop(t *Table) (err error) {
+	defer func() {
+		if p := recover(); p != any(errFails) {
+			err = fmt.Errorf("%s: panic: %v", w.words, p)
+		}
+	}()
+	t.Replace(func(yield func(string, any) bool) {
+		for _, op := range w.ops {
+			yield(op.Key, op.Object)
+		}
+		panic(errFails)
+	}, len(w.ops), "never")
+	return nil
+}
+
+func (w *write) checkOld(ops []Op) error {
+	items := maps.Clone(w.before.items)
+	for _, op := range ops {
+		was, had := items[op.Key]
+		if had != op.Had || had && op.Old != any(was) {
+			return fmt.Errorf("%s replaced %v, %v; it says %v, %v", w.words, was, had, op.Old, op.Had)
+		}
+		if delete(items, op.Key); !op.Delete {
+			items[op.Key] = op.Object.(*item)
+		}
+	}
+	return nil
+}
+
+// install makes a state by a draft. As nobody else writes, what it finds in the table is all that
+// was there.
+func (w *write) install(t *Table) error {
+	d := t.Draft(len(w.ops))
+	for ops := range slices.Chunk(w.ops, BlockLen) {
+		var b Block
+		for i, op := range ops {
+			b.Objects[i], b.Text[i] = op.Object, []byte(op.Key)
+		}
+		b.N = len(ops)
+		d.Look(&b)
+		for i, found := range b.Former[:b.N] {
+			if was := former(w.before, ops[i].Key); found != was {
+				return fmt.Errorf("%s: a draft found %v, and there was %v", w.words, found, was)
+			}
+		}
+		d.Put(&b)
+	}
+	if !d.Current() {
+		return fmt.Errorf("%s: somebody else writes", w.words)
+	}
+	t.Install(d, w.after.rv)
+	return nil
+}
+
+// draftOf has a reader make a draft of objects under some keys and drop it. What it finds in the
+// table under them is what was there when it began, but for what has changed since; and after Renew
+// it is that of one state.
+func draftOf(keys ...string) call {
+	return func(r *rig) {
+		var b Block
+		for i, key := range keys {
+			b.Objects[i], b.Text[i] = &item{key: key, values: []string{"v"}}, []byte(key)
+		}
+		b.N = len(keys)
+		from := r.begin()
+		d := r.table.Draft(len(keys))
+		h := new(holding)
+		r.opened(h, from)
+		d.Look(&b)
+		for i, key := range keys {
+			former := b.Former[i]
+			r.narrowAt(h, func(state int) bool { return r.heldSince(key, former, state) },
+				notef("a draft finds %v under %s", former, key))
+		}
+		r.renew(d, &b)
+	}
+}
+
+// renew completes a draft and has it look again.
+func (r *rig) renew(d *Draft, b *Block) {
+	d.Put(b)
+	d.Complete()
+	from := r.begin()
+	d.Renew()
+	h := new(holding)
+	r.opened(h, from)
+	n := 0
+	for _, i := range d.All {
+		r.narrow(h, func(s *state) bool { return former(s, i.Key) == i.Former },
+			notef("a draft finds %v under %s again", i.Former, i.Key))
+		n++
+	}
+	if n != b.N {
+		interleave.Fail(fmt.Errorf("a draft has %d objects of %d", n, b.N))
+	}
+	r.closedAt(h)
+}
+
+// former returns the object that a state has under a key, or nil.
+func former(s *state, key string) any {
+	if i := s.items[key]; i != nil {
+		return i
+	}
+	return nil
+}
+
+// heldSince tells whether a key had this object in a state; nil fits also if it has changed since.
+func (r *rig) heldSince(key string, obj any, at int) bool {
+	was := former(r.states[at], key)
+	for _, s := range r.states[at : r.begun+1] {
+		if obj == nil && former(s, key) != was {
+			return true
+		}
+	}
+	return obj == was
+}
+
+// union asks for the objects with any of the values of an object.
+func union(values ...string) call {
+	return func(r *rig) {
+		from := r.begin()
+		objs, err := r.table.Index("value", &item{values: values})
+		got, once := itemsOf(objs)
+		r.judge(from, func(s *state) bool {
+			var want set
+			for _, value := range values {
+				want |= s.by[value]
+			}
+			return err == nil && once && got == want
+		}, notef("Index of %v = %v, %v", values, objs, err))
+	}
+}
+
+// spelled asks for the table's own string of a key: one that it has had since the call began.
+func spelled(key string) call {
+	return func(r *rig) {
+		from := r.begin()
+		got, ok := r.table.Key([]byte(key))
+		r.judge(from, func(s *state) bool { return !ok || got == key && s.items[key] != nil },
+			notef("Key(%s) = %s, %v", key, got, ok))
 	}
 }

@@ -13,18 +13,196 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/tools/cache"
 )
 
+func TestStore(t *testing.T) {
+	onEach(t, []storeCase{
+		{"answers are the stored pointers in slices of the caller's", storeOwnership},
+		{"a transaction of no writes is nothing", transactionEmpty},
+		{"a thread-safe store takes any key and object", storeThreadSafe},
+		{"a store from NewStore indexes as well", storeIsIndexer},
+	})
+}
+
+func newStore(impl implementation) cache.Store {
+	return impl.stores.store(keyOrRefuse, storeFeatures{})
+}
+
+func storeOwnership(t *testing.T, impl implementation) {
+	store := newStore(impl)
+	a, b := pod("a", "1"), pod("b", "2")
+	require.NoError(t, store.Add(a))
+	require.NoError(t, store.Add(b))
+	got, _, err := store.GetByKey("ns/a")
+	require.NoError(t, err)
+	assert.Same(t, a, got)
+
+	list, keys := store.List(), store.ListKeys()
+	clear(list)
+	_ = append(list[:0:1], nil)
+	clear(keys)
+	assert.Equal(t, []string{"a@1", "b@2"}, sorted(store.List()), "writing to an answer changes no later one")
+	assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, store.ListKeys())
+
+	list = store.List()
+	require.NoError(t, store.Delete(a))
+	require.NoError(t, store.Update(pod("b", "3")))
+	assert.Equal(t, []string{"a@1", "b@2"}, sorted(list), "an answer does not follow the store")
+}
+
+// shout appends an exclamation mark to the resource version, so that a second call shows.
+func shout(obj any) (any, error) {
+	p, ok := obj.(interface {
+		GetResourceVersion() string
+		SetResourceVersion(string)
+	})
+	if !ok {
+		return obj, nil
+	}
+	p.SetResourceVersion(p.GetResourceVersion() + "!")
+	return obj, nil
+}
+
+func storeThreadSafe(t *testing.T, impl implementation) {
+	store := impl.stores.threadSafe(cache.Indexers{}, storeFeatures{})
+	store.Add("k", 1)
+	store.Update("l", "two")
+	store.Add("", pod("a", "3"))
+	got, exists := store.Get("k")
+	assert.True(t, exists)
+	assert.Equal(t, 1, got)
+	store.Delete("l")
+	store.DeleteWithObject("absent", nil)
+	assert.ElementsMatch(t, []string{"k", ""}, store.ListKeys())
+	store.Replace(map[string]any{"m": 4}, "7")
+	assert.Equal(t, []string{"m"}, store.ListKeys())
+	_, exists = store.Get("k")
+	assert.False(t, exists)
+	require.NoError(t, store.Resync())
+}
+
+func storeIsIndexer(t *testing.T, impl implementation) {
+	indexer, ok := newStore(impl).(cache.Indexer)
+	require.True(t, ok, "listers and typed wrappers assert this")
+	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x")))
+	require.NoError(t, indexer.AddIndexers(cache.Indexers{"app": byLabel("app")}))
+	keys, err := indexer.IndexKeys("app", "x")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ns/a"}, keys)
+}
+
+func TestStoreVersion(t *testing.T) {
+	onEach(t, []storeCase{
+		{"may go backwards", versionGoesBack},
+		{"of a thread-safe store", versionThreadSafe},
+		{"after a transaction", versionOfTransaction},
+		{"is hidden without AtomicFIFO", versionHidden},
+		{"is the gauge of the metrics", versionGauge},
+	})
+}
+
+func versionGoesBack(t *testing.T, impl implementation) {
+	const reason = "the store's version goes back with a Replace only"
+	store := newStore(impl)
+	require.NoError(t, store.Add(pod("a", "9")))
+	require.NoError(t, store.Update(pod("a", "7")))
+	assert.Equal(t, differs(t, impl, reason, "7", "9"), store.LastStoreSyncResourceVersion())
+	store.Bookmark("5")
+	assert.Equal(t, differs(t, impl, reason, "5", "9"), store.LastStoreSyncResourceVersion())
+	require.NoError(t, store.Delete(pod("a", "4")))
+	assert.Equal(t, differs(t, impl, reason, "4", "9"), store.LastStoreSyncResourceVersion())
+	require.NoError(t, store.Replace(nil, "3"))
+	assert.Equal(t, "3", store.LastStoreSyncResourceVersion())
+	require.NoError(t, store.Add(pod("a", "opaque")))
+	assert.Equal(t, "opaque", store.LastStoreSyncResourceVersion(), "what cannot be compared is taken as it comes")
+}
+
+func versionThreadSafe(t *testing.T, impl implementation) {
+	store := impl.stores.threadSafe(cache.Indexers{}, storeFeatures{})
+	store.Add("a", pod("a", "1"))
+	assert.Equal(t, "1", store.LastStoreSyncResourceVersion())
+	store.Delete("a")
+	assert.Equal(t, "1", store.LastStoreSyncResourceVersion(), "Delete by key knows none")
+	store.DeleteWithObject("a", pod("a", "2"))
+	assert.Equal(t, "2", store.LastStoreSyncResourceVersion())
+	store.Bookmark("3")
+	assert.Equal(t, "3", store.LastStoreSyncResourceVersion())
+}
+
+func transact(t *testing.T, store cache.Store, txns ...cache.Transaction) error {
+	t.Helper()
+	ts, ok := store.(cache.TransactionStore)
+	require.True(t, ok, "the informers' batches need it")
+	if err := ts.Transaction(txns...); err != nil {
+		return err
+	}
+	return nil
+}
+
+func addTxn(obj any) cache.Transaction {
+	return cache.Transaction{Type: cache.TransactionTypeAdd, Object: obj}
+}
+
+func deleteTxn(obj any) cache.Transaction {
+	return cache.Transaction{Type: cache.TransactionTypeDelete, Object: obj}
+}
+
+func versionOfTransaction(t *testing.T, impl implementation) {
+	store := newStore(impl)
+	require.NoError(t, transact(t, store, addTxn(pod("a", "3")), addTxn(pod("b", "9")), addTxn(pod("c", "4"))))
+	assert.Equal(t, differs(t, impl, "a transaction leaves the store at its greatest version, not at its last object's", "4", "9"),
+		store.LastStoreSyncResourceVersion())
+
+	store = newStore(impl)
+	tombstone := cache.DeletedFinalStateUnknown{Key: "ns/a"}
+	require.NoError(t, transact(t, store, addTxn(pod("b", "5")), deleteTxn(tombstone)))
+	assert.Equal(t, differs(t, impl, "a tombstone at the end of a transaction does not hide the others' versions", "", "5"),
+		store.LastStoreSyncResourceVersion())
+}
+
+func versionHidden(t *testing.T, impl implementation) {
+	store := newStore(impl)
+	require.NoError(t, store.Add(pod("a", "1")))
+	featurestesting.SetFeatureDuringTest(t, features.AtomicFIFO, false)
+	assert.Empty(t, store.LastStoreSyncResourceVersion(), "asked at every call, not at construction")
+}
+
+func versionGauge(t *testing.T, impl implementation) {
+	metrics := newMetrics()
+	id := reservedName(t, "store")
+	store := impl.stores.store(keyOrRefuse, storeFeatures{identifier: id, provider: metrics})
+	require.NoError(t, store.Add(pod("a", "12")))
+	assert.Equal(t, 12.0, metrics.version.last())
+	require.NoError(t, store.Delete(pod("a", "13")))
+	assert.Equal(t, 13.0, metrics.version.last())
+	store.Bookmark("123456789012345678")
+	assert.Equal(t, 456789012345678.0, metrics.version.last(), "the last 15 digits, which a float64 holds")
+	require.NoError(t, store.Update(pod("a", "abc")))
+	assert.Equal(t, 456789012345678.0, metrics.version.last(), "what is no number is left out")
+	require.NoError(t, store.Replace(nil, "14"))
+	assert.Equal(t, 14.0, metrics.version.last())
+	assert.Equal(t, 0, metrics.made("queued")+metrics.made("latency"), "a store has only this one")
+
+	unnamed := newMetrics()
+	impl.stores.threadSafe(cache.Indexers{}, storeFeatures{provider: unnamed}).Add("a", pod("a", "1"))
+	assert.Equal(t, 0, unnamed.made("version"), "without a reserved name there are no metrics")
+}
+
+func transactionEmpty(t *testing.T, impl implementation) {
+	store := newStore(impl)
+	store.Bookmark("5")
+	require.NoError(t, transact(t, store))
+	assert.Equal(t, "5", store.LastStoreSyncResourceVersion())
+	require.NoError(t, transact(t, store, cache.Transaction{Type: "Other", Object: pod("a", "6")}), "unknown types do nothing")
+	assert.Empty(t, store.List())
+}
+
 func TestIndex(t *testing.T) {
 	onEach(t, []storeCase{
-		{"one object under several values", indexMultiValued},
-		{"updates move, deletes remove, empty values vanish", indexMaintained},
-		{"Replace rebuilds", indexReplace},
-		{"an unknown index is an error", indexUnknown},
 		{"answers are the caller's", indexOwnership},
-		{"AddIndexers reindexes what is there", indexAddLater},
-		{"AddIndexers refuses names in use, all or nothing", indexConflict},
 		{"AddIndexers on a store made without any", indexAddToNil},
 		{"GetIndexers", indexGetIndexers},
 		{"GetIndexers while indexers are added", indexGetIndexersRace},
@@ -78,64 +256,6 @@ func members(t *testing.T, indexer cache.Indexer, index, value string) []string 
 	return sorted(objs)
 }
 
-func indexMultiValued(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("b", "1", "app", "x,y,x")))
-	require.NoError(t, indexer.Add(labelled("a", "2", "app", "y")))
-	require.NoError(t, indexer.Add(pod("none", "3")))
-	assert.Equal(t, []string{"b@1"}, members(t, indexer, "app", "x"), "a value named twice counts once")
-	assert.Equal(t, []string{"a@2", "b@1"}, members(t, indexer, "app", "y"))
-	assert.ElementsMatch(t, []string{"x", "y"}, indexer.ListIndexFuncValues("app"))
-	keys, err := indexer.IndexKeys("app", "y")
-	require.NoError(t, err)
-	assert.Equal(t, []string{"ns/a", "ns/b"}, keys, "in order")
-	objs, err := indexer.Index("app", labelled("query", "", "app", "x,y"))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a@2", "b@1"}, sorted(objs), "the union, each once")
-	objs, err = indexer.Index("app", pod("query", ""))
-	require.NoError(t, err)
-	assert.Empty(t, objs)
-}
-
-func indexMaintained(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x,y")))
-	require.NoError(t, indexer.Update(labelled("a", "2", "app", "y,z")))
-	assert.Empty(t, members(t, indexer, "app", "x"))
-	assert.Equal(t, []string{"a@2"}, members(t, indexer, "app", "y"))
-	assert.ElementsMatch(t, []string{"y", "z"}, indexer.ListIndexFuncValues("app"))
-	require.NoError(t, indexer.Update(labelled("a", "3", "app", "z,y")))
-	assert.Equal(t, []string{"a@3"}, members(t, indexer, "app", "z"))
-	require.NoError(t, indexer.Delete(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", "1")}))
-	assert.Empty(t, members(t, indexer, "app", "z"), "by what was stored, not by what the tombstone holds")
-	assert.Empty(t, indexer.ListIndexFuncValues("app"))
-}
-
-func indexReplace(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("old", "1", "app", "x")))
-	require.NoError(t, indexer.Add(labelled("a", "2", "app", "x")))
-	require.NoError(t, indexer.Replace([]any{labelled("a", "3", "app", "y"), labelled("b", "4", "app", "y,z")}, "5"))
-	assert.Empty(t, members(t, indexer, "app", "x"))
-	assert.Equal(t, []string{"a@3", "b@4"}, members(t, indexer, "app", "y"))
-	assert.ElementsMatch(t, []string{"y", "z"}, indexer.ListIndexFuncValues("app"))
-}
-
-func indexUnknown(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	const said = "Index with name nope does not exist"
-	objs, err := indexer.Index("nope", pod("a", "1"))
-	assert.EqualError(t, err, said)
-	assert.Nil(t, objs)
-	objs, err = indexer.ByIndex("nope", "x")
-	assert.EqualError(t, err, said)
-	assert.Nil(t, objs)
-	keys, err := indexer.IndexKeys("nope", "x")
-	assert.EqualError(t, err, said)
-	assert.Nil(t, keys)
-	assert.Empty(t, indexer.ListIndexFuncValues("nope"))
-}
-
 func indexOwnership(t *testing.T, impl implementation) {
 	indexer := newIndexer(impl)
 	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x")))
@@ -148,29 +268,6 @@ func indexOwnership(t *testing.T, impl implementation) {
 	require.NoError(t, err)
 	require.NoError(t, indexer.Delete(pod("a", "3")))
 	assert.Equal(t, []string{"a@1", "b@2"}, sorted(objs))
-}
-
-func indexAddLater(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x", "tier", "t")))
-	require.NoError(t, indexer.AddIndexers(cache.Indexers{"tier": byLabel("tier")}))
-	assert.Equal(t, []string{"a@1"}, members(t, indexer, "tier", "t"))
-	require.NoError(t, indexer.Update(labelled("a", "2", "app", "y", "tier", "u")))
-	assert.Equal(t, []string{"a@2"}, members(t, indexer, "tier", "u"))
-	assert.Equal(t, []string{"a@2"}, members(t, indexer, "app", "y"))
-	assert.Empty(t, members(t, indexer, "tier", "t"))
-	require.NoError(t, indexer.AddIndexers(nil))
-}
-
-func indexConflict(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x", "tier", "t")))
-	err := indexer.AddIndexers(cache.Indexers{"tier": byLabel("tier"), "app": byLabel("tier")})
-	require.EqualError(t, err, "indexer conflict: map[app:{}]")
-	assert.NotContains(t, indexer.GetIndexers(), "tier")
-	_, err = indexer.ByIndex("tier", "t")
-	require.Error(t, err)
-	assert.Equal(t, []string{"a@1"}, members(t, indexer, "app", "x"), "the old function stays")
 }
 
 func indexAddToNil(t *testing.T, impl implementation) {

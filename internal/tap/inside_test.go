@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -38,35 +41,6 @@ func bytesOf(n, size int) []byte {
 	b := bytes.Repeat([]byte("x"), size)
 	copy(b, fmt.Sprint(n, " "))
 	return b
-}
-
-// TestFormsAreApart: the same bytes are different objects where another decoder, or another place,
-// makes something else of them.
-func TestFormsAreApart(t *testing.T) {
-	r, data := newRemembered(), bytesOf(1, leastRemembered)
-	forms := []form{
-		podForm,
-		{of: podForm.of, in: inCleared},
-		{of: podForm.of, in: inItem},
-		{of: podForm.of, in: inMessage},
-		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList"}},
-		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList", APIVersion: "v1"}},
-		{of: podForm.of, in: inMessage, kind: schema.GroupVersionKind{Kind: "Pod"}},
-		{of: reflect.TypeFor[*v1.Node]()},
-		{of: reflect.TypeFor[*unstructured.Unstructured]()},
-	}
-	var kept []kruntime.Object
-	for _, f := range forms {
-		obj, p := r.find(f, data)
-		require.Nil(t, obj, "%+v", f)
-		kept = append(kept, reflect.New(f.of.Elem()).Interface().(kruntime.Object))
-		r.add(p, kept[len(kept)-1])
-	}
-	for i, f := range forms {
-		obj, _ := r.find(f, bytes.Clone(data))
-		assert.Same(t, kept[i], obj, "%+v", f)
-	}
-	runtime.KeepAlive(kept)
 }
 
 // TestLeastRemembered tries the threshold, and bytes that differ by the last one, or by one more.
@@ -127,16 +101,27 @@ func TestRememberedForgets(t *testing.T) {
 }
 
 // TestRememberedModel: whatever is added, dropped and collected, what is found is what was added
-// last under the same bytes and form, and it is found as long as somebody has it.
+// last under the same bytes and form, and it is found as long as somebody has it. The same bytes
+// are different objects where another decoder, or another place, makes something else of them.
 func TestRememberedModel(t *testing.T) {
-	forms := []form{podForm, {of: podForm.of, in: inItem}, {of: reflect.TypeFor[*v1.Node]()}}
+	forms := []form{
+		podForm,
+		{of: podForm.of, in: inCleared},
+		{of: podForm.of, in: inItem},
+		{of: podForm.of, in: inMessage},
+		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList"}},
+		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList", APIVersion: "v1"}},
+		{of: podForm.of, in: inMessage, kind: schema.GroupVersionKind{Kind: "Pod"}},
+		{of: reflect.TypeFor[*v1.Node]()},
+		{of: reflect.TypeFor[*unstructured.Unstructured]()},
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRemembered()
 		type place struct{ form, n int }
 		alive, last := map[place]kruntime.Object{}, map[place]string{}
 		n := 0
 		at := rapid.Custom(func(t *rapid.T) place {
-			return place{rapid.IntRange(0, len(forms)-1).Draw(t, "form"), rapid.IntRange(0, 40).Draw(t, "n")}
+			return place{rapid.IntRange(0, len(forms)-1).Draw(t, "form"), rapid.IntRange(0, 8).Draw(t, "n")}
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
@@ -410,3 +395,215 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		assert.Empty(t, f.trust.remembered.mu.objects, "%s", e)
 	}
 }
+
+// TestAheadReadsAll: what is read ahead is what the body has, or, if that fails, the beginning of
+// it, with the error.
+func TestAheadReadsAll(t *testing.T) {
+	broken := errors.New("broken")
+	rapid.Check(t, func(t *rapid.T) {
+		data := bytes.Repeat([]byte("0123456789abcdef"), rapid.IntRange(0, 40000).Draw(t, "size"))
+		fails := rapid.SampledFrom([]error{nil, broken}).Draw(t, "fails")
+		end := io.Reader(bytes.NewReader(nil))
+		if fails != nil {
+			end = iotest.ErrReader(fails)
+		}
+		limited := rapid.SampledFrom([]time.Duration{0, longList}).Draw(t, "limited")
+		a := readAhead(io.MultiReader(cut(t, data), end), rapid.Int64Range(1, 300000).Draw(t, "limit"), limited)
+		defer a.close()
+		got, err := io.ReadAll(a)
+		assert.Equal(t, fails, err)
+		assert.Equal(t, fails, a.failed())
+		assert.True(t, bytes.HasPrefix(data, got))
+		assert.True(t, fails != nil || len(data) == len(got))
+	})
+}
+
+// TestAheadIsBounded: no more waits than the limit, and one read.
+func TestAheadIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken := 0
+		a := readAhead(reads(func(p []byte) (int, error) { taken += len(p); return len(p), nil }), 1<<20, longList)
+		synctest.Wait()
+		assert.Greater(t, taken, 1<<20-1)
+		assert.LessOrEqual(t, taken, 1<<20+lastChunk)
+		_, _ = io.CopyN(io.Discard, a, 1<<20)
+		synctest.Wait()
+		assert.Greater(t, taken, 2<<20-1)
+		assert.LessOrEqual(t, taken, 2<<20+lastChunk)
+		a.close()
+		_, err := a.Read(make([]byte, 1))
+		assert.Equal(t, errClosed, err)
+	})
+}
+
+type reads func([]byte) (int, error)
+
+func (f reads) Read(p []byte) (int, error) { return f(p) }
+
+// parcels is a body of pieces that come one after the other, each after a while.
+type parcels struct {
+	every time.Duration
+	left  int
+}
+
+func (p *parcels) Read(into []byte) (int, error) {
+	if p.left == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(p.every)
+	n := min(len(into), p.left, 1000)
+	p.left -= n
+	return n, nil
+}
+
+// TestAheadLetsTheBodyComeFirst: what arrives without a long pause is not read before its end, or
+// before the limit was reached.
+func TestAheadLetsTheBodyComeFirst(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		every time.Duration
+		limit int64
+		taken int64 // when the first bytes are read
+	}{
+		{"all at once", 0, 1 << 20, 100_000},
+		{"without a pause", longPause - 1, 1 << 20, 100_000},
+		{"slowly", longPause + 1, 1 << 20, 1000},
+		{"more than the limit", longPause - 1, 10_000, 10_000},
+		{"as much as the limit", 0, 100_000, 100_000},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := readAhead(&parcels{every: c.every, left: 100_000}, c.limit, longList)
+			n, err := a.Read(make([]byte, 10))
+			assert.NoError(t, err, c.what)
+			if c.every > 0 {
+				assert.InDelta(t, c.taken, a.read(), 1000, c.what)
+			} else {
+				assert.Equal(t, c.taken, a.read(), c.what)
+			}
+			rest, err := io.ReadAll(a)
+			assert.NoError(t, err, c.what)
+			assert.Equal(t, 100_000, n+len(rest), c.what)
+		})
+	}
+}
+
+// TestAheadDoesNotWaitTwice: a body that does not fit is read while it comes, once that is known.
+func TestAheadDoesNotWaitTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := readAhead(&parcels{every: longPause - 1, left: 100_000}, 10_000, longList)
+		for got := 0; got < 100_000; {
+			n, err := a.Read(make([]byte, 4000))
+			got += n
+			if assert.NoError(t, err); got > 10_000 {
+				assert.LessOrEqual(t, a.read(), int64(got+1000))
+			}
+		}
+		_, err := a.Read(make([]byte, 1))
+		assert.Equal(t, io.EOF, err)
+	})
+}
+
+// pieces reads as its pieces say.
+type pieces struct{ left [][]byte }
+
+func (p *pieces) Read(into []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.left[0])
+	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
+// cut draws how bytes arrive.
+func cut(t *rapid.T, data []byte) *pieces {
+	p := &pieces{}
+	for len(data) > 0 {
+		n := rapid.IntRange(1, len(data)).Draw(t, "piece")
+		p.left = append(p.left, data[:n])
+		data = data[n:]
+	}
+	return p
+}
+
+// TestHeldWaits: a held body is silent, brings what it is handed, and after its release everything.
+func TestHeldWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHeld(io.NopCloser(strings.NewReader(" real")))
+		got := make(chan string)
+		go func() {
+			for p := make([]byte, 4); ; {
+				n, err := b.Read(p)
+				if err != nil {
+					got <- err.Error()
+					return
+				}
+				got <- string(p[:n])
+			}
+		}()
+		require.True(t, b.claim())
+		time.Sleep(time.Hour)
+		select {
+		case early := <-got:
+			t.Fatalf("a claimed body brought %q", early)
+		default:
+		}
+		b.hand([]byte("handed"))
+		assert.Equal(t, "hand", <-got)
+		assert.Equal(t, "ed", <-got)
+		<-b.starved
+		b.takeBack()
+		b.release([]byte("rest"), nil)
+		assert.Equal(t, "rest", <-got)
+		assert.Equal(t, " rea", <-got)
+		assert.Equal(t, "l", <-got)
+		assert.Equal(t, "EOF", <-got)
+	})
+}
+
+// TestHeldPatience: a body that is read while nobody claims it is given back after a while, and
+// cannot be claimed any more; one that is not read waits.
+func TestHeldPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, unread := newHeld(io.NopCloser(strings.NewReader("real"))), newHeld(http.NoBody)
+		began := time.Now()
+		got, err := io.ReadAll(read)
+		require.NoError(t, err)
+		assert.Equal(t, "real", string(got))
+		assert.Equal(t, patience, time.Since(began))
+		assert.False(t, read.claim())
+		time.Sleep(time.Hour)
+		assert.True(t, unread.claim())
+	})
+}
+
+// TestHeldClose: a Close ends a Read that waits, closes the real body, and leaves no timer.
+func TestHeldClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		real := &closes{}
+		b := newHeld(real)
+		done := make(chan error)
+		go func() {
+			_, err := b.Read(make([]byte, 1))
+			done <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, b.Close())
+		assert.Equal(t, io.EOF, <-done)
+		assert.Equal(t, 1, real.n)
+		b.giveBack()
+		_, err := b.Read(make([]byte, 1))
+		assert.Equal(t, io.EOF, err, "the end, whoever comes first")
+		b.release(nil, nil)
+		_, err = b.Read(make([]byte, 1))
+		assert.Equal(t, http.ErrBodyReadAfterClose, err)
+	})
+}
+
+type closes struct{ n int }
+
+func (c *closes) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c *closes) Close() error { c.n++; return nil }

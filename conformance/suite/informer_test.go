@@ -1,0 +1,1159 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestHandlers(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "the first list is initial, the rest is not", run: handlerInitial},
+		{name: "a late handler hears of the store as its initial list", run: handlerLate},
+		{name: "a late handler is not synced before it has heard", run: handlerLateSynced},
+		{name: "a late handler neither misses nor repeats", run: handlerLateExact},
+		{name: "a late handler does not hold the others up", run: handlerLateBlocked},
+		{name: "the same handler twice hears everything twice", run: handlerTwice},
+		{name: "a blocked handler blocks no other", run: handlerBlocked},
+		{name: "a handler may add a handler", run: handlerAddsHandler},
+		{name: "the store is ahead of the handler", run: handlerAfterStore},
+		{name: "an object deleted and created again", run: handlerRecreated},
+		{name: "deletes carry the deletion's version", run: handlerDelete},
+		{name: "filters turn updates into adds and deletes", run: handlerFilter},
+		{name: "typed informers unwrap", run: handlerTyped},
+		{name: "objects are the store's own", run: handlerIdentity},
+		{name: "a nil handler", run: handlerNil},
+	})
+}
+
+func handlerInitial(t *testing.T, s *stage) {
+	_, rec := s.relisted(t)
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	first := &recorder{}
+	add(t, informer, first)
+	s.start(informer)
+	assert.Equal(t, []string{"add a@11 initial"}, first.take())
+}
+
+func handlerLate(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a", "b")
+	s.source.put(pod("c", ""))
+	s.source.put(pod("a", ""))
+	s.source.remove("b")
+	pass(time.Hour)
+	late := &recorder{}
+	handle := add(t, informer, late)
+	settle()
+	lines := late.take()
+	assert.ElementsMatch(t, []string{"add a@14 initial", "add c@13 initial"}, lines)
+	assert.True(t, handle.HasSynced())
+	s.source.put(pod("d", ""))
+	settle()
+	assert.Equal(t, []string{"add d@16"}, late.take())
+}
+
+func handlerLateSynced(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a", "b")
+	g := newGate()
+	late := &recorder{hook: func(string) { g.pass() }}
+	handle := add(t, informer, late)
+	assert.False(t, handle.HasSynced(), "at once")
+	settle()
+	assert.False(t, handle.HasSynced())
+	assert.True(t, informer.HasSynced())
+	g.open()
+	settle()
+	assert.True(t, handle.HasSynced())
+	assert.True(t, cache.IsDone(handle.HasSyncedChecker()))
+}
+
+func handlerLateExact(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	const n = 200
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range n {
+			s.source.put(pod(strconv.Itoa(i), ""))
+		}
+	}()
+	late := make([]*recorder, 10)
+	for i := range late {
+		late[i] = &recorder{}
+		add(t, informer, late[i])
+	}
+	<-done
+	settle()
+	for _, rec := range late {
+		lines := rec.take()
+		assert.Len(t, lines, n)
+		slices.Sort(lines)
+		assert.Len(t, slices.Compact(lines), n, "each object once, initial or not")
+	}
+}
+
+func handlerLateBlocked(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t, "a", "b")
+	g := newGate()
+	late := &recorder{hook: func(string) { g.pass() }}
+	add(t, informer, late)
+	s.source.put(pod("c", ""))
+	settle()
+	assert.Equal(t, []string{"add c@13"}, rec.take())
+	assert.Len(t, late.take(), 1)
+	g.open()
+	settle()
+	assert.Equal(t, "add c@13", late.take()[1])
+}
+
+func handlerTwice(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := &recorder{}
+	one, two := add(t, informer, rec), add(t, informer, rec)
+	assert.NotSame(t, one, two)
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	assert.Equal(t, []string{"add a@11 initial", "add a@11 initial"}, rec.take())
+	three := add(t, informer, rec)
+	settle()
+	assert.Equal(t, []string{"add a@11 initial"}, rec.take())
+	require.NoError(t, informer.RemoveEventHandler(one))
+	require.NoError(t, informer.RemoveEventHandler(three))
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, []string{"add b@12"}, rec.take(), "each registration by itself")
+}
+
+func handlerBlocked(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t)
+	g := newGate()
+	slow := &recorder{hook: func(string) { g.pass() }}
+	add(t, informer, slow)
+	for i := range 50 {
+		s.source.put(pod(strconv.Itoa(i), ""))
+	}
+	settle()
+	assert.Len(t, rec.take(), 50)
+	assert.Len(t, slow.take(), 1)
+	assert.Len(t, informer.GetStore().ListKeys(), 50)
+	g.open()
+	settle()
+	assert.Len(t, slow.take(), 49)
+}
+
+func handlerAddsHandler(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a")
+	inner := &recorder{}
+	outer := &recorder{hook: func(string) { add(t, informer, inner) }}
+	add(t, informer, outer)
+	settle()
+	assert.Equal(t, []string{"add a@11 initial"}, inner.take())
+}
+
+func handlerAfterStore(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{Indexers: cache.Indexers{"app": byLabel("app")}})
+	checked := 0
+	rec := &recorder{}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			assert.Contains(t, members(t, informer.GetIndexer(), "app", "x"), label(obj))
+			checked++
+		},
+		DeleteFunc: func(obj any) {
+			_, exists, err := informer.GetStore().Get(obj)
+			assert.NoError(t, err)
+			assert.False(t, exists)
+			checked++
+		},
+	}
+	add(t, informer, handler)
+	add(t, informer, rec)
+	s.source.put(labelled("a", "", "app", "x"))
+	s.start(informer)
+	s.source.put(labelled("b", "", "app", "x"))
+	settle()
+	s.source.remove("a")
+	settle()
+	assert.Equal(t, 3, checked)
+	assert.Equal(t, []string{"add a@11 initial", "add b@12", "delete a@13"}, rec.take())
+}
+
+func handlerRecreated(t *testing.T, s *stage) {
+	_, rec := s.relisted(t, "a")
+	s.source.remove("a")
+	s.source.put(pod("a", ""))
+	s.source.remove("a")
+	s.source.put(pod("a", ""))
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Equal(t, []string{"delete a@12", "add a@13", "delete a@14", "add a@15", "update a@15 a@16"}, rec.take())
+}
+
+func handlerDelete(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t, "a")
+	s.source.remove("a")
+	settle()
+	raw := rec.takeRaw()
+	require.Len(t, raw, 1)
+	p, ok := raw[0].(*corev1.Pod)
+	require.True(t, ok, "%T: the watch knows the last state", raw[0])
+	assert.Equal(t, "12", p.ResourceVersion)
+	assert.Equal(t, "12", informer.GetStore().LastStoreSyncResourceVersion())
+}
+
+func handlerFilter(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := &recorder{}
+	add(t, informer, cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj any) bool {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			return obj.(*corev1.Pod).Labels["app"] == "x"
+		},
+		Handler: rec,
+	})
+	s.source.put(pod("a", ""))
+	s.source.put(labelled("b", "", "app", "x"))
+	s.start(informer)
+	s.source.put(labelled("a", "", "app", "x"))
+	settle()
+	s.source.put(labelled("a", "", "app", "x"))
+	s.source.put(pod("a", ""))
+	settle()
+	s.source.miss(nil, "b")
+	s.relist()
+	assert.Equal(t, []string{"add b@12 initial", "add a@13", "update a@13 a@14", "delete a@14", "delete gone(b@12)"}, rec.take())
+}
+
+func handlerTyped(t *testing.T, s *stage) {
+	informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](s.shared(cache.SharedIndexInformerOptions{Indexers: cache.Indexers{}}))
+	var lines []string
+	_, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
+		AddFunc:    func(p *corev1.Pod, initial bool) { lines = append(lines, "add "+p.Name) },
+		UpdateFunc: func(_, p *corev1.Pod) { lines = append(lines, "update "+p.Name) },
+		DeleteFunc: func(d cache.DeletedObject[*corev1.Pod]) { lines = append(lines, "delete "+d.GetKey()) },
+	})
+	require.NoError(t, err)
+	require.NoError(t, informer.AddTypedIndexers(cache.TypedIndexers[*corev1.Pod]{
+		"name": func(p *corev1.Pod) ([]string, error) { return []string{p.Name}, nil },
+	}))
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	s.start(informer)
+	s.source.put(pod("a", ""))
+	s.source.remove("a")
+	settle()
+	s.source.miss(nil, "b")
+	s.relist()
+	slices.Sort(lines[:2])
+	assert.Equal(t, []string{"add a", "add b", "update a", "delete ns/a", "delete ns/b"}, lines)
+	pods, err := informer.GetTypedIndexer().ByTypedIndex("name", "b")
+	require.NoError(t, err)
+	assert.Empty(t, pods)
+}
+
+func handlerNil(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	_, err := informer.AddEventHandler(nil)
+	if differs(t, s.impl, "a nil handler is refused, in client-go it panics at the first notification", true, false) {
+		assert.NoError(t, err)
+		return
+	}
+	assert.Error(t, err)
+}
+
+func handlerIdentity(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	stored := func() any {
+		obj, _, err := informer.GetStore().GetByKey("ns/a")
+		assert.NoError(t, err)
+		return obj
+	}
+	var before any
+	add(t, informer, cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			assert.Same(t, stored(), obj)
+			before = obj
+		},
+		UpdateFunc: func(old, obj any) {
+			assert.Same(t, before, old)
+			assert.Same(t, stored(), obj)
+			before = obj
+		},
+	})
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	s.source.put(pod("a", ""))
+	settle()
+	s.source.miss([]*corev1.Pod{pod("a", "")})
+	s.relist()
+	assert.Equal(t, "a@13", label(before))
+}
+
+func TestSynced(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "the informer before its handlers", run: syncedOrder},
+		{name: "by an empty list", run: syncedEmpty},
+		{name: "never without a list", run: syncedNever},
+		{name: "a handler of an informer that was never run", run: syncedUnstarted},
+		{name: "names say what is waited for", run: syncedNames},
+		{name: "WaitFor and WaitForCacheSync", run: syncedWaiting},
+		{name: "GetController is a view that does not run", run: controllerView},
+		{name: "GetController hides the version without its gate", run: controllerViewGate},
+		{name: "SetTransform and SetWatchErrorHandler after the start", run: settersAfterStart},
+		{name: "indexers before and after the start", run: indexersAnytime},
+		{name: "indexers on an informer made without any", run: indexersOnNone},
+		{name: "metrics", run: sharedMetrics},
+		{name: "metrics for a name that is taken", run: sharedMetricsTaken},
+		{name: "the gates do not change what handlers hear", run: gatesChangeNothing},
+	})
+}
+
+func syncedOrder(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	g := newGate()
+	rec := &recorder{hook: func(line string) {
+		if strings.HasPrefix(line, "add b") {
+			g.pass()
+		}
+	}}
+	slow, fast := add(t, informer, rec), add(t, informer, &recorder{})
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	s.start(informer)
+	assert.True(t, informer.HasSynced(), "the store has the list")
+	assert.True(t, cache.IsDone(informer.HasSyncedChecker()))
+	assert.True(t, fast.HasSynced())
+	assert.False(t, slow.HasSynced(), "one handler is not through")
+	assert.False(t, cache.IsDone(slow.HasSyncedChecker()))
+	g.open()
+	settle()
+	assert.True(t, slow.HasSynced())
+}
+
+func syncedEmpty(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	s.start(informer)
+	assert.True(t, informer.HasSynced())
+	assert.True(t, handle.HasSynced())
+}
+
+func syncedNever(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	s.source.fail(forbidden)
+	r := s.start(informer)
+	late := add(t, informer, &recorder{})
+	pass(time.Minute)
+	r.stop()
+	assert.False(t, informer.HasSynced())
+	for _, h := range []cache.ResourceEventHandlerRegistration{handle, late} {
+		assert.False(t, h.HasSynced())
+		assert.False(t, cache.IsDone(h.HasSyncedChecker()))
+	}
+}
+
+func syncedUnstarted(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	assert.False(t, informer.HasSynced())
+	assert.False(t, handle.HasSynced())
+	assert.Empty(t, informer.LastSyncResourceVersion())
+	assert.False(t, informer.IsStopped())
+	started, ok := informer.(interface{ HasStarted() bool })
+	require.True(t, ok)
+	assert.False(t, started.HasStarted())
+	s.start(informer)
+	assert.True(t, started.HasStarted())
+}
+
+// named is a handler with a type name of its own.
+type named struct{ recorder }
+
+func syncedNames(t *testing.T, s *stage) {
+	byType := s.shared(cache.SharedIndexInformerOptions{})
+	assert.Equal(t, "SharedIndexInformer *v1.Pod", byType.HasSyncedChecker().Name())
+	informer := s.shared(cache.SharedIndexInformerOptions{ObjectDescription: "my pods"})
+	upstream := differs(t, s.impl, "a description or a resource names the informer", "SharedIndexInformer *v1.Pod", "SharedIndexInformer my pods")
+	assert.Equal(t, upstream, informer.HasSyncedChecker().Name())
+	functions := differs(t, s.impl, "handlers that are functions are named by file and line", "suite.syncedNames", "/suite/informer_test.go:")
+	for want, handler := range map[string]cache.ResourceEventHandler{
+		"suite.named": &named{},
+		functions:     cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}, DeleteFunc: func(any) {}},
+		"cache.ResourceEventHandlerDetailedFuncs": cache.ResourceEventHandlerDetailedFuncs{},
+		"cache.FilteringResourceEventHandler":     cache.FilteringResourceEventHandler{},
+	} {
+		handle, err := informer.AddEventHandler(handler)
+		require.NoError(t, err)
+		name := handle.HasSyncedChecker().Name()
+		assert.True(t, strings.HasPrefix(name, upstream+" + event handler "), name)
+		assert.Contains(t, name, want)
+	}
+}
+
+func syncedWaiting(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	g := newGate()
+	handle := add(t, informer, &recorder{hook: func(string) { g.pass() }})
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	assert.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	assert.False(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
+	g.open()
+	assert.True(t, cache.WaitFor(t.Context(), "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
+}
+
+func controllerView(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	c := informer.GetController()
+	assert.Zero(t, elapsed(func() {
+		c.Run(nil)
+		c.RunWithContext(t.Context())
+	}), "returns at once")
+	settle()
+	assert.Empty(t, s.source.takeRequests(), "and did nothing")
+	assert.False(t, c.HasSynced())
+	assert.False(t, cache.IsDone(c.HasSyncedChecker()))
+	assert.Empty(t, c.LastSyncResourceVersion())
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	assert.True(t, c.HasSynced(), "the rest is live")
+	assert.True(t, cache.IsDone(c.HasSyncedChecker()))
+	assert.Equal(t, "SharedIndexInformer *v1.Pod", c.HasSyncedChecker().Name())
+	assert.Equal(t, "11", c.LastSyncResourceVersion())
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, "12", c.LastSyncResourceVersion())
+}
+
+func controllerViewGate(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a")
+	featurestesting.SetFeatureDuringTest(t, features.InformerResourceVersion, false)
+	assert.Empty(t, informer.GetController().LastSyncResourceVersion())
+	assert.Equal(t, "11", informer.LastSyncResourceVersion())
+}
+
+func settersAfterStart(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	require.NoError(t, informer.SetTransform(refuse))
+	require.NoError(t, informer.SetTransform(annotate), "the last one counts")
+	s.source.put(pod("bad", ""))
+	r := s.start(informer)
+	assert.Equal(t, []string{"bad@11"}, labels(informer.GetStore().List()))
+	const started = "informer has already started"
+	for _, stopped := range []bool{false, true} {
+		if stopped {
+			r.stop()
+		}
+		assert.EqualError(t, informer.SetTransform(annotate), started)
+		assert.EqualError(t, informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}), started)
+		assert.EqualError(t, informer.SetWatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler), started)
+	}
+}
+
+func indexersAnytime(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{Indexers: cache.Indexers{"app": byLabel("app")}})
+	require.NoError(t, informer.AddIndexers(cache.Indexers{"tier": byLabel("tier")}))
+	s.source.put(labelled("a", "", "app", "x", "tier", "t", "zone", "z"))
+	r := s.start(informer)
+	require.NoError(t, informer.AddIndexers(cache.Indexers{"zone": byLabel("zone")}))
+	for index, value := range map[string]string{"app": "x", "tier": "t", "zone": "z"} {
+		assert.Equal(t, []string{"a@11"}, members(t, informer.GetIndexer(), index, value), index)
+	}
+	require.Error(t, informer.AddIndexers(cache.Indexers{"app": byLabel("tier")}))
+	s.source.put(labelled("b", "", "zone", "z"))
+	settle()
+	assert.Equal(t, []string{"a@11", "b@12"}, members(t, informer.GetIndexer(), "zone", "z"))
+	r.stop()
+	require.ErrorContains(t, informer.AddIndexers(cache.Indexers{"late": byLabel("app")}), "stopped")
+	assert.Equal(t, []string{"a@11", "b@12"}, members(t, informer.GetIndexer(), "zone", "z"), "still readable")
+}
+
+func indexersOnNone(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	attempt := func() { assert.NoError(t, informer.AddIndexers(cache.Indexers{"app": byLabel("app")})) }
+	if differs(t, s.impl, "an informer made without indexers takes some later; client-go writes to a nil map", true, false) {
+		assert.Panics(t, attempt)
+		return
+	}
+	attempt()
+	s.source.put(labelled("a", "", "app", "x"))
+	s.start(informer)
+	assert.Equal(t, []string{"a@11"}, members(t, informer.GetIndexer(), "app", "x"))
+}
+
+func sharedMetrics(t *testing.T, s *stage) {
+	m := newMetrics()
+	id := reservedName(t, "shared")
+	informer := s.shared(cache.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: m})
+	assert.Equal(t, 1, m.made("version"), "the store is there before the start")
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	assert.Equal(t, []cache.InformerNameAndResource{id, id, id}, m.ids())
+	for _, kind := range []string{"queued", "latency", "version"} {
+		assert.Equal(t, 1, m.made(kind), kind)
+	}
+	assert.Equal(t, 11.0, m.version.last())
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, 12.0, m.version.last())
+	s.source.send(bookmark("20", false))
+	settle()
+	assert.Equal(t, 20.0, m.version.last())
+	assert.Equal(t, 0.0, m.queued.last())
+	assert.Equal(t, 3, m.latency.count())
+}
+
+func sharedMetricsTaken(t *testing.T, s *stage) {
+	name, err := cache.NewInformerName("shared")
+	require.NoError(t, err)
+	defer name.Release()
+	first := name.WithResource(podsResource)
+	second := name.WithResource(podsResource)
+	require.True(t, first.Reserved())
+	m := newMetrics()
+	s.start(s.shared(cache.SharedIndexInformerOptions{Identifier: second, InformerMetricsProvider: m}))
+	s.start(s.shared(cache.SharedIndexInformerOptions{InformerMetricsProvider: m}))
+	assert.Empty(t, m.ids())
+}
+
+func gatesChangeNothing(t *testing.T, s *stage) {
+	want := []string{"add a@11 initial", "add b@12 initial", "add c@13", "update a@11 a@14", "delete b@15",
+		"delete gone(c@13)", "update a@14 a@14", "add d@17"}
+	for name, gates := range map[string]map[features.Feature]bool{
+		"default":    {},
+		"atomic off": {features.AtomicFIFO: false},
+		"unlock off": {features.UnlockWhileProcessingFIFO: false},
+		"batch off":  {features.InOrderInformersBatchProcess: false},
+		"stream off": {features.WatchListClient: false},
+		"all off": {features.AtomicFIFO: false, features.UnlockWhileProcessingFIFO: false,
+			features.InOrderInformersBatchProcess: false, features.WatchListClient: false},
+	} {
+		for gate, on := range gates {
+			featurestesting.SetFeatureDuringTest(t, gate, on)
+		}
+		assert.ElementsMatch(t, want, s.scene(t), name)
+		for gate := range gates {
+			featurestesting.SetFeatureDuringTest(t, gate, true)
+		}
+	}
+}
+
+// scene plays a list, some events, a relist and a stop and returns what a handler hears.
+func (s *stage) scene(t *testing.T) []string {
+	s.source = newSource(s.source.mode)
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := listen(t, informer)
+	r := s.start(informer)
+	s.source.put(pod("c", ""))
+	settle()
+	s.source.put(pod("a", ""))
+	s.source.remove("b")
+	settle()
+	s.source.miss(nil, "c")
+	s.source.miss([]*corev1.Pod{pod("d", "")})
+	s.relist()
+	r.stop()
+	return rec.take()
+}
+
+func TestRemoval(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "nothing comes after", run: removalSilences},
+		{name: "what waits is dropped, the running call ends", run: removalDropsPending},
+		{name: "again and again is no error", run: removalIdempotent},
+		{name: "a handle of another informer is ignored", run: removalForeign},
+		{name: "a handle of another type is an error", run: removalOtherType},
+		{name: "from inside the handler", run: removalFromInside},
+		{name: "from inside another handler", run: removalFromAnother},
+		{name: "before the start", run: removalBeforeStart},
+		{name: "during the first list", run: removalBeforeSync},
+		{name: "the last handler's removal does not stop the informer", run: removalOfAll},
+		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits},
+		{name: "ShutDownEventHandler before the start and after the stop", run: shutdownAnytime},
+		{name: "stopping closes every ShutdownChan", run: shutdownByStop},
+		{name: "a removed handler leaves the resync check as it is", run: removalResync},
+	})
+}
+
+// shutdownChan is the channel that ShutDownEventHandler waits for.
+func shutdownChan(t *testing.T, handle cache.ResourceEventHandlerRegistration) <-chan struct{} {
+	t.Helper()
+	h, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
+	require.True(t, ok)
+	return h.ShutdownChan()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func removalSilences(t *testing.T, s *stage) {
+	informer, kept := s.relisted(t)
+	rec := &recorder{}
+	handle := add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Len(t, rec.take(), 1)
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	s.source.put(pod("b", ""))
+	s.source.remove("a")
+	settle()
+	assert.Empty(t, rec.take())
+	assert.Len(t, kept.take(), 3)
+	assert.True(t, closed(shutdownChan(t, handle)))
+	assert.True(t, handle.HasSynced(), "it stays what it was")
+}
+
+func removalDropsPending(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	g := newGate()
+	rec := &recorder{hook: func(string) { g.pass() }}
+	handle := add(t, informer, rec)
+	for _, name := range []string{"a", "b", "c"} {
+		s.source.put(pod(name, ""))
+	}
+	settle()
+	assert.Zero(t, elapsed(func() { require.NoError(t, informer.RemoveEventHandler(handle)) }), "does not wait")
+	settle()
+	assert.False(t, closed(shutdownChan(t, handle)), "the call still runs")
+	g.open()
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+	assert.True(t, closed(shutdownChan(t, handle)))
+}
+
+func removalIdempotent(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a")
+	handle := add(t, informer, &recorder{})
+	settle()
+	for range 3 {
+		require.NoError(t, informer.RemoveEventHandler(handle))
+	}
+	require.NoError(t, cache.ShutDownEventHandler(informer, handle))
+}
+
+func removalForeign(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t)
+	other := s.shared(cache.SharedIndexInformerOptions{})
+	foreign := add(t, other, &recorder{})
+	require.NoError(t, informer.RemoveEventHandler(foreign))
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+	assert.False(t, closed(shutdownChan(t, foreign)), "and stays registered where it is")
+}
+
+// strange is a registration that no informer made.
+type strange struct{}
+
+func (strange) HasSynced() bool                     { return true }
+func (strange) HasSyncedChecker() cache.DoneChecker { return nil }
+
+func removalOtherType(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	require.Error(t, informer.RemoveEventHandler(strange{}))
+	require.Error(t, cache.ShutDownEventHandler(informer, strange{}))
+	require.Error(t, informer.RemoveEventHandler(nil))
+}
+
+func removalFromInside(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	rec := &recorder{}
+	var handle cache.ResourceEventHandlerRegistration
+	rec.hook = func(string) { assert.NoError(t, informer.RemoveEventHandler(handle)) }
+	handle = add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	settle()
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+	assert.True(t, closed(shutdownChan(t, handle)))
+}
+
+func removalFromAnother(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	victim := &recorder{}
+	handle := add(t, informer, victim)
+	add(t, informer, &recorder{hook: func(string) { assert.NoError(t, cache.ShutDownEventHandler(informer, handle)) }})
+	s.source.put(pod("a", ""))
+	settle()
+	victim.take()
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Empty(t, victim.take())
+}
+
+func removalBeforeStart(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := &recorder{}
+	handle := add(t, informer, rec)
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	assert.True(t, closed(shutdownChan(t, handle)))
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	assert.Empty(t, rec.take())
+	assert.False(t, handle.HasSynced())
+}
+
+func removalBeforeSync(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	g := newGate()
+	rec := &recorder{hook: func(string) { g.pass() }}
+	handle := add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	s.start(informer)
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	g.open()
+	settle()
+	assert.Len(t, rec.take(), 1)
+	assert.False(t, handle.HasSynced(), "it has not heard of everything")
+	assert.True(t, informer.HasSynced())
+}
+
+func removalOfAll(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	s.start(informer)
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+	assert.False(t, informer.IsStopped())
+	rec := listen(t, informer)
+	settle()
+	assert.Equal(t, []string{"add a@11 initial"}, rec.take())
+}
+
+func shutdownWaits(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	g := newGate()
+	handle := add(t, informer, &recorder{hook: func(string) { g.pass() }})
+	s.source.put(pod("a", ""))
+	settle()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		assert.NoError(t, cache.ShutDownEventHandler(informer, handle))
+	}()
+	settle()
+	assert.False(t, closed(done))
+	g.open()
+	<-done
+}
+
+func shutdownAnytime(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	before, after := add(t, informer, &recorder{}), add(t, informer, &recorder{})
+	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+	r := s.start(informer)
+	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+	r.stop()
+	require.NoError(t, cache.ShutDownEventHandler(informer, after))
+	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+}
+
+func shutdownByStop(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	r := s.start(informer)
+	assert.False(t, closed(shutdownChan(t, handle)))
+	r.stop()
+	assert.True(t, closed(shutdownChan(t, handle)))
+}
+
+func removalResync(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{ResyncPeriod: time.Minute})
+	slow, fast := &recorder{}, &recorder{}
+	add(t, informer, slow)
+	handle := addEvery(t, informer, fast, 10*time.Second)
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	slow.take()
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	late := &recorder{}
+	addEvery(t, informer, late, 10*time.Second)
+	settle()
+	late.take()
+	pass(61 * time.Second)
+	assert.Len(t, late.take(), 6, "the check stays at ten seconds")
+	assert.Len(t, slow.take(), 1)
+}
+
+func TestStop(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "IsStopped turns before the handlers have finished", run: stopOrder},
+		{name: "Run waits for the running call and drops the rest", run: stopDropsPending},
+		{name: "a stopped informer takes no handlers and no indexers", run: stopRefuses},
+		{name: "a stopped informer lets handlers go", run: stopRemoval},
+		{name: "a stopped informer can be read", run: stopReads},
+		{name: "Run twice at the same time", run: stopRunTwice},
+		{name: "Run after the stop", run: stopRunAgain},
+		{name: "Run with a context that has ended", run: stopBeforeStart},
+		{name: "Run with a channel", run: stopChannel},
+		{name: "without any handler", run: stopWithoutHandlers},
+		{name: "in the middle of events", run: stopAmidEvents},
+		{name: "in the middle of joining handlers", run: stopAmidJoins},
+	})
+}
+
+// stopping starts an informer whose handler is stuck in its first notification with another one
+// waiting, and cancels.
+func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *running, rec *recorder, g gate) {
+	informer = s.shared(cache.SharedIndexInformerOptions{})
+	g = newGate()
+	rec = &recorder{hook: func(string) { g.pass() }}
+	add(t, informer, rec)
+	r = s.start(informer)
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	settle()
+	assert.False(t, informer.IsStopped())
+	r.cancel(nil)
+	settle()
+	return informer, r, rec, g
+}
+
+func stopOrder(t *testing.T, s *stage) {
+	informer, r, _, g := s.stopping(t)
+	assert.True(t, informer.IsStopped(), "the controller has stopped")
+	assert.False(t, r.returned(), "a handler is still running")
+	assert.Zero(t, s.source.open())
+	_, err := informer.AddEventHandler(&recorder{})
+	require.ErrorContains(t, err, "stopped")
+	g.open()
+	<-r.done
+	assert.True(t, informer.IsStopped())
+}
+
+func stopDropsPending(t *testing.T, s *stage) {
+	_, r, rec, g := s.stopping(t)
+	g.open()
+	<-r.done
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+}
+
+func stopRefuses(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	s.close()
+	for name, attempt := range map[string]func() (cache.ResourceEventHandlerRegistration, error){
+		"AddEventHandler": func() (cache.ResourceEventHandlerRegistration, error) {
+			return informer.AddEventHandler(&recorder{})
+		},
+		"AddEventHandlerWithResyncPeriod": func() (cache.ResourceEventHandlerRegistration, error) {
+			return informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1)
+		},
+		"AddEventHandlerWithOptions": func() (cache.ResourceEventHandlerRegistration, error) {
+			return informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{})
+		},
+	} {
+		handle, err := attempt()
+		require.ErrorContains(t, err, "stopped", name)
+		assert.Nil(t, handle, name)
+	}
+	require.ErrorContains(t, informer.AddIndexers(cache.Indexers{"late": byLabel("app")}), "stopped")
+}
+
+func stopRemoval(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t)
+	handle := add(t, informer, &recorder{})
+	s.close()
+	require.NoError(t, informer.RemoveEventHandler(handle))
+	require.NoError(t, informer.RemoveEventHandler(handle))
+}
+
+func stopReads(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a")
+	handle := add(t, informer, &recorder{})
+	settle()
+	s.close()
+	assert.Equal(t, []string{"a@11"}, labels(informer.GetStore().List()))
+	assert.Equal(t, "11", informer.LastSyncResourceVersion())
+	assert.Equal(t, "11", informer.GetStore().LastStoreSyncResourceVersion())
+	assert.True(t, informer.HasSynced())
+	assert.True(t, handle.HasSynced())
+}
+
+func stopRunTwice(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t)
+	second := s.start(informer)
+	assert.True(t, second.returned(), "only logs")
+	s.source.put(pod("a", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take(), "the first one goes on")
+	assert.False(t, informer.IsStopped())
+}
+
+func stopRunAgain(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t)
+	s.close()
+	s.source.takeRequests()
+	again := s.start(informer)
+	assert.True(t, again.returned())
+	assert.Empty(t, s.source.takeRequests())
+	assert.Empty(t, rec.take())
+	assert.True(t, informer.IsStopped())
+}
+
+func stopBeforeStart(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	handle := add(t, informer, &recorder{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := s.startWith(ctx, informer)
+	assert.True(t, r.returned())
+	assert.True(t, informer.IsStopped())
+	assert.True(t, closed(shutdownChan(t, handle)))
+}
+
+func stopChannel(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.Run(stop)
+	}()
+	settle()
+	assert.True(t, informer.HasSynced())
+	close(stop)
+	<-done
+	assert.True(t, informer.IsStopped())
+}
+
+func stopWithoutHandlers(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	s.source.put(pod("a", ""))
+	r := s.start(informer)
+	assert.Len(t, informer.GetStore().List(), 1)
+	r.stop()
+	assert.True(t, informer.IsStopped())
+}
+
+func stopAmidEvents(t *testing.T, s *stage) {
+	informer, rec := s.relisted(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			s.source.put(pod(strconv.Itoa(i), ""))
+		}
+	}()
+	s.close()
+	<-done
+	heard := len(rec.take())
+	assert.LessOrEqual(t, heard, len(informer.GetStore().ListKeys()), "never ahead of the store")
+	settle()
+	assert.Empty(t, rec.take(), "silent once Run has returned")
+}
+
+func stopAmidJoins(t *testing.T, s *stage) {
+	informer, _ := s.relisted(t, "a")
+	done := make(chan struct{})
+	var handles []cache.ResourceEventHandlerRegistration
+	go func() {
+		defer close(done)
+		for {
+			handle, err := informer.AddEventHandler(&recorder{})
+			if err != nil {
+				return
+			}
+			handles = append(handles, handle)
+		}
+	}()
+	s.close()
+	<-done
+	settle()
+	for _, handle := range handles {
+		if closed(shutdownChan(t, handle)) {
+			continue
+		}
+		// It came after the handlers had been stopped and before the informer said so: it was never
+		// started.
+		assert.False(t, handle.HasSynced())
+	}
+}
+
+// Panics are swallowed here (utilruntime.ReallyCrash is false); otherwise they end the process on
+// either side.
+func TestPanic(t *testing.T) {
+	onStage(t, []informerCase{
+		{name: "the notification is lost, the next comes after a second", run: panicPause},
+		{name: "in OnUpdate and OnDelete", run: panicEverywhere},
+		{name: "each panic costs its second", run: panicAgain},
+		{name: "the other handlers do not notice", run: panicAlone},
+		{name: "in the initial list keeps the handler from being synced", run: panicNeverSynced},
+		{name: "after the initial list does not unsync", run: panicStaysSynced},
+		{name: "a panicking handler can be removed", run: panicRemoved},
+		{name: "in a transform", run: panicInTransform},
+		{name: "in the watch error handler", run: panicInErrorHandler},
+	})
+}
+
+// panicsOn makes a recorder that panics after writing down a line that begins with one of the
+// texts.
+func panicsOn(texts ...string) *recorder {
+	return &recorder{hook: func(line string) {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(line, text) }) {
+			panic(line)
+		}
+	}}
+}
+
+func panicPause(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, _ := s.relisted(t)
+	rec := panicsOn("add a@11")
+	add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	settle()
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11"}, rec.take())
+	assert.Equal(t, []any{"add a@11"}, reported.panics())
+	pass(999 * time.Millisecond)
+	assert.Empty(t, rec.take())
+	pass(time.Millisecond)
+	assert.Equal(t, []string{"add b@12"}, rec.take())
+	s.source.put(pod("c", ""))
+	settle()
+	assert.Equal(t, []string{"add c@13"}, rec.take(), "no pause after what went well")
+}
+
+func panicEverywhere(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, _ := s.relisted(t, "a")
+	rec := panicsOn("update", "delete")
+	add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	s.source.remove("a")
+	s.source.put(pod("a", ""))
+	pass(10 * time.Second)
+	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@12", "delete a@13", "add a@14"}, rec.take())
+	assert.Len(t, reported.panics(), 2)
+}
+
+func panicAgain(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, _ := s.relisted(t)
+	rec := panicsOn("add")
+	add(t, informer, rec)
+	start := time.Now()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.source.put(pod(name, ""))
+	}
+	pass(time.Minute)
+	assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, rec.times(start))
+}
+
+func panicAlone(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, rec := s.relisted(t)
+	add(t, informer, panicsOn("add"))
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	settle()
+	assert.Equal(t, []string{"add a@11", "add b@12"}, rec.take())
+	assert.Len(t, informer.GetStore().List(), 2)
+}
+
+func panicNeverSynced(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := panicsOn("add a@11 initial")
+	broken, fine := add(t, informer, rec), add(t, informer, &recorder{})
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	s.start(informer)
+	pass(time.Minute)
+	assert.Len(t, rec.take(), 2)
+	assert.True(t, informer.HasSynced())
+	assert.True(t, fine.HasSynced())
+	assert.False(t, broken.HasSynced(), "it has not processed its initial list")
+}
+
+func panicStaysSynced(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, _ := s.relisted(t, "a")
+	handle := add(t, informer, panicsOn("add b"))
+	settle()
+	s.source.put(pod("b", ""))
+	pass(time.Minute)
+	assert.True(t, handle.HasSynced())
+}
+
+func panicRemoved(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer, _ := s.relisted(t)
+	rec := panicsOn("add")
+	handle := add(t, informer, rec)
+	s.source.put(pod("a", ""))
+	s.source.put(pod("b", ""))
+	settle()
+	require.NoError(t, cache.ShutDownEventHandler(informer, handle))
+	rec.take()
+	pass(time.Minute)
+	assert.Empty(t, rec.take())
+}
+
+func panicInTransform(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	rec := listen(t, informer)
+	left := 1
+	require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+		if p, ok := obj.(*corev1.Pod); ok && p.Name == "bad" && left > 0 {
+			left--
+			panic("in transform")
+		}
+		return obj, nil
+	}))
+	s.start(informer)
+	s.source.put(pod("bad", ""))
+	pass(time.Minute)
+	s.source.put(pod("good", ""))
+	settle()
+	const reason = "a transform that panics is one that fails: the event is reported and left out, the reflector goes on"
+	assert.Equal(t, differs(t, s.impl, reason, []any{"in transform"}, nil), reported.panics())
+	assert.Equal(t, differs(t, s.impl, reason, []string{"add bad@11", "add good@12"}, []string{"add good@12"}), rec.take())
+}
+
+func panicInErrorHandler(t *testing.T, s *stage) {
+	survivePanics(t)
+	informer := s.shared(cache.SharedIndexInformerOptions{})
+	require.NoError(t, informer.SetWatchErrorHandler(func(*cache.Reflector, error) { panic("in error handler") }))
+	s.source.fail(forbidden)
+	s.start(informer)
+	assert.Equal(t, []any{"in error handler"}, reported.panics())
+	s.source.fail(nil)
+	pass(time.Minute)
+	assert.True(t, informer.HasSynced())
+}

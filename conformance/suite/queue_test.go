@@ -1,0 +1,603 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+)
+
+// queueKind is one way to make a queue. known may be nil.
+type queueKind struct {
+	name string
+	// atomic queues pass a Replace and a Resync on as one delta and know no objects.
+	atomic bool
+	// deltas says that Pop hands out cache.Deltas; FIFO hands out objects.
+	deltas bool
+	// early says that HasSynced is true while the last item of the initial list is processed, not
+	// only after it.
+	early bool
+	make  func(implementation, queueParts) cache.Queue
+}
+
+// queueParts is what the kinds' options have in common.
+type queueParts struct {
+	key       cache.KeyFunc // nil: keyOrRefuse
+	known     cache.KeyListerGetter
+	transform cache.TransformFunc
+	name      string
+}
+
+// known returns the store as known objects, an empty one when there is none.
+func (p queueParts) orEmpty() cache.KeyListerGetter {
+	if p.known == nil {
+		return cache.NewStore(keyOrRefuse)
+	}
+	return p.known
+}
+
+func (p queueParts) keyFunc() cache.KeyFunc {
+	if p.key == nil {
+		return keyOrRefuse
+	}
+	return p.key
+}
+
+func makeReal(opts cache.RealFIFOOptions) func(implementation, queueParts) cache.Queue {
+	return func(impl implementation, parts queueParts) cache.Queue {
+		opts := opts
+		opts.KeyFunction, opts.Transformer, opts.Name = parts.keyFunc(), parts.transform, parts.name
+		if !opts.AtomicEvents {
+			opts.KnownObjects = parts.orEmpty()
+		}
+		return impl.queues.real(opts)
+	}
+}
+
+func makeDelta(replaced bool) func(implementation, queueParts) cache.Queue {
+	return func(impl implementation, parts queueParts) cache.Queue {
+		return impl.queues.delta(cache.DeltaFIFOOptions{
+			KeyFunction: parts.keyFunc(), KnownObjects: parts.known, Transformer: parts.transform, Name: parts.name,
+			EmitDeltaTypeReplaced: replaced,
+		})
+	}
+}
+
+var queueKinds = []queueKind{
+	{name: "DeltaFIFO", deltas: true, early: true, make: makeDelta(true)},
+	{name: "DeltaFIFO with Sync for Replaced", deltas: true, early: true, make: makeDelta(false)},
+	{name: "RealFIFO", deltas: true, make: makeReal(cache.RealFIFOOptions{})},
+	{name: "RealFIFO atomic", deltas: true, atomic: true, make: makeReal(cache.RealFIFOOptions{AtomicEvents: true})},
+	{name: "RealFIFO atomic unlocking", deltas: true, atomic: true,
+		make: makeReal(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})},
+	{name: "RealFIFO atomic with bookmarks", deltas: true, atomic: true,
+		make: makeReal(cache.RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true})},
+	{name: "RealFIFO as in informers", deltas: true, atomic: true,
+		make: makeReal(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})},
+	{name: "FIFO", make: func(impl implementation, parts queueParts) cache.Queue { return impl.queues.fifo(parts.keyFunc()) }},
+}
+
+// popped is what a process function was given.
+type popped struct {
+	what    string
+	initial bool
+}
+
+// patience closes a queue that has kept a Pop waiting for so long that the case has failed.
+func patience(q cache.Queue) *time.Timer { return time.AfterFunc(10*time.Second, q.Close) }
+
+// pop pops one item and returns its label.
+func pop(t *testing.T, q cache.Queue) popped {
+	t.Helper()
+	defer patience(q).Stop()
+	var got popped
+	_, err := q.Pop(func(obj any, initial bool) error {
+		got = popped{label(obj), initial}
+		return nil
+	})
+	require.NoError(t, err)
+	return got
+}
+
+// drain pops until the queue is empty, closing it, and returns the labels.
+func drain(t *testing.T, q cache.Queue) []string {
+	t.Helper()
+	q.Close()
+	out := []string{}
+	for {
+		_, err := q.Pop(func(obj any, _ bool) error {
+			out = append(out, label(obj))
+			return nil
+		})
+		if errors.Is(err, cache.ErrFIFOClosed) {
+			return out
+		}
+		require.NoError(t, err)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(*testing.T, implementation, queueKind)
+	}{
+		{"closed and empty is ErrFIFOClosed", queueClosed},
+		{"Close wakes a waiting Pop", queueCloseWakes},
+		{"Add wakes a waiting Pop", queueAddWakes},
+		{"keys that fail are KeyErrors", queueKeyErrors},
+		{"a panic in process leaves the queue usable", queueProcessPanic},
+		{"the checker's name", queueName},
+	}
+	for _, impl := range implementations {
+		t.Run(impl.name, func(t *testing.T) {
+			for _, kind := range queueKinds {
+				t.Run(kind.name, func(t *testing.T) {
+					for _, c := range cases {
+						t.Run(c.name, func(t *testing.T) { c.run(t, impl, kind) })
+					}
+				})
+			}
+		})
+	}
+}
+
+func ignore(any, bool) error { return nil }
+
+func queueClosed(t *testing.T, impl implementation, kind queueKind) {
+	q := kind.make(impl, queueParts{})
+	closable, ok := q.(interface{ IsClosed() bool })
+	require.True(t, ok)
+	assert.False(t, closable.IsClosed())
+	q.Close()
+	q.Close()
+	assert.True(t, closable.IsClosed())
+	obj, err := q.Pop(ignore)
+	assert.Nil(t, obj)
+	assert.Equal(t, cache.ErrFIFOClosed, err)
+	if batch, ok := q.(cache.QueueWithBatch); ok {
+		assert.Equal(t, cache.ErrFIFOClosed, batch.PopBatch(nil, nil))
+	}
+}
+
+// waiting makes a queue, runs a Pop that blocks, then wake, and returns the label and error that
+// the Pop ended with.
+func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.Queue)) (what string, err error) {
+	synctest.Test(t, func(t *testing.T) {
+		q := kind.make(impl, queueParts{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err = q.Pop(func(obj any, _ bool) error {
+				what = label(obj)
+				return nil
+			})
+		}()
+		synctest.Wait()
+		wake(q)
+		<-done
+	})
+	return what, err
+}
+
+func queueCloseWakes(t *testing.T, impl implementation, kind queueKind) {
+	_, err := waiting(t, impl, kind, func(q cache.Queue) { q.Close() })
+	assert.Equal(t, cache.ErrFIFOClosed, err)
+
+	synctest.Test(t, func(t *testing.T) {
+		q := kind.make(impl, queueParts{})
+		for range 3 {
+			go func() {
+				_, err := q.Pop(ignore)
+				assert.Equal(t, cache.ErrFIFOClosed, err)
+			}()
+		}
+		synctest.Wait()
+		q.Close()
+	})
+}
+
+func queueAddWakes(t *testing.T, impl implementation, kind queueKind) {
+	what, err := waiting(t, impl, kind, func(q cache.Queue) { assert.NoError(t, q.Add(pod("a", "1"))) })
+	require.NoError(t, err)
+	assert.Contains(t, what, "a@1")
+	what, err = waiting(t, impl, kind, func(q cache.Queue) { assert.NoError(t, q.Replace([]any{pod("b", "2")}, "2")) })
+	require.NoError(t, err)
+	assert.Contains(t, what, "b@2")
+}
+
+func queueKeyErrors(t *testing.T, impl implementation, kind queueKind) {
+	q := kind.make(impl, queueParts{})
+	for call, err := range map[string]error{"Add": q.Add("junk"), "Update": q.Update("junk"), "Delete": q.Delete("junk")} {
+		var keyErr cache.KeyError
+		require.ErrorAs(t, err, &keyErr, call)
+		assert.Equal(t, "junk", keyErr.Obj, call)
+		assert.ErrorIs(t, err, errUnkeyable, call)
+	}
+	err := q.Replace([]any{pod("a", "1"), "junk"}, "1")
+	if kind.atomic && differs(t, impl, "an atomic Replace computes the keys at once, client-go when it is popped", true, false) {
+		assert.NoError(t, err)
+		return
+	}
+	assert.ErrorIs(t, err, errUnkeyable)
+}
+
+func queueProcessPanic(t *testing.T, impl implementation, kind queueKind) {
+	q := kind.make(impl, queueParts{})
+	require.NoError(t, q.Add(pod("a", "1")))
+	assert.PanicsWithValue(t, "oops", func() { _, _ = q.Pop(func(any, bool) error { panic("oops") }) })
+	require.NoError(t, q.Add(pod("b", "2")))
+	assert.Len(t, drain(t, q), 1)
+
+	q = kind.make(impl, queueParts{})
+	require.NoError(t, q.Replace([]any{pod("a", "1")}, "1"))
+	assert.Panics(t, func() { _, _ = q.Pop(func(any, bool) error { panic("oops") }) })
+	assert.True(t, q.HasSynced(), "its one object counts as processed")
+}
+
+func queueName(t *testing.T, impl implementation, kind queueKind) {
+	q := kind.make(impl, queueParts{name: "mine"})
+	if !kind.deltas {
+		assert.Equal(t, "FIFO", q.HasSyncedChecker().Name())
+		return
+	}
+	assert.Equal(t, "mine", q.HasSyncedChecker().Name())
+	unnamed := kind.make(impl, queueParts{}).HasSyncedChecker().Name()
+	assert.Contains(t, kind.name, unnamed)
+	assert.NotEmpty(t, unnamed)
+}
+
+func TestDeltaFIFO(t *testing.T) {
+	onEach(t, []queueCase{
+		{"Replace deletes what lookups fail for, without object", deltaReplaceBrokenLookups},
+		{"a Replace that is refused in the middle", deltaReplaceRefused},
+	})
+}
+
+// known makes a store of client-go's that holds the objects; queues only read it.
+func known(objs ...any) cache.Store {
+	store := cache.NewStore(keyOrRefuse)
+	for _, obj := range objs {
+		if err := store.Add(obj); err != nil {
+			panic(err)
+		}
+	}
+	return store
+}
+
+func newDelta(impl implementation, known cache.KeyListerGetter) cache.Queue {
+	return makeDelta(true)(impl, queueParts{known: known})
+}
+
+// broken knows keys whose lookups fail.
+type broken []string
+
+func (b broken) ListKeys() []string { return b }
+
+func (b broken) GetByKey(string) (any, bool, error) { return nil, false, errors.New("lookup failed") }
+
+// vanished knows keys that are gone when looked up.
+type vanished []string
+
+func (v vanished) ListKeys() []string { return v }
+
+func (v vanished) GetByKey(string) (any, bool, error) { return nil, false, nil }
+
+func deltaReplaceBrokenLookups(t *testing.T, impl implementation) {
+	for _, lookups := range []cache.KeyListerGetter{broken{"ns/a"}, vanished{"ns/a"}} {
+		q := newDelta(impl, lookups)
+		require.NoError(t, q.Replace(nil, "1"))
+		assert.Equal(t, []string{"[Deleted gone(nil)]"}, drain(t, q))
+		q = newDelta(impl, lookups)
+		require.NoError(t, q.Resync())
+		assert.Empty(t, drain(t, q))
+	}
+}
+
+// refuse is a transform that fails for objects called "bad".
+func refuse(obj any) (any, error) {
+	if p, ok := obj.(interface{ GetName() string }); ok && p.GetName() == "bad" {
+		return nil, errRefused
+	}
+	return obj, nil
+}
+
+var errRefused = errors.New("refused")
+
+func deltaReplaceRefused(t *testing.T, impl implementation) {
+	for name, refused := range map[string]any{"no key": "junk", "no transform": pod("bad", "2")} {
+		q := makeDelta(true)(impl, queueParts{transform: refuse})
+		assert.Error(t, q.Replace([]any{pod("a", "1"), refused, pod("b", "3")}, "3"), name)
+		assert.False(t, q.HasSynced())
+		assert.Equal(t, differs(t, impl, "a Replace that is refused queues nothing; client-go queues what comes before",
+			[]string{"[Replaced a@1]"}, []string{}), drain(t, q), name)
+	}
+}
+
+func TestRealFIFO(t *testing.T) {
+	onEach(t, []queueCase{
+		{"Replace deletes what lookups fail for, without object", realReplaceBrokenLookups},
+		{"options that do not fit together panic", realRefusals},
+		{"names", realName},
+		{"defaults", realDefaults},
+		{"writers wait while an item is processed", realLocked},
+		{"writers go on while an item is processed, unlocking", realUnlocked},
+		{"metrics", realMetrics},
+		{"the depth after a bookmark", realBookmarkDepth},
+	})
+}
+
+func newReal(impl implementation, opts cache.RealFIFOOptions) cache.QueueWithBatch {
+	if opts.KeyFunction == nil {
+		opts.KeyFunction = keyOrRefuse
+	}
+	if opts.KnownObjects == nil && !opts.AtomicEvents {
+		opts.KnownObjects = known()
+	}
+	return impl.queues.real(opts)
+}
+
+func newAtomic(impl implementation) cache.QueueWithBatch {
+	return newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true})
+}
+
+func realReplaceBrokenLookups(t *testing.T, impl implementation) {
+	for _, lookups := range []cache.KeyListerGetter{broken{"ns/a"}, vanished{"ns/a"}} {
+		q := newReal(impl, cache.RealFIFOOptions{KnownObjects: lookups})
+		require.NoError(t, q.Replace(nil, "1"))
+		require.NoError(t, q.Resync())
+		assert.Equal(t, popped{"[Deleted gone(nil)]", true}, pop(t, q))
+		assert.True(t, q.HasSynced(), "synthetic deletes belong to the first list")
+		require.NoError(t, q.Resync())
+		assert.Empty(t, drain(t, q), "nothing to sync without the object")
+	}
+}
+
+func bookmarks(t *testing.T, q cache.Queue) cache.ReflectorBookmarkStore {
+	t.Helper()
+	store, ok := q.(cache.ReflectorBookmarkStore)
+	require.True(t, ok)
+	return store
+}
+
+func realRefusals(t *testing.T, impl implementation) {
+	for what, opts := range map[string]cache.RealFIFOOptions{
+		"atomic with known objects":    {AtomicEvents: true, KnownObjects: known()},
+		"unlocking without atomic":     {UnlockWhileProcessing: true, KnownObjects: known()},
+		"bookmarks without atomic":     {EmitDeltaTypeBookmark: true, KnownObjects: known()},
+		"neither atomic nor knowledge": {},
+	} {
+		assert.Panics(t, func() { impl.queues.real(opts) }, what)
+	}
+}
+
+func realName(t *testing.T, impl implementation) {
+	id := reservedName(t, "informer")
+	assert.Equal(t, "RealFIFO", newAtomic(impl).HasSyncedChecker().Name())
+	named := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Name: "mine", Identifier: id, MetricsProvider: newMetrics()})
+	assert.Equal(t, "informer", named.HasSyncedChecker().Name(), "the identifier's name is stronger")
+}
+
+func realDefaults(t *testing.T, impl implementation) {
+	q := impl.queues.real(cache.RealFIFOOptions{AtomicEvents: true})
+	require.NoError(t, q.Add(pod("a", "1")), "the key function defaults to MetaNamespaceKeyFunc")
+	assert.Error(t, q.Add("junk"))
+	assert.Equal(t, []string{"[Added a@1]"}, drain(t, q))
+	delta := impl.queues.delta(cache.DeltaFIFOOptions{})
+	require.NoError(t, delta.Add(pod("a", "1")))
+	assert.Equal(t, []string{"[Added a@1]"}, drain(t, delta))
+}
+
+// addWhileProcessing adds an item from another goroutine during a Pop and returns what ended first.
+func addWhileProcessing(t *testing.T, q cache.QueueWithBatch, wait bool) (order []string) {
+	require.NoError(t, q.Add(pod("a", "1")))
+	begun, ended := make(chan struct{}), make(chan struct{})
+	events := make(chan string, 2)
+	_, err := q.Pop(func(any, bool) error {
+		go func() {
+			defer close(ended)
+			close(begun)
+			assert.NoError(t, q.Add(pod("b", "2")))
+			events <- "added"
+		}()
+		<-begun
+		if wait {
+			<-ended
+		} else {
+			for range 100 {
+				runtime.Gosched()
+			}
+		}
+		events <- "processed"
+		return nil
+	})
+	require.NoError(t, err)
+	<-ended
+	return []string{<-events, <-events}
+}
+
+func realLocked(t *testing.T, impl implementation) {
+	for _, opts := range []cache.RealFIFOOptions{{}, {AtomicEvents: true}} {
+		assert.Equal(t, []string{"processed", "added"}, addWhileProcessing(t, newReal(impl, opts), false))
+	}
+}
+
+func realUnlocked(t *testing.T, impl implementation) {
+	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	assert.Equal(t, []string{"added", "processed"}, addWhileProcessing(t, q, true))
+	assert.Equal(t, []string{"[Added b@2]"}, drain(t, q))
+}
+
+func realMetrics(t *testing.T, impl implementation) {
+	m := newMetrics()
+	id := reservedName(t, "fifo")
+	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: m})
+	assert.Equal(t, []cache.InformerNameAndResource{id, id}, m.ids(), "depth and latency, no store")
+	assert.Equal(t, 0, m.made("version"))
+	require.NoError(t, q.Add(pod("a", "1")))
+	require.NoError(t, q.Update(pod("a", "2")))
+	require.NoError(t, q.Delete(pod("a", "3")))
+	assert.Equal(t, 3.0, m.queued.last())
+	require.NoError(t, q.Replace(nil, "4"))
+	require.NoError(t, q.Resync())
+	assert.Equal(t, 5.0, m.queued.last())
+	assert.Equal(t, 0, m.latency.count())
+	for range 5 {
+		pop(t, q)
+	}
+	assert.Equal(t, 0.0, m.queued.last())
+	assert.Equal(t, 5, m.latency.count(), "one for each Pop")
+
+	unreserved := newMetrics()
+	newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, MetricsProvider: unreserved})
+	assert.Empty(t, unreserved.ids())
+}
+
+func realBookmarkDepth(t *testing.T, impl implementation) {
+	m := newMetrics()
+	q := newReal(impl, cache.RealFIFOOptions{
+		AtomicEvents: true, EmitDeltaTypeBookmark: true, Identifier: reservedName(t, "fifo"), MetricsProvider: m,
+	})
+	require.NoError(t, q.Add(pod("a", "1")))
+	require.NoError(t, bookmarks(t, q).Bookmark("2"))
+	assert.Equal(t, differs(t, impl, "the depth counts a bookmark when it is put, not only from the next write on", 1.0, 2.0), m.queued.last())
+}
+
+func TestPopBatch(t *testing.T) {
+	onEach(t, []queueCase{
+		{"takes at most 1000", batchLimit},
+		{"an item that lost its key ends the batch", batchBrokenKeys},
+		{"errors come back and the batch is gone", batchErrors},
+		{"a panic leaves the queue usable", batchPanic},
+		{"metrics", batchMetrics},
+	})
+}
+
+// batch is one call that PopBatch made.
+type batch struct {
+	single  bool
+	initial bool
+	deltas  string
+}
+
+// popBatch returns the one call that PopBatch makes.
+func popBatch(t *testing.T, q cache.QueueWithBatch) batch {
+	t.Helper()
+	defer patience(q).Stop()
+	var calls []batch
+	err := q.PopBatch(
+		func(deltas []cache.Delta, initial bool) error {
+			calls = append(calls, batch{false, initial, fmt.Sprint(deltaLabels(deltas))})
+			return nil
+		},
+		func(obj any, initial bool) error {
+			calls = append(calls, batch{true, initial, label(obj)})
+			return nil
+		})
+	require.NoError(t, err)
+	require.Len(t, calls, 1)
+	return calls[0]
+}
+
+func batchLimit(t *testing.T, impl implementation) {
+	q := newAtomic(impl)
+	for i := range 1500 {
+		require.NoError(t, q.Add(pod(fmt.Sprint(i), "1")))
+	}
+	var sizes []int
+	count := func(deltas []cache.Delta, _ bool) error {
+		sizes = append(sizes, len(deltas))
+		return nil
+	}
+	require.NoError(t, q.PopBatch(count, nil))
+	require.NoError(t, q.PopBatch(count, nil))
+	assert.Equal(t, []int{1000, 500}, sizes)
+}
+
+func batchBrokenKeys(t *testing.T, impl implementation) {
+	lost := map[string]bool{}
+	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(obj any) (string, error) {
+		key, err := keyOrRefuse(obj)
+		if lost[key] {
+			return "", errUnkeyable
+		}
+		return key, err
+	}})
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, q.Add(pod(name, "1")))
+	}
+	lost["ns/a"], lost["ns/c"] = true, true
+	assert.Equal(t, differs(t, impl, "keys are computed once, when an item is queued: a key function cannot fail later",
+		[]string{"[Added a@1]", "[Added b@1 Added c@1]", "[Added d@1 Added e@1]"},
+		[]string{"[Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"}), drainBatches(t, q))
+}
+
+// drainBatches closes the queue and returns what its PopBatch calls hand out.
+func drainBatches(t *testing.T, q cache.QueueWithBatch) []string {
+	t.Helper()
+	q.Close()
+	out := []string{}
+	for {
+		err := q.PopBatch(
+			func(deltas []cache.Delta, _ bool) error {
+				out = append(out, fmt.Sprint(deltaLabels(deltas)))
+				return nil
+			},
+			func(obj any, _ bool) error {
+				out = append(out, label(obj))
+				return nil
+			})
+		if errors.Is(err, cache.ErrFIFOClosed) {
+			return out
+		}
+		require.NoError(t, err)
+	}
+}
+
+func batchErrors(t *testing.T, impl implementation) {
+	q := newAtomic(impl)
+	errBatch, errSingle := errors.New("batch"), errors.New("single")
+	fail := func() error {
+		return q.PopBatch(func([]cache.Delta, bool) error { return errBatch }, func(any, bool) error { return errSingle })
+	}
+	require.NoError(t, q.Add(pod("a", "1")))
+	require.NoError(t, q.Add(pod("b", "2")))
+	require.NoError(t, q.Add(pod("a", "3")))
+	assert.ErrorIs(t, fail(), errBatch)
+	assert.ErrorIs(t, fail(), errSingle)
+	assert.Empty(t, drain(t, q))
+}
+
+func batchPanic(t *testing.T, impl implementation) {
+	for _, unlock := range []bool{false, true} {
+		q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: unlock})
+		require.NoError(t, q.Add(pod("a", "1")))
+		require.NoError(t, q.Add(pod("b", "2")))
+		assert.PanicsWithValue(t, "oops", func() {
+			_ = q.PopBatch(func([]cache.Delta, bool) error { panic("oops") }, nil)
+		})
+		require.NoError(t, q.Add(pod("c", "3")))
+		assert.Equal(t, batch{true, false, "[Added c@3]"}, popBatch(t, q))
+	}
+}
+
+func batchMetrics(t *testing.T, impl implementation) {
+	m := newMetrics()
+	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Identifier: reservedName(t, "batch"), MetricsProvider: m})
+	for _, name := range []string{"a", "b", "c", "a"} {
+		require.NoError(t, q.Add(pod(name, "1")))
+	}
+	popBatch(t, q)
+	assert.Equal(t, 1.0, m.queued.last())
+	popBatch(t, q)
+	assert.Equal(t, 0.0, m.queued.last())
+	assert.Equal(t, 2, m.latency.count(), "one for each batch")
+}
