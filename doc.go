@@ -70,13 +70,14 @@
 //   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
 //     ([ProcessErrorHandler]).
 //   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit]; [QueueStatsOf]
-//     returns [QueueStats]; [RetryProcess] with a [RetryPolicy] and [RetryStats].
+//     returns [QueueStats].
 //   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
 //     [IndexFailures] counts.
 //
 // Package factory puts informers behind client-go's factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. Package debug shows informers as a page. The modules
+// cache with its server, and repairs it. Package debug shows informers as a page. Package retry
+// gives a process function retries. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees

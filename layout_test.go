@@ -24,7 +24,7 @@ const modulePath = "github.com/kinformer/cache"
 // mayImport are the walls: which packages of ours each package may import, those of tests apart.
 // The engines know what an event is, and not each other; what they stand on knows nothing of ours.
 var mayImport = map[string][]string{
-	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout", "internal/retry",
+	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 		"internal/table", "internal/observe", "internal/audited"},
 	"internal/event":           {},
 	"internal/observe":         {},
@@ -35,7 +35,6 @@ var mayImport = map[string][]string{
 	"internal/testkit/cputime": {},
 	"internal/decode":          {},
 	"internal/interleave":      {},
-	"internal/retry":           {"internal/event"},
 	"internal/tap":             {"internal/event", "internal/decode"},
 	"internal/tap/taptest":     {"internal/tap"},
 	"internal/reflector":       {"internal/event", "internal/tap"},
@@ -52,6 +51,7 @@ var mayImport = map[string][]string{
 	"factory":                  {""},
 	"synctrack":                {},
 	"trim":                     {"internal/decode"},
+	"retry":                    {"", "internal/event"},
 	"testing":                  {},
 
 	"cmd/kinformer-measure": {"internal/decode", "internal/testkit/cputime"},

@@ -30,8 +30,6 @@ import (
 
 func take(any, bool) error { return nil }
 
-func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
-
 func TestPanickingKeyFunction(t *testing.T) {
 	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
 	assert.ErrorAs(t, q.Add(testkit.PodAt("a", "1")), &cache.KeyError{})
