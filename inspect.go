@@ -356,8 +356,8 @@ func auditedOf(informer any) (*audited.Informer, error) {
 		Version: own.pipeline.contents.Table.RV, Refused: own.transform.Behind,
 	}
 	if own.runs != nil {
-		exact := reflector.NewExact(own.runs.reflectorOptions())
-		known.List, known.ListIdentities = exact.List, exact.ListIdentities
+		requests := own.runs.reflectorOptions()
+		known.Requests = &requests
 	}
 	if transform := own.transform; transform != nil && transform.Function != nil {
 		known.Transform = transform.Call

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinformer/cache/audit/internal/exact"
 	"github.com/kinformer/cache/internal/audited"
-	"github.com/kinformer/cache/internal/reflector"
 )
 
 const (
@@ -63,6 +63,9 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 		return Report{}, err
 	}
 	a := &auditor{Informer: known, options: o, began: time.Now()}
+	if known.Requests != nil { // else there is no state with which a list could be compared
+		a.lists = exact.New(*known.Requests)
+	}
 	a.report = Report{Informer: known.Name, Depth: o.Depth}
 	running, cancel := whileRunning(ctx, known)
 	defer cancel()
@@ -96,6 +99,7 @@ func whileRunning(ctx context.Context, known *audited.Informer) (running context
 // auditor is one audit.
 type auditor struct {
 	*audited.Informer
+	lists   *exact.Lister
 	options Options
 	began   time.Time
 	report  Report
@@ -171,12 +175,12 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	defer state.Close()
 	c := a.begin(state)
 	if a.options.Depth == Content {
-		c.foreign, err = a.List(ctx, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.List(ctx, state.ResourceVersion(), c.take)
 	} else {
-		c.foreign, err = a.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
 	}
 	if err != nil {
-		if inexact := (*reflector.Inexact)(nil); errors.As(err, &inexact) {
+		if inexact := (*exact.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}
 		if isUnknown(err) {
