@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -71,9 +72,9 @@ func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch)
 // causesOf returns the causes and texts of what is wrong.
 func causesOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	synctest.Wait()
-	all, err := cache.Inspect(informer)
+	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	return all.Causes, all.Status.Degraded
+	return all.Status.Causes, all.Status.Degraded
 }
 
 // TestReadyWhileRequestsHang: a request that hangs degrades an informer that has synced, and counts
@@ -99,7 +100,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newHangingServer()
 				informer := called("pods", server)
-				patient, strict := cache.ReadyCheck(cache.ReadyOptions{}, informer), cache.ReadyCheck(cache.ReadyOptions{MaxOutage: time.Minute}, informer)
+				patient, strict := inspect.ReadyCheck(inspect.ReadyOptions{}, informer), inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 				defer running(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
@@ -122,7 +123,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				causes, _ = causesOf(t, informer)
 				assert.Equal(t, []string{"hangs"}, causes)
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
-				all, err := cache.Inspect(informer)
+				all, err := inspect.Of(informer)
 				require.NoError(t, err)
 				assert.Zero(t, all.FailingSince, "it has not failed")
 				assert.Greater(t, time.Since(began), 24*time.Hour)
@@ -138,7 +139,7 @@ func TestHangEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
 		informer := called("pods", server)
-		strict := cache.ReadyCheck(cache.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
+		strict := inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(90 * time.Second)
 		server.sends.Store(true)
@@ -159,9 +160,9 @@ func TestHangEnds(t *testing.T) {
 		server.lists.Store(true)
 		server.watching.Load().Events <- testkit.FailedWith(testkit.ErrExpired)
 		synctest.Wait()
-		all, err := cache.Inspect(informer)
+		all, err := inspect.Of(informer)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"errors"}, all.Causes)
+		assert.Equal(t, []string{"errors"}, all.Status.Causes)
 		assert.Equal(t, silent, all.FailingSince)
 	})
 }
@@ -362,7 +363,7 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 				assert.Equal(t, cache.PhaseWaiting, status.Phase)
 				assert.Equal(t, tc.after-1, status.PhaseAge)
 				assert.Empty(t, status.Degraded)
-				assert.ErrorContains(t, cache.ReadyCheck(cache.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
+				assert.ErrorContains(t, inspect.ReadyCheck(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
 				time.Sleep(time.Nanosecond)
 				status = statusOf(t, third)
 				assert.Equal(t, cache.PhaseWatching, status.Phase)

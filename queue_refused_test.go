@@ -19,6 +19,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -77,7 +78,7 @@ func (r *relisting) refuses(name string) {
 func (r *relisting) requireRight(t *testing.T, behind int) {
 	t.Helper()
 	synctest.Wait()
-	seen, err := cache.Inspect(r)
+	seen, err := inspect.Of(r)
 	require.NoError(t, err)
 	require.Equal(t, behind, seen.Queue.Untransformed)
 	if behind == 0 {
@@ -125,7 +126,7 @@ func TestRefusedDeletion(t *testing.T) {
 		r.Create(testkit.Pod("a", "again"))
 		r.requireRight(t, 0)
 		assert.Len(t, r.GetStore().List(), 1)
-		seen, _ := cache.Inspect(r)
+		seen, _ := inspect.Of(r)
 		assert.Equal(t, map[string]int64{"refused": 1}, seen.Drops, "the update: a deletion that was made is no change that was dropped")
 	})
 }

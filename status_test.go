@@ -86,7 +86,7 @@ func TestStatusOf(t *testing.T) {
 		failed := status()
 		assert.Equal(t, cache.Status{
 			Phase: cache.PhaseBackingOff, PhaseSince: began, Mode: cache.ListModeList, LastError: failed.LastError, LastErrorAt: began,
-			Attempts: 1, Lists: 1, Degraded: []string{"1 error since the last success"},
+			Attempts: 1, Lists: 1, Degraded: []string{"1 error since the last success"}, Causes: []string{"errors"},
 		}, failed)
 		assert.True(t, apierrors.IsForbidden(failed.LastError))
 		time.Sleep(time.Second)

@@ -20,6 +20,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -96,7 +97,7 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 			assert.Empty(t, request.Options.ResourceVersion, "the most recent state is requested, not one that is not older")
 		}
 	}
-	all, err := cache.Inspect(r)
+	all, err := inspect.Of(r)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int64{"different": 2}, all.Audits.Ended)
 	assert.Equal(t, map[string]int64{"ahead": 2}, all.Audits.Found)

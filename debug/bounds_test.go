@@ -20,6 +20,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -89,7 +90,7 @@ func TestHugeInformer(t *testing.T) {
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)
 		}
-		inspection, err := cache.Inspect(informer)
+		inspection, err := inspect.Of(informer)
 		require.NoError(t, err)
 		assert.InEpsilon(t, 1_000_000, inspection.Indices[len(inspection.Indices)-1].Values, 0.3)
 		page := get(h, idOf(t, informer)).Body.String()

@@ -30,6 +30,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -67,7 +68,7 @@ func get(h http.Handler, query string) *httptest.ResponseRecorder {
 
 // idOf is the number of an informer, as a query has it.
 func idOf(t *testing.T, informer cache.Controller) string {
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	return fmt.Sprint("id=", inspection.ID)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/debug"
+	"github.com/kinformer/cache/inspect"
 )
 
 // serve serves the page of this process until the test ends, and returns its address.
@@ -96,7 +97,7 @@ func both(first, second func(cache.SharedIndexInformer)) func(cache.SharedIndexI
 // pageOf is the address of an informer's page.
 func pageOf(t *testing.T, address string, informer cache.SharedIndexInformer) string {
 	t.Helper()
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	return fmt.Sprintf("%s?id=%d", address, inspection.ID)
 }
