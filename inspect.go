@@ -15,7 +15,7 @@ import (
 type observed struct {
 	number atomic.Uint64 // among all that ran; 0 before Run
 	memo   atomic.Value  // of package inspect
-	audits audited.History
+	audits atomic.Value  // of package audit
 }
 
 // enter begins a time in which the informer runs, leave ends it.

@@ -220,11 +220,13 @@ func (i *subject) faultsOfContents() (faults []fault) {
 			faults = append(faults, fault{"index", text})
 		}
 	}
-	switch n, ahead := i.observed.audits.Differing(); {
-	case ahead:
-		faults = append(faults, fault{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
-	case n > 0:
-		faults = append(faults, fault{"audit", "an audit has found " + observe.Counted(int64(n), "object") + " that differed from the server"})
+	if audits, ok := i.observed.audits.Load().(interface{ Differing() (int, bool) }); ok {
+		switch n, ahead := audits.Differing(); {
+		case ahead:
+			faults = append(faults, fault{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
+		case n > 0:
+			faults = append(faults, fault{"audit", "an audit has found " + observe.Counted(int64(n), "object") + " that differed from the server"})
+		}
 	}
 	if n := i.transform.Untransformed(); n > 0 {
 		faults = append(faults, fault{"transform",

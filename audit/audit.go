@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/audit/internal/exact"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/audited"
 )
 
@@ -255,33 +256,34 @@ func (a *auditor) confirm(first, second *comparison) {
 
 // note adds the audit to what is known of the informer.
 func (a *auditor) note(err error) {
-	done := audited.Audit{Outcome: audited.Equal, At: time.Now(), Version: a.report.Digest.ResourceVersion, Took: time.Since(a.began)}
-	passing := 0
+	done := inspect.AuditResult{
+		Outcome: outcomeEqual, At: time.Now(), Took: time.Since(a.began), ResourceVersion: a.report.Digest.ResourceVersion,
+	}
+	passing, found := 0, map[Kind]int(nil)
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		done.Outcome = audited.Unsupported
+		done.Outcome = outcomeUnsupported
 	case errors.Is(err, ErrExpired):
-		done.Outcome = audited.Expired
+		done.Outcome = outcomeExpired
 	case errors.Is(err, ErrUnvouched):
-		done.Outcome = audited.Unvouched
+		done.Outcome = outcomeUnvouched
 	case err != nil:
-		done.Outcome = audited.Failed
+		done.Outcome = outcomeFailed
 	default:
-		done.Found = map[string]int{}
-		for kind, n := range a.report.Found {
-			passing += n - a.report.Confirmed[kind]
+		if found = a.report.Confirmed; len(found) > 0 {
+			done.Outcome = outcomeDifferent
 		}
-		for kind, n := range a.report.Confirmed {
-			done.Outcome, done.Found[string(kind)] = audited.Differs, n
+		for kind, n := range a.report.Found {
+			passing += n - found[kind]
 		}
 	}
-	a.History.Note(done, passing)
+	historyOf(a.History).note(done, found, passing)
 }
 
 // repair asks for a relist, unless one was asked for a short time ago, and finds out what came of
 // it.
 func (a *auditor) repair(ctx context.Context) error {
-	if !a.History.MayRepair(time.Now(), repairPause) {
+	if !historyOf(a.History).mayRepair(time.Now(), repairPause) {
 		a.report.TooSoon = true
 		return nil
 	}
@@ -310,7 +312,7 @@ func (a *auditor) repaired(ctx context.Context, stored func() bool) error {
 		return err
 	}
 	if a.report.Repaired = len(third.kinds) == 0; a.report.Repaired {
-		a.History.Repaired()
+		historyOf(a.History).noteRepaired()
 	}
 	return nil
 }

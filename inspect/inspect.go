@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/audited"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
@@ -66,7 +65,9 @@ func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (Inspection,
 		all.Disconnected = own.Disconnected()
 	}
 	all.addHistory(own.Report.History())
-	all.addAudits(own.Audits.Figures())
+	if audits, ok := own.Audits.Load().(interface{ Stats() AuditStats }); ok {
+		all.Audits = audits.Stats()
+	}
 	if own.Table != nil {
 		all.addContents(own)
 	}
@@ -87,14 +88,6 @@ func (all *Inspection) addHistory(h reflector.History) {
 	for _, o := range h.Outages {
 		all.Outages = append(all.Outages, Outage(o))
 	}
-}
-
-// addAudits adds what audits have come to.
-func (all *Inspection) addAudits(f audited.Figures) {
-	a := &all.Audits
-	a.Ended, a.Found, a.Passing, a.Relists = f.Audits, f.Found, f.Passing, f.Relists
-	a.Last.Outcome, a.Last.At, a.Last.Took = string(f.Last.Outcome), f.Last.At, f.Last.Took
-	a.Last.ResourceVersion, a.Differing = f.Last.Version, f.Differing
 }
 
 // sampling is what the inspections of all informers may cost the process.

@@ -4,13 +4,13 @@
 // Package audited is the door between an informer and its audit: what package audit has to know of
 // an informer and users have not. The root package fills it, package audit reads it.
 //
-// What it promises: nothing is done, and nothing kept, for an informer that nobody audits, but for
-// a History, of 200 bytes, in each.
+// What it promises: nothing is done, and nothing kept, for an informer that nobody audits.
 package audited
 
 import (
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -25,8 +25,8 @@ var Of func(informer any) (*Informer, error)
 
 // Informer is one as it was when Of was called, for any number of goroutines.
 type Informer struct {
-	Name    string // what logs call its objects
-	History *History
+	Name    string          // what logs call its objects
+	History *atomic.Value   // what package audit keeps
 	Ended   <-chan struct{} // closed when nothing more comes into the store
 
 	// Requests says how the informer asks for what, and of whom; nil before it runs.

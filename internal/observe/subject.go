@@ -11,7 +11,6 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/audited"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -29,10 +28,9 @@ type Subject struct {
 	Identity clientgo.InformerNameAndResource
 
 	Report       *reflector.Report
-	Audits       *audited.History
 	Table        *table.Table  // nil if the store is not ours
 	Disconnected func() int    // counts the handlers that were too slow to stay; nil: it has none
-	Memo         *atomic.Value // what package inspect keeps
+	Memo, Audits *atomic.Value // what the packages inspect and audit keep
 }
 
 // Doing says what a reflector does, and for how long.
