@@ -45,7 +45,7 @@
 //   - To measure handlers: [MeasuredRegistration] or [HandlersOf] return [HandlerStats], with a
 //     [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected],
 //     [HandlerRemoved].
-//   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a
+//   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count]; with a
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
 //     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].

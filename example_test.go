@@ -256,20 +256,6 @@ func ExampleTypedByIndexSeq() {
 	// Output: default/b 2
 }
 
-// A list that is taken again and again, always into the same memory.
-func ExampleListInto() {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	_ = store.Add(newConfigMap("a", "1"))
-	_ = store.Add(newConfigMap("b", "2"))
-
-	var list []any
-	for range 3 {
-		list = cache.ListInto(store, list[:0])
-	}
-	fmt.Println(len(list))
-	// Output: 2
-}
-
 // What open snapshots keep in memory: the version that has been replaced.
 func ExampleSnapshotStatsOf() {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)

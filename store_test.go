@@ -121,7 +121,6 @@ func requireFormerState(t *testing.T, indexer cache.Indexer) {
 	require.False(t, exists)
 
 	objects(indexer.List(), nil)
-	objects(cache.ListInto(indexer, nil), nil)
 	objects(indexer.ByIndex("slow", "all"))
 	objects(indexer.Index("slow", item{"x", 1}))
 	keys(indexer.ListKeys(), nil)
