@@ -38,6 +38,7 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -333,11 +334,11 @@ func TestOddListsSuspend(t *testing.T) {
 		state := func() (cache.DecodingStatus, []string) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			got, err := cache.Inspect(informer)
+			got, err := inspect.Of(informer)
 			require.NoError(t, err)
 			require.Equal(t, 20, got.Status.Objects)
-			require.Len(t, got.Status.Degraded, len(got.Causes))
-			return got.Status.Decoding, got.Causes
+			require.Len(t, got.Status.Degraded, len(got.Status.Causes))
+			return got.Status.Decoding, got.Status.Causes
 		}
 		stop := running(t, informer)
 		for n := range 3 {

@@ -42,16 +42,13 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To measure handlers: [MeasuredRegistration] returns [HandlerStats], with a [HandlerState]:
-//     [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected], [HandlerRemoved].
-//   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count], [ListInto]; with a
+//   - To measure handlers: [MeasuredRegistration] or [HandlersOf] return [HandlerStats], with a
+//     [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected],
+//     [HandlerRemoved].
+//   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count]; with a
 //     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
 //   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
 //     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].
-//   - To see all informers, and everything about each: [Informers], [Inspect] with an [Inspection],
-//     which has [IndexStats], [RequestStats], each [InformerRequest], [AuditStats] with an
-//     [AuditResult], a [MemoryEstimate], each [InformerError] and each [Outage], and [HandlersOf].
-//   - To check whether a program is ready: [ReadyCheck] with [ReadyOptions] returns a [Readiness].
 //   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
 //     [PhaseNew], [PhaseWaiting], [PhaseListing], [PhaseStreaming], [PhaseWatching],
 //     [PhaseBackingOff] or [PhaseStopped], and a [DecodingStatus] ([TextTable], [PartTable]).
@@ -70,13 +67,15 @@
 //   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
 //     ([ProcessErrorHandler]).
 //   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit]; [QueueStatsOf]
-//     returns [QueueStats]; [RetryProcess] with a [RetryPolicy] and [RetryStats].
+//     returns [QueueStats].
 //   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
 //     [IndexFailures] counts.
 //
 // Package factory puts informers behind client-go's factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. Package debug shows informers as a page. The modules
+// cache with its server, and repairs it. Package inspect yields all informers, describes each, and
+// checks whether a program is ready; package debug shows them as a page. Package retry gives a
+// process function retries. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees
@@ -116,8 +115,8 @@
 //   - Nothing arrives: [StatusOf] returns what the informer does and for how long, the state of its
 //     connection, and its last error. It prints as one line.
 //   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
-//   - Something is slow or large, and you do not know which informer: [Informers] yields all that
-//     run, and [Inspect] describes what each does, has done and costs. An execution trace
+//   - Something is slow or large, and you do not know which informer: package inspect yields all
+//     that run, and describes what each does, has done and costs. An execution trace
 //     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
 //   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
 //   - A handler falls behind: its registration is a [MeasuredRegistration], with the time in calls

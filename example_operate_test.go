@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 )
 
 // A readiness probe that fails until the informers have synced.
@@ -24,7 +25,7 @@ func ExampleReadyCheck() {
 	defer cancel()
 
 	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	ready := cache.ReadyCheck(cache.ReadyOptions{}, informer)
+	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, informer)
 	probe := func() int {
 		answer := httptest.NewRecorder()
 		ready.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
@@ -54,7 +55,7 @@ func ExampleInspect() {
 	if err := cache.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	if err != nil {
 		fmt.Println(err)
 	}

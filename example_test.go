@@ -218,35 +218,6 @@ func ExampleWithDecoding() {
 	// Output: 0 map[example.com/owner:web] <nil>
 }
 
-// A controller that was made with New, and whose process function may fail.
-func ExampleRetryProcess() {
-	attempts, done := 0, make(chan struct{})
-	process := cache.RetryProcess(cache.RetryPolicy{
-		Backoff: wait.Backoff{Duration: time.Millisecond, Factor: 2, Steps: 10},
-	}, func(any, bool) error {
-		if attempts++; attempts < 3 {
-			return errors.New("not yet")
-		}
-		close(done)
-		return nil
-	})
-	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-	controller := cache.New(&cache.Config{
-		Queue:         queue,
-		ListerWatcher: cachetest.New(newConfigMap("a", "1")),
-		ObjectType:    &corev1.ConfigMap{},
-		Process:       process,
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() { controller.RunWithContext(ctx) })
-	<-done
-	cancel()
-	group.Wait()
-	fmt.Println(attempts, "attempts")
-	// Output: 3 attempts
-}
-
 // byContents indexes the ConfigMaps of the examples by what they say.
 func byContents(obj any) ([]string, error) {
 	value := obj.(*corev1.ConfigMap).Data["value"]

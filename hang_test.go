@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -71,9 +72,9 @@ func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch)
 // causesOf returns the causes and texts of what is wrong.
 func causesOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	synctest.Wait()
-	all, err := cache.Inspect(informer)
+	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	return all.Causes, all.Status.Degraded
+	return all.Status.Causes, all.Status.Degraded
 }
 
 // caused fails unless these are the causes.
@@ -106,7 +107,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newHangingServer()
 				informer := called("pods", server)
-				patient, strict := cache.ReadyCheck(cache.ReadyOptions{}, informer), cache.ReadyCheck(cache.ReadyOptions{MaxOutage: time.Minute}, informer)
+				patient, strict := inspect.ReadyCheck(inspect.ReadyOptions{}, informer), inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 				defer running(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
@@ -126,7 +127,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				caused(t, informer, "hangs")
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
-				all, err := cache.Inspect(informer)
+				all, err := inspect.Of(informer)
 				require.NoError(t, err)
 				assert.Zero(t, all.FailingSince, "it has not failed")
 				assert.Greater(t, time.Since(began), 24*time.Hour)
@@ -142,7 +143,7 @@ func TestHangEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
 		informer := called("pods", server)
-		strict := cache.ReadyCheck(cache.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
+		strict := inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(90 * time.Second)
 		server.sends.Store(true)
@@ -161,9 +162,9 @@ func TestHangEnds(t *testing.T) {
 		server.lists.Store(true)
 		server.watching.Load().Events <- testkit.FailedWith(testkit.ErrExpired)
 		synctest.Wait()
-		all, err := cache.Inspect(informer)
+		all, err := inspect.Of(informer)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"errors"}, all.Causes)
+		assert.Equal(t, []string{"errors"}, all.Status.Causes)
 		assert.Equal(t, silent, all.FailingSince)
 	})
 }
@@ -359,7 +360,7 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 				assert.Equal(t, cache.PhaseWaiting, status.Phase)
 				assert.Equal(t, tc.after-1, status.PhaseAge)
 				assert.Empty(t, status.Degraded)
-				assert.ErrorContains(t, cache.ReadyCheck(cache.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
+				assert.ErrorContains(t, inspect.ReadyCheck(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
 				time.Sleep(time.Nanosecond)
 				status = statusOf(t, third)
 				assert.Equal(t, cache.PhaseWatching, status.Phase)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -146,7 +147,7 @@ func (tc reasonsCase) check(t *testing.T) {
 }
 
 // checkRequests compares the requests one by one with the sums.
-func (tc reasonsCase) checkRequests(t *testing.T, all cache.Inspection) {
+func (tc reasonsCase) checkRequests(t *testing.T, all inspect.Inspection) {
 	ended, ends := map[string][2]int64{}, counts(nil)
 	for _, r := range all.Requests {
 		n := ended[r.Kind]
@@ -228,7 +229,7 @@ func TestInspectOutages(t *testing.T) {
 		got := inspected(t, informer).Outages
 		require.Len(t, got, 16)
 		for i, outage := range got {
-			want := cache.Outage{Began: began.Add(time.Duration(27+3*i) * time.Second), Length: time.Second, Over: true}
+			want := inspect.Outage{Began: began.Add(time.Duration(27+3*i) * time.Second), Length: time.Second, Over: true}
 			if i == 15 {
 				want.Length, want.Over = time.Second/2, false
 			}

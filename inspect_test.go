@@ -25,6 +25,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -33,13 +34,13 @@ func quiet(pods ...*v1.Pod) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
 }
 
-// inspected is what Inspect says once all is done that can be.
-func inspected(t *testing.T, informer cache.Controller) cache.Inspection {
+// inspected is what an inspection says once all is done that can be.
+func inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 	t.Helper()
 	synctest.Wait()
-	all, err := cache.Inspect(informer)
+	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	require.Len(t, all.Causes, len(all.Status.Degraded))
+	require.Len(t, all.Status.Causes, len(all.Status.Degraded))
 	return all
 }
 
@@ -55,24 +56,24 @@ func TestInformers(t *testing.T) {
 			stops = append(stops, running(t, informer))
 			synctest.Wait()
 		}
-		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(cache.Informers()))
+		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(inspect.Informers()))
 		last := uint64(0)
-		for informer := range cache.Informers() {
+		for informer := range inspect.Informers() {
 			id := inspected(t, informer).ID
 			assert.Greater(t, id, last)
 			last = id
 		}
 		assert.Zero(t, inspected(t, never).ID)
-		for range cache.Informers() {
+		for range inspect.Informers() {
 			stops[0]()
-			assert.NotContains(t, slices.Collect(cache.Informers()), cache.Controller(shared), "within a loop")
+			assert.NotContains(t, slices.Collect(inspect.Informers()), cache.Controller(shared), "within a loop")
 			break
 		}
 		stops[1]()
 		stops[2]()
-		assert.Empty(t, slices.Collect(cache.Informers()))
+		assert.Empty(t, slices.Collect(inspect.Informers()))
 		shared.RunWithContext(t.Context()) // which only logs
-		assert.Empty(t, slices.Collect(cache.Informers()))
+		assert.Empty(t, slices.Collect(inspect.Informers()))
 	})
 }
 
@@ -86,20 +87,20 @@ func TestInformersUntilRunReturns(t *testing.T) {
 		synctest.Wait()
 		go stop()
 		assert.Equal(t, cache.PhaseStopped, inspected(t, informer).Status.Phase)
-		assert.Len(t, slices.Collect(cache.Informers()), 1)
+		assert.Len(t, slices.Collect(inspect.Informers()), 1)
 		close(release)
 		synctest.Wait()
-		assert.Empty(t, slices.Collect(cache.Informers()))
+		assert.Empty(t, slices.Collect(inspect.Informers()))
 
 		running(t, informerOf(nil))()
-		assert.Empty(t, slices.Collect(cache.Informers()))
+		assert.Empty(t, slices.Collect(inspect.Informers()))
 	})
 }
 
 // TestNothingIsLeftOfWhatWasInspected: neither among the informers nor by what was said of it.
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inspect := func() (all cache.Inspection, handlers []cache.HandlerStats, of []weak.Pointer[v1.Pod]) {
+		look := func() (all inspect.Inspection, handlers []cache.HandlerStats, of []weak.Pointer[v1.Pod]) {
 			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))
 			_, err := informer.AddEventHandler(&testkit.Journal{})
 			require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 			stop()
 			return all, handlers, of
 		}
-		all, handlers, pods := inspect()
+		all, handlers, pods := look()
 		synctest.Wait()
 		runtime.GC()
 		for _, pod := range pods {
@@ -144,7 +145,7 @@ func TestInspect(t *testing.T) {
 			"z": func(any) ([]string, error) { return []string{"1", "2"}, nil },
 			"a": func(any) ([]string, error) { return nil, errors.New("no") },
 		})
-		assert.Equal(t, cache.Inspection{
+		assert.Equal(t, inspect.Inspection{
 			Name: "*v1.Pod", Type: "*v1.Pod", Status: cache.Status{Phase: cache.PhaseNew}, Handlers: []cache.HandlerStats{},
 			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
 		}, inspected(t, informer))
@@ -174,21 +175,21 @@ func TestInspect(t *testing.T) {
 }
 
 // checkFailed checks what is said after the first list, which took a second and failed.
-func checkFailed(t *testing.T, failed cache.Inspection, began time.Time) {
-	assert.Equal(t, cache.RequestStats{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
+func checkFailed(t *testing.T, failed inspect.Inspection, began time.Time) {
+	assert.Equal(t, inspect.RequestStats{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
 	assert.Equal(t, began.Add(time.Second), failed.FailingSince)
 	require.Len(t, failed.Errors, 1)
 	assert.Contains(t, failed.Errors[0].Text, "forbidden")
 	assert.Equal(t, began.Add(time.Second), failed.Errors[0].First)
 	assert.Empty(t, failed.Relists)
-	assert.Equal(t, []string{"errors"}, failed.Causes)
+	assert.Equal(t, []string{"errors"}, failed.Status.Causes)
 }
 
 // checkFollowed checks what is said of two objects that were listed and one that was watched.
-func checkFollowed(t *testing.T, all cache.Inspection) {
+func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.NotZero(t, all.ID)
 	assert.Equal(t, all.Status.Objects, 3)
-	assert.Equal(t, cache.RequestStats{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
+	assert.Equal(t, inspect.RequestStats{Ended: 2, Failed: 1, Total: 3 * time.Second, Longest: 2 * time.Second, Last: 2 * time.Second, Objects: 2}, all.Lists)
 	require.Len(t, all.Requests, 2)
 	assert.True(t, all.Requests[0].Failed)
 	second := all.Requests[1]
@@ -200,12 +201,12 @@ func checkFollowed(t *testing.T, all cache.Inspection) {
 	assert.Zero(t, all.Watches, "it is not over")
 	assert.Equal(t, int64(2), all.Events)
 	assert.Zero(t, all.FailingSince)
-	assert.Equal(t, []string{"index"}, all.Causes)
+	assert.Equal(t, []string{"index"}, all.Status.Causes)
 	require.Len(t, all.Handlers, 1)
 	assert.Equal(t, "first", all.Handlers[0].Name)
 	require.Len(t, all.Indices, 2)
-	assert.Equal(t, cache.IndexStats{Name: "a", Lacking: 3, Failures: 3, Bytes: all.Indices[0].Bytes}, all.Indices[0])
-	assert.Equal(t, cache.IndexStats{Name: "z", Values: 2, Members: 6, Bytes: all.Indices[1].Bytes}, all.Indices[1])
+	assert.Equal(t, inspect.IndexStats{Name: "a", Lacking: 3, Failures: 3, Bytes: all.Indices[0].Bytes}, all.Indices[0])
+	assert.Equal(t, inspect.IndexStats{Name: "z", Values: 2, Members: 6, Bytes: all.Indices[1].Bytes}, all.Indices[1])
 	m := all.Memory
 	assert.Equal(t, 3, m.Sampled)
 	assert.Greater(t, m.Objects, int64(3000), "pods without content")
@@ -276,7 +277,7 @@ func TestInspectWhat(t *testing.T) {
 	for of, view := range map[string]cache.Controller{
 		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer),
 	} {
-		all, err := cache.Inspect(view)
+		all, err := inspect.Of(view)
 		require.NoError(t, err, of)
 		assert.Equal(t, "pods.v1", all.Name)
 		assert.Equal(t, "*v1.Pod", all.Type)
@@ -285,7 +286,7 @@ func TestInspectWhat(t *testing.T) {
 	}
 	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
 	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
-	all, err := cache.Inspect(simple)
+	all, err := inspect.Of(simple)
 	require.NoError(t, err)
 	assert.Equal(t, 1, all.Memory.Sampled)
 	handlers, err := cache.HandlersOf(simple)
@@ -293,7 +294,7 @@ func TestInspectWhat(t *testing.T) {
 	assert.Empty(t, handlers)
 
 	foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
-	_, err = cache.Inspect(foreign)
+	_, err = inspect.Of(foreign)
 	assert.ErrorIs(t, err, cache.ErrNotSupported)
 	_, err = cache.HandlersOf(foreign)
 	assert.ErrorIs(t, err, cache.ErrNotSupported)

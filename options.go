@@ -391,7 +391,7 @@ func WithDecoding(decoding Decoding) Option {
 
 // ListSlots limits how many informers request their whole state at the same time, which bounds the
 // peak of the memory. It applies to the informers that were given the same ListSlots; further ones
-// wait for their turn (PhaseWaiting). A request that hangs (Inspection.Causes) no longer counts.
+// wait for their turn (PhaseWaiting). A request that hangs (Status.Causes) no longer counts.
 type ListSlots struct{ free chan struct{} }
 
 // NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative,

@@ -26,12 +26,14 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
+func take(any, bool) error { return nil }
 
 func TestPanickingKeyFunction(t *testing.T) {
 	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
@@ -576,7 +578,7 @@ func (r *relisting) refuses(name string) {
 func (r *relisting) requireRight(t *testing.T, behind int) {
 	t.Helper()
 	synctest.Wait()
-	seen, err := cache.Inspect(r)
+	seen, err := inspect.Of(r)
 	require.NoError(t, err)
 	require.Equal(t, behind, seen.Queue.Untransformed)
 	if behind == 0 {
@@ -624,7 +626,7 @@ func TestRefusedDeletion(t *testing.T) {
 		r.Create(testkit.Pod("a", "again"))
 		r.requireRight(t, 0)
 		assert.Len(t, r.GetStore().List(), 1)
-		seen, _ := cache.Inspect(r)
+		seen, _ := inspect.Of(r)
 		assert.Equal(t, map[string]int64{"refused": 1}, seen.Drops, "the update: a deletion that was made is no change that was dropped")
 	})
 }

@@ -165,14 +165,6 @@ func Count(s Indexer, index, value string) (int, error) {
 	return len(keys), err
 }
 
-// ListInto appends all objects of a store to dst, whose memory it uses if it suffices.
-func ListInto(s Store, dst []interface{}) []interface{} {
-	if own := storeOf(s); own != nil {
-		return own.objects.table.ListInto(dst)
-	}
-	return append(dst, s.List()...)
-}
-
 // TypedAll is All for objects of type T, the type that is stored: a pointer, as in
 // TypedAll[*corev1.Pod]. An object of another type is left out. The types of the API themselves are
 // not comparable, so that a forgotten asterisk does not compile; where T is another type, and

@@ -24,6 +24,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -48,7 +49,7 @@ func TestReadyCheck(t *testing.T) {
 		fine := called("fine", quiet())
 		refused := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		late := called("late", refused)
-		ready := cache.ReadyCheck(cache.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
+		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
 		assert.Equal(t, "2 of 2 informers are not ready\nSharedIndexInformer fine has not synced: never run\n"+
@@ -90,7 +91,7 @@ func TestReadyCheck(t *testing.T) {
 func TestReadyCheckOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none []interface{ HasSyncedChecker() cache.DoneChecker }
-		ready := cache.ReadyCheck(cache.ReadyOptions{}, none...)
+		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, none...)
 		defer running(t, called("fine", quiet()))()
 		synctest.Wait()
 		assert.EqualError(t, ready.Check(nil), "not ready: ReadyCheck was given no informers")
@@ -105,7 +106,7 @@ func TestReadyCheckOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		fine := called("fine", quiet())
-		ready, mine := cache.ReadyCheck(cache.ReadyOptions{All: true}), cache.ReadyCheck(cache.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
+		ready, mine := inspect.ReadyCheck(inspect.ReadyOptions{All: true}), inspect.ReadyCheck(inspect.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
 		assert.EqualError(t, ready.Check(nil), "not ready: no informer runs")
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
@@ -136,7 +137,7 @@ func TestReadyCheckOfWhat(t *testing.T) {
 		require.NoError(t, err)
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
 		unfit := called("unfit", quiet(), cache.WithPageSize(-1))
-		ready := cache.ReadyCheck(cache.ReadyOptions{}, foreign, registration, simple, nil, unfit)
+		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, foreign, registration, simple, nil, unfit)
 		running(t, unfit)()
 		err = ready.Check(nil)
 		require.ErrorIs(t, err, cache.ErrBadOptions)
@@ -159,7 +160,7 @@ func TestReadyCheckNamesFew(t *testing.T) {
 		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet()))
 	}
 	answer := httptest.NewRecorder()
-	cache.ReadyCheck(cache.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	inspect.ReadyCheck(inspect.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 	lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
 	assert.Len(t, lines, 10)
 	assert.Equal(t, "1000 of 1000 informers are not ready", lines[0])
@@ -184,7 +185,7 @@ func TestReadyCheckMaxOutage(t *testing.T) {
 			}
 		}
 		informer := called("pods", server)
-		patient, strict := cache.ReadyCheck(cache.ReadyOptions{}, informer), cache.ReadyCheck(cache.ReadyOptions{MaxOutage: time.Minute}, informer)
+		patient, strict := inspect.ReadyCheck(inspect.ReadyOptions{}, informer), inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(24 * time.Hour)
 		assert.NoError(t, strict.Check(nil), "silence is no outage")

@@ -199,7 +199,7 @@ var errAsksNoMore = errors.New("the informer has stopped and sends no more reque
 // is a second at first.
 //
 // It may be called at any time, also from handlers, and returns at once. The request always begins
-// after the call; several calls before it begins lead to one request. Inspection.Relists counts it
+// after the call; several calls before it begins lead to one request. inspect.Inspection.Relists counts it
 // under "asked". Before Run the call has no effect, because the first request is still to come.
 //
 // The state is not older than the cached one, unless the server says that it does not know the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 )
@@ -71,6 +72,18 @@ type Status struct {
 	Decoding DecodingStatus
 	// Degraded says in words what is wrong; it is empty if all is well.
 	Degraded []string
+	// Causes has a word for each element of Degraded: "unfit" (it cannot run), "stopped" (by
+	// its error policy), "outage", "hangs" (a list has brought nothing for a minute, a watch is not
+	// open after a minute, or brings no bookmark for five minutes although bookmarks had come; of a
+	// list that comes through no transport of package direct only whole pages are seen, so that it
+	// hangs after five minutes), "errors", "refused" (the server does not know the last
+	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
+	// of watch-list), "silent" (the watch was), "index" (objects are missing from one), "transform"
+	// (it refused objects), "audit" (the last audit has found objects that are not as on the
+	// server, or that the cache is ahead of it), "decoding-suspended" and "decoding-off" (direct
+	// decoding is, until the client has decoded a list, or for good), "mutation" (somebody has
+	// written to cached objects that share parts).
+	Causes []string
 }
 
 // DecodingStatus describes how an informer decodes what the server sends; see WithDecoding.
@@ -181,13 +194,7 @@ type subject struct {
 	identity  InformerNameAndResource
 }
 
-func (i *subject) status() Status {
-	status, _ := i.statusWithCauses()
-	return status
-}
-
-// statusWithCauses returns the status, and a word for each element of Degraded.
-func (i *subject) statusWithCauses() (status Status, causes []string) {
+func (i *subject) status() (status Status) {
 	known := i.report.Status()
 	status = statusFrom(known)
 	status.ResourceVersion = i.LastSyncResourceVersion()
@@ -198,9 +205,9 @@ func (i *subject) statusWithCauses() (status Status, causes []string) {
 	faults := append(faultsOf(known), i.faultsOfContents()...)
 	for _, f := range faults {
 		status.Degraded = append(status.Degraded, f.text)
-		causes = append(causes, f.cause)
+		status.Causes = append(status.Causes, f.cause)
 	}
-	return status, causes
+	return status
 }
 
 // fault is something that is not as it should be: a word of few, and what Degraded says.
@@ -213,11 +220,13 @@ func (i *subject) faultsOfContents() (faults []fault) {
 			faults = append(faults, fault{"index", text})
 		}
 	}
-	switch n, ahead := i.observed.audits.Differing(); {
-	case ahead:
-		faults = append(faults, fault{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
-	case n > 0:
-		faults = append(faults, fault{"audit", "an audit has found " + counted(int64(n), "object") + " that differed from the server"})
+	if audits, ok := i.observed.audits.Load().(interface{ Differing() (int, bool) }); ok {
+		switch n, ahead := audits.Differing(); {
+		case ahead:
+			faults = append(faults, fault{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
+		case n > 0:
+			faults = append(faults, fault{"audit", "an audit has found " + observe.Counted(int64(n), "object") + " that differed from the server"})
+		}
 	}
 	if n := i.transform.Untransformed(); n > 0 {
 		faults = append(faults, fault{"transform",
@@ -299,17 +308,17 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	add(r.Unfit != nil, "unfit", "it cannot run")
 	add(r.Stopped, "stopped", "stopped by its error policy")
 	if r.OutOfReach {
-		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", shortly(r.Outage)))
+		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", observe.Shortly(r.Outage)))
 	}
 	if r.Hangs != "" {
-		add(true, "hangs", hanging(r))
+		add(true, "hangs", observe.Hanging(&r))
 	}
 	if r.Failures > 0 {
-		add(true, "errors", counted(int64(r.Failures), "error")+" since the last success")
+		add(true, "errors", observe.Counted(int64(r.Failures), "error")+" since the last success")
 	}
 	add(r.Refused, "refused", "the server does not know the last resourceVersion")
 	if r.LeftNow > 0 {
-		add(true, "dropped", counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
+		add(true, "dropped", observe.Counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
 	}
 	if !r.ListUntil.IsZero() {
 		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
@@ -319,11 +328,6 @@ func faultsOf(r reflector.Status) (faults []fault) {
 	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is "+r.Decoding.Why)
 	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
 	return faults
-}
-
-// hanging says which request hangs.
-func hanging(r reflector.Status) string {
-	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, shortly(r.HangsFor))
 }
 
 // String returns the status in one line for a log, without objects.
@@ -336,12 +340,12 @@ func (s Status) String() string {
 	if s.ResourceVersion != "" {
 		fmt.Fprintf(&b, " at version %q", s.ResourceVersion)
 	}
-	fmt.Fprintf(&b, ", %s, %s, %s", counted(int64(s.Objects), "object"), counted(s.Lists, "list"), counted(s.Watches, "watch"))
+	fmt.Fprintf(&b, ", %s, %s, %s", observe.Counted(int64(s.Objects), "object"), observe.Counted(s.Lists, "list"), observe.Counted(s.Watches, "watch"))
 	if s.Reconnects > 0 {
-		fmt.Fprintf(&b, ", %s (last outage %v)", counted(s.Reconnects, "reconnect"), shortly(s.LastOutage))
+		fmt.Fprintf(&b, ", %s (last outage %v)", observe.Counted(s.Reconnects, "reconnect"), observe.Shortly(s.LastOutage))
 	}
 	if !s.LastEvent.IsZero() {
-		fmt.Fprintf(&b, ", last event %v ago", shortly(s.LastEventAge))
+		fmt.Fprintf(&b, ", last event %v ago", observe.Shortly(s.LastEventAge))
 	}
 	if len(s.Degraded) > 0 {
 		fmt.Fprintf(&b, "; %s", strings.Join(s.Degraded, ", "))
@@ -353,33 +357,4 @@ func (s Status) String() string {
 }
 
 // phase says what is done, and for how long.
-func (s Status) phase() string {
-	switch {
-	case s.Phase == PhaseNew || s.Phase == "":
-		return "never run"
-	case s.PhaseSince.IsZero():
-		return string(s.Phase)
-	default:
-		return fmt.Sprintf("%s for %v", s.Phase, shortly(s.PhaseAge))
-	}
-}
-
-// counted returns a number and a noun in its form for it.
-func counted(n int64, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "ch"):
-		return fmt.Sprintf("%d %ses", n, noun)
-	default:
-		return fmt.Sprintf("%d %ss", n, noun)
-	}
-}
-
-// shortly rounds a duration to what is worth reading.
-func shortly(d time.Duration) time.Duration {
-	if d >= time.Minute {
-		return d.Round(time.Second)
-	}
-	return d.Round(time.Millisecond)
-}
+func (s Status) phase() string { return observe.Doing(string(s.Phase), s.PhaseSince, s.PhaseAge) }

@@ -32,6 +32,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/retry"
 )
 
 // listsThen makes a list function that fails with the errors in turn and then answers list.
@@ -85,7 +86,7 @@ func TestStatusOf(t *testing.T) {
 		failed := status()
 		assert.Equal(t, cache.Status{
 			Phase: cache.PhaseBackingOff, PhaseSince: began, Mode: cache.ListModeList, LastError: failed.LastError, LastErrorAt: began,
-			Attempts: 1, Lists: 1, Degraded: []string{"1 error since the last success"},
+			Attempts: 1, Lists: 1, Degraded: []string{"1 error since the last success"}, Causes: []string{"errors"},
 		}, failed)
 		assert.True(t, apierrors.IsForbidden(failed.LastError))
 		time.Sleep(time.Second)
@@ -437,7 +438,7 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 			return processed(t, func(obj any, _ bool) error { _, err := failing(obj); return fmt.Errorf("process: %w", err) })
 		},
 		"retried": func(t *testing.T) []error {
-			return processed(t, cache.RetryProcess(cache.RetryPolicy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
+			return processed(t, retry.Process(retry.Policy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
 		},
 		"foreign store": func(t *testing.T) []error {
 			return keepsNothing(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))})

@@ -122,7 +122,6 @@ func requireFormerState(t *testing.T, indexer cache.Indexer) {
 	require.False(t, exists)
 
 	objects(indexer.List(), nil)
-	objects(cache.ListInto(indexer, nil), nil)
 	objects(indexer.ByIndex("slow", "all"))
 	objects(indexer.Index("slow", item{"x", 1}))
 	keys(indexer.ListKeys(), nil)
@@ -220,8 +219,6 @@ func TestReadsBeyondIndexer(t *testing.T) {
 		members, err := cache.ByIndexSeq(s, "parity", "odd")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "c"}, sortedKeys(members), name)
-		list := cache.ListInto(s, []any{"before"})
-		assert.ElementsMatch(t, []any{"before", item{"a", 1}, item{"b", 2}, item{"c", 3}}, list, name)
 
 		_, err = cache.Count(s, "none", "")
 		assert.Error(t, err, name)

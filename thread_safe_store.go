@@ -175,7 +175,7 @@ func (m *threadSafeMap) Get(key string) (item interface{}, exists bool) { return
 
 // List returns the stored objects in no particular order. The slice belongs to the caller and is
 // never nil.
-func (m *threadSafeMap) List() []interface{} { return m.table.ListInto(make([]any, 0, m.table.Len())) }
+func (m *threadSafeMap) List() []interface{} { return m.table.List() }
 
 // ListKeys returns the keys of the stored objects in no particular order, in a slice of the
 // caller's own.

@@ -243,15 +243,5 @@ func (i *subject) reached(rv string) (bool, error) {
 // notReached is an error that is cause and the informer's own, whose text the status gives.
 func (i *subject) notReached(rv string, cause error) error {
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, i.HasSyncedChecker().Name(), i.status(), cause)
-	return &toldError{text, errors.Join(cause, i.report.Status().Cause())}
+	return event.Told(text, errors.Join(cause, i.report.Status().Cause()))
 }
-
-// toldError is an error with a text of its own.
-type toldError struct {
-	text  string
-	cause error
-}
-
-func (e *toldError) Error() string { return e.text }
-
-func (e *toldError) Unwrap() error { return e.cause }

@@ -12,8 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinformer/cache/audit/internal/exact"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/audited"
-	"github.com/kinformer/cache/internal/reflector"
 )
 
 const (
@@ -63,6 +64,9 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 		return Report{}, err
 	}
 	a := &auditor{Informer: known, options: o, began: time.Now()}
+	if known.Requests != nil { // else there is no state with which a list could be compared
+		a.lists = exact.New(*known.Requests)
+	}
 	a.report = Report{Informer: known.Name, Depth: o.Depth}
 	running, cancel := whileRunning(ctx, known)
 	defer cancel()
@@ -96,6 +100,7 @@ func whileRunning(ctx context.Context, known *audited.Informer) (running context
 // auditor is one audit.
 type auditor struct {
 	*audited.Informer
+	lists   *exact.Lister
 	options Options
 	began   time.Time
 	report  Report
@@ -171,12 +176,12 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	defer state.Close()
 	c := a.begin(state)
 	if a.options.Depth == Content {
-		c.foreign, err = a.List(ctx, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.List(ctx, state.ResourceVersion(), c.take)
 	} else {
-		c.foreign, err = a.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
 	}
 	if err != nil {
-		if inexact := (*reflector.Inexact)(nil); errors.As(err, &inexact) {
+		if inexact := (*exact.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}
 		if isUnknown(err) {
@@ -251,33 +256,34 @@ func (a *auditor) confirm(first, second *comparison) {
 
 // note adds the audit to what is known of the informer.
 func (a *auditor) note(err error) {
-	done := audited.Audit{Outcome: audited.Equal, At: time.Now(), Version: a.report.Digest.ResourceVersion, Took: time.Since(a.began)}
-	passing := 0
+	done := inspect.AuditResult{
+		Outcome: outcomeEqual, At: time.Now(), Took: time.Since(a.began), ResourceVersion: a.report.Digest.ResourceVersion,
+	}
+	passing, found := 0, map[Kind]int(nil)
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		done.Outcome = audited.Unsupported
+		done.Outcome = outcomeUnsupported
 	case errors.Is(err, ErrExpired):
-		done.Outcome = audited.Expired
+		done.Outcome = outcomeExpired
 	case errors.Is(err, ErrUnvouched):
-		done.Outcome = audited.Unvouched
+		done.Outcome = outcomeUnvouched
 	case err != nil:
-		done.Outcome = audited.Failed
+		done.Outcome = outcomeFailed
 	default:
-		done.Found = map[string]int{}
-		for kind, n := range a.report.Found {
-			passing += n - a.report.Confirmed[kind]
+		if found = a.report.Confirmed; len(found) > 0 {
+			done.Outcome = outcomeDifferent
 		}
-		for kind, n := range a.report.Confirmed {
-			done.Outcome, done.Found[string(kind)] = audited.Differs, n
+		for kind, n := range a.report.Found {
+			passing += n - found[kind]
 		}
 	}
-	a.History.Note(done, passing)
+	historyOf(a.History).note(done, found, passing)
 }
 
 // repair asks for a relist, unless one was asked for a short time ago, and finds out what came of
 // it.
 func (a *auditor) repair(ctx context.Context) error {
-	if !a.History.MayRepair(time.Now(), repairPause) {
+	if !historyOf(a.History).mayRepair(time.Now(), repairPause) {
 		a.report.TooSoon = true
 		return nil
 	}
@@ -306,7 +312,7 @@ func (a *auditor) repaired(ctx context.Context, stored func() bool) error {
 		return err
 	}
 	if a.report.Repaired = len(third.kinds) == 0; a.report.Repaired {
-		a.History.Repaired()
+		historyOf(a.History).noteRepaired()
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/audited"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -506,7 +507,7 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 			assert.Empty(t, request.Options.ResourceVersion, "the most recent state is requested, not one that is not older")
 		}
 	}
-	all, err := cache.Inspect(r)
+	all, err := inspect.Of(r)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int64{"different": 2}, all.Audits.Ended)
 	assert.Equal(t, map[string]int64{"ahead": 2}, all.Audits.Found)
@@ -807,7 +808,7 @@ func TestUnvouched(t *testing.T) {
 		_, err := audit.Once(t.Context(), r, audit.Options{})
 		assert.ErrorIs(t, err, audit.ErrUnvouched)
 		assert.NotErrorIs(t, err, audit.ErrExpired)
-		all, err := cache.Inspect(r)
+		all, err := inspect.Of(r)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]int64{"unvouched": 1}, all.Audits.Ended)
 		assert.Len(t, server.Asked(), 2, "a list and a watch")

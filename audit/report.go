@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/kinformer/cache/internal/audited"
 )
 
 // Kind is how an object of the cache differs from the server's.
@@ -22,7 +20,7 @@ const (
 	// Ahead is the finding that the server does not know the version of the cache, in three lists
 	// that begin half a minute apart, as after a backup of the server was put back. It is one
 	// finding, of the whole cache, without a key. No second snapshot follows.
-	Ahead Kind = audited.Ahead
+	Ahead Kind = "ahead"
 )
 
 // kinds are all there are, in the order of reports.

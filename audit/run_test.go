@@ -28,6 +28,7 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -246,8 +247,8 @@ func TestHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b")
 		r := follow(t, src, src, nil)
-		known := func() (cache.Inspection, []string) {
-			all, err := cache.Inspect(r)
+		known := func() (inspect.Inspection, []string) {
+			all, err := inspect.Of(r)
 			require.NoError(t, err)
 			return all, all.Status.Degraded
 		}
@@ -260,7 +261,7 @@ func TestHistory(t *testing.T) {
 		over := time.Now()
 		all, degraded := known()
 		assert.Equal(t, []string{"an audit has found 1 object that differed from the server"}, degraded)
-		assert.Equal(t, []string{"audit"}, all.Causes)
+		assert.Equal(t, []string{"audit"}, all.Status.Causes)
 		assert.Equal(t, map[string]int64{"equal": 1, "different": 1}, all.Audits.Ended)
 		assert.Equal(t, map[string]int64{"missing": 1}, all.Audits.Found)
 		assert.Zero(t, all.Audits.Relists)
@@ -307,12 +308,12 @@ func TestPassingIsCounted(t *testing.T) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
 		time.AfterFunc(time.Second/2, func() { src.Put(testkit.Pod("a", "2")) })
 		r.once(t, audit.Options{})
-		all, err := cache.Inspect(r)
+		all, err := inspect.Of(r)
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, all.Audits.Passing)
 		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
 		assert.Empty(t, all.Audits.Found)
-		assert.Empty(t, all.Causes)
+		assert.Empty(t, all.Status.Causes)
 	})
 }
 

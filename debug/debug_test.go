@@ -32,6 +32,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -69,7 +70,7 @@ func get(h http.Handler, query string) *httptest.ResponseRecorder {
 
 // idOf is the number of an informer, as a query has it.
 func idOf(t *testing.T, informer cache.Controller) string {
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	return fmt.Sprint("id=", inspection.ID)
 }
@@ -785,7 +786,7 @@ func TestHugeInformer(t *testing.T) {
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)
 		}
-		inspection, err := cache.Inspect(informer)
+		inspection, err := inspect.Of(informer)
 		require.NoError(t, err)
 		assert.InEpsilon(t, 1_000_000, inspection.Indices[len(inspection.Indices)-1].Values, 0.3)
 		page := get(h, idOf(t, informer)).Body.String()

@@ -6,8 +6,8 @@
 //
 //	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
 //
-// The page has a table of all informers that run (cache.Informers), and one page for each: what it
-// does, its handlers, indices, requests, errors and memory (cache.Inspect). The query selects what
+// The page has a table of all informers that run (inspect.Informers), and one page for each: what it
+// does, its handlers, indices, requests, errors and memory (inspect.Of). The query selects what
 // is shown, whatever the path:
 //
 //	?                       the table, of 500 informers at most; ?from=500 has the next ones
@@ -60,7 +60,7 @@
 //
 // The time that a page takes grows with nothing but the informers that are shown, their handlers,
 // at some microseconds each, and the values of their indices, at some nanoseconds: see
-// cache.Inspect. A page has 500 informers, or 100 handlers and 100 indices of one, those first that
+// inspect.Of. A page has 500 informers, or 100 handlers and 100 indices of one, those first that
 // are stuck or behind, and says how many there are besides. However long and hostile names are, it
 // stays below 2 MiB, and JSON below 8 MiB. The page of an informer with 10,000 handlers and a
 // million index values takes some tens of milliseconds of processor time. The script asks so

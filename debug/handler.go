@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/observe"
 )
 
@@ -129,28 +130,28 @@ func asksForOne(query url.Values) bool {
 }
 
 // find returns the informer with that number, nil if it does not run.
-func find(id uint64) (informer cache.Controller, inspection cache.Inspection) {
+func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) {
 	running, found := observe.Informers.Find(id)
 	if !found {
-		return nil, cache.Inspection{}
+		return nil, inspect.Inspection{}
 	}
 	informer = running.(cache.Controller)
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	if err != nil {
-		return nil, cache.Inspection{}
+		return nil, inspect.Inspection{}
 	}
 	return informer, inspection
 }
 
 // table is the answer with all informers from a place on.
 func (h *handler) table(from string) answer {
-	all := slices.Collect(cache.Informers())
+	all := slices.Collect(inspect.Informers())
 	first, _ := strconv.Atoi(from)
 	first = min(max(first, 0), len(all))
 	last := min(first+mostRows, len(all))
 	view := tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
 	for _, informer := range all[first:last] {
-		if one, err := cache.Inspect(informer); err == nil {
+		if one, err := inspect.Of(informer); err == nil {
 			view.Informers = append(view.Informers, h.row(&one))
 		}
 	}
@@ -159,7 +160,7 @@ func (h *handler) table(from string) answer {
 }
 
 // one is the answer about one informer.
-func (h *handler) one(inspection cache.Inspection) answer {
+func (h *handler) one(inspection inspect.Inspection) answer {
 	view := h.view(&inspection)
 	view.Samples = h.samples.add(inspection.ID, sampleOf(&inspection, view.Lag))
 	return answer{http.StatusOK, view, "informer", view.text}

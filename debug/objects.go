@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // keysView is some of the keys of an informer's store.
@@ -44,7 +45,7 @@ type objectView struct {
 }
 
 // keys is the answer with the keys of all objects, or of those that an index has for a value.
-func keys(informer cache.Controller, of *cache.Inspection, query url.Values) answer {
+func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) answer {
 	snapshot, err := cache.SnapshotOf(informer)
 	if err != nil {
 		return problem(http.StatusNotFound, "The store of this controller is not known.")
@@ -82,7 +83,7 @@ func firstKeys(found iter.Seq2[string, any]) (first []string, more bool) {
 }
 
 // object is the answer with an object.
-func object(informer cache.Controller, of *cache.Inspection, key string) answer {
+func object(informer cache.Controller, of *inspect.Inspection, key string) answer {
 	snapshot, err := cache.SnapshotOf(informer)
 	if err != nil {
 		return problem(http.StatusNotFound, "The store of this controller is not known.")
@@ -113,7 +114,7 @@ func object(informer cache.Controller, of *cache.Inspection, key string) answer 
 
 // isSecret reports whether an object is a Secret, or may be: by its type, its kind, and what its
 // informer is for.
-func isSecret(obj any, of *cache.Inspection) bool {
+func isSecret(obj any, of *inspect.Inspection) bool {
 	names := []string{of.Name, of.Type, of.Resource.Resource, fmt.Sprintf("%T", obj)}
 	if typed, ok := obj.(runtime.Object); ok {
 		names = append(names, typed.GetObjectKind().GroupVersionKind().Kind)

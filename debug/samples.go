@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // What is kept for charts, less than a MiB.
@@ -74,7 +74,7 @@ func (r *recorder) forgetLocked(id uint64, now time.Time) {
 }
 
 // sampleOf is what a chart shows of an informer at this time.
-func sampleOf(i *cache.Inspection, lag float64) sample {
+func sampleOf(i *inspect.Inspection, lag float64) sample {
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(heap)
 	return sample{at: time.Now(), events: i.Events, lag: lag, heap: int64(heap[0].Value.Uint64())}

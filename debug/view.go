@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // What is shown at most.
@@ -171,7 +172,7 @@ type requestsView struct {
 }
 
 // row makes a row.
-func (h *handler) row(i *cache.Inspection) row {
+func (h *handler) row(i *inspect.Inspection) row {
 	s, m := &i.Status, &i.Memory
 	r := row{
 		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
@@ -198,7 +199,7 @@ const (
 	stateOK       = "ok"
 )
 
-func stateOf(i *cache.Inspection) string {
+func stateOf(i *inspect.Inspection) string {
 	stuck := func(s cache.HandlerStats) bool { return s.State == cache.HandlerStuck }
 	switch {
 	case i.Status.Phase == cache.PhaseStopped:
@@ -239,7 +240,7 @@ func (h *handler) degraded(reasons []string, most int) (shown []string) {
 }
 
 // view makes what is shown of one informer.
-func (h *handler) view(i *cache.Inspection) informerView {
+func (h *handler) view(i *inspect.Inspection) informerView {
 	v := informerView{
 		At: time.Now(), row: h.row(i), ResourceVersion: clean(i.Status.ResourceVersion), MaySeeObjects: h.options.Objects,
 		Disconnected: i.Disconnected, MemoryParts: memoryView(i.Memory), QueueStats: h.queue(&i.Queue), Events: i.Events,
@@ -337,7 +338,7 @@ func (h *handler) says(err error) string {
 	return clean(err.Error())
 }
 
-func requests(kind string, s *cache.RequestStats) requestsView {
+func requests(kind string, s *inspect.RequestStats) requestsView {
 	view := requestsView{
 		Kind: kind, Ended: s.Ended, Failed: s.Failed, Longest: s.Longest.Seconds(), Last: s.Last.Seconds(), Objects: s.Objects,
 	}

@@ -36,6 +36,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 )
 
 // TestStopWaitsForItsHandlers: when it returns, no call of a handler runs, and none will.
@@ -543,9 +544,9 @@ func TestInformersOfFactoriesAreInspected(t *testing.T) {
 				synctest.Wait()
 				create("a")
 				synctest.Wait()
-				var all []cache.Inspection
-				for informer := range cache.Informers() {
-					inspection, err := cache.Inspect(informer)
+				var all []inspect.Inspection
+				for informer := range inspect.Informers() {
+					inspection, err := inspect.Of(informer)
 					require.NoError(t, err)
 					all = append(all, inspection)
 				}
@@ -553,17 +554,17 @@ func TestInformersOfFactoriesAreInspected(t *testing.T) {
 				assert.Equal(t, tc.typ, all[0].Type)
 				assert.Equal(t, 1, all[0].Status.Objects)
 				assert.Positive(t, all[0].Memory.Objects)
-				handedOut, err := cache.Inspect(pods)
+				handedOut, err := inspect.Of(pods)
 				require.NoError(t, err)
 				assert.Equal(t, all[0].ID, handedOut.ID)
 				handlers, err := cache.HandlersOf(pods)
 				require.NoError(t, err)
 				require.Len(t, handlers, 1)
 				assert.Equal(t, "mine", handlers[0].Name)
-				assert.NoError(t, cache.ReadyCheck(cache.ReadyOptions{}, pods).Check(nil))
+				assert.NoError(t, inspect.ReadyCheck(inspect.ReadyOptions{}, pods).Check(nil))
 				cancel()
 				shutdown()
-				for range cache.Informers() {
+				for range inspect.Informers() {
 					t.Error("it does not run any more")
 				}
 			})

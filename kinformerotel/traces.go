@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/metrics"
 )
 
@@ -84,8 +85,8 @@ type request = struct {
 // look traces what has ended since the last look.
 func (t *tracer) look() {
 	running := map[uint64]bool{}
-	for informer := range cache.Informers() {
-		if i, err := cache.Inspect(informer); err == nil {
+	for informer := range inspect.Informers() {
+		if i, err := inspect.Of(informer); err == nil {
 			running[i.ID] = true
 			if t.known[i.ID] == nil {
 				t.known[i.ID] = &traced{informer: informer}
@@ -103,7 +104,7 @@ func (t *tracer) look() {
 
 // end traces the last requests of an informer that does not run any more.
 func (t *tracer) end(known *traced) {
-	i, err := cache.Inspect(known.informer)
+	i, err := inspect.Of(known.informer)
 	if err != nil {
 		return
 	}
@@ -115,7 +116,7 @@ func (t *tracer) end(known *traced) {
 }
 
 // trace traces the requests of an informer that were not traced before.
-func (t *tracer) trace(known *traced, i *cache.Inspection) {
+func (t *tracer) trace(known *traced, i *inspect.Inspection) {
 	ended := i.Lists.Ended + i.Streams.Ended + i.Watches.Ended
 	fresh := min(ended-known.requests, int64(len(i.Requests)))
 	known.requests = ended
@@ -129,7 +130,7 @@ func (t *tracer) trace(known *traced, i *cache.Inspection) {
 }
 
 // before keeps a request of an informer until one has brought the whole state.
-func (t *tracer) before(known *traced, i *cache.Inspection, r request) {
+func (t *tracer) before(known *traced, i *inspect.Inspection, r request) {
 	if known.began.IsZero() {
 		known.began = r.Began
 	}
@@ -143,7 +144,7 @@ func (t *tracer) before(known *traced, i *cache.Inspection, r request) {
 }
 
 // sync makes the span of the time until the first state was there, with the requests that waited.
-func (t *tracer) sync(known *traced, i *cache.Inspection, end time.Time, failure string) {
+func (t *tracer) sync(known *traced, i *inspect.Inspection, end time.Time, failure string) {
 	ctx, span := t.to.Start(context.Background(), "kinformer.sync", trace.WithTimestamp(known.began), trace.WithAttributes(attributesOf(metrics.LabelsOf(i))...))
 	for _, r := range known.waiting {
 		t.request(ctx, i, r)
@@ -156,7 +157,7 @@ func (t *tracer) sync(known *traced, i *cache.Inspection, end time.Time, failure
 }
 
 // request makes the span of one.
-func (t *tracer) request(ctx context.Context, i *cache.Inspection, r request) {
+func (t *tracer) request(ctx context.Context, i *inspect.Inspection, r request) {
 	attributes := append(attributesOf(metrics.LabelsOf(i)), attribute.Int("objects", r.Objects))
 	if r.Reason != "" {
 		attributes = append(attributes, attribute.String("reason", r.Reason))

@@ -34,6 +34,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/metrics"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -512,7 +513,7 @@ func TestManyHandlers(t *testing.T) {
 // BenchmarkScrape gathers 1000 informers with 4 handlers, and writes them as text.
 func BenchmarkScrape(b *testing.B) {
 	many(b, 1000, 4)
-	for informer := range cache.Informers() {
+	for informer := range inspect.Informers() {
 		require.NoError(b, cache.WaitForSync(b.Context(), informer))
 	}
 	registry := prometheus.NewRegistry()

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -145,13 +146,13 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	_, ok = cache.SnapshotStatsOf(informer)
 	assert.True(t, ok)
 
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	assert.Equal(t, 2, inspection.Status.Objects)
 	assert.NotZero(t, inspection.ID)
 	handlers, err := cache.HandlersOf(informer)
 	require.NoError(t, err)
 	assert.Empty(t, handlers)
-	var check healthz.Checker = cache.ReadyCheck(cache.ReadyOptions{}, informer).Check
+	var check healthz.Checker = inspect.ReadyCheck(inspect.ReadyOptions{}, informer).Check
 	assert.NoError(t, check(nil))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/debug"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -304,9 +305,9 @@ func told(t *testing.T, tt *tab, text string) (fine, failing cache.SharedIndexIn
 	server.Outage(errors.New(text))
 	failing = follow(t, server, text, nil, cache.WithListMode(cache.ListModeList), soon)
 	tt.untilTrue("all is told", func() bool {
-		good, err := cache.Inspect(fine)
+		good, err := inspect.Of(fine)
 		require.NoError(t, err)
-		bad, err := cache.Inspect(failing)
+		bad, err := inspect.Of(failing)
 		require.NoError(t, err)
 		return good.Handlers[0].SyncError != nil && good.Handlers[0].Pending == 0 && len(bad.Errors) == 1 && bad.Errors[0].Count > 1
 	})

@@ -35,6 +35,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/debug"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -298,7 +299,7 @@ func both(first, second func(cache.SharedIndexInformer)) func(cache.SharedIndexI
 // pageOf is the address of an informer's page.
 func pageOf(t *testing.T, address string, informer cache.SharedIndexInformer) string {
 	t.Helper()
-	inspection, err := cache.Inspect(informer)
+	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	return fmt.Sprintf("%s?id=%d", address, inspection.ID)
 }

@@ -20,7 +20,6 @@ type reader struct {
 	indexer cache.Indexer
 	report  checker.Report
 	random  *rand.Rand
-	into    []any // memory of ListInto
 }
 
 // read reads until ctx ends.
@@ -42,7 +41,7 @@ func (r *reader) all() {
 	at := r.Position(r.indexer.LastStoreSyncResourceVersion())
 	var objects []any
 	var err error
-	switch r.random.IntN(5) {
+	switch r.random.IntN(4) {
 	case 0:
 		objects, err = r.indexer.ByIndex(cache.NamespaceIndex, follow.Namespace)
 	case 1:
@@ -55,9 +54,6 @@ func (r *reader) all() {
 			objects = append(objects, obj)
 		}
 		err = failed
-	case 3:
-		r.into = cache.ListInto(r.indexer, r.into[:0])
-		objects = r.into
 	default:
 		objects = r.indexer.List()
 	}

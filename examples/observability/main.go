@@ -26,6 +26,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/examples/internal/example"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformerprom"
 )
 
@@ -59,7 +60,7 @@ func serve(mgr manager.Manager) error {
 	metrics.Registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
 	// All asks every informer that runs, those of the manager. mgr.AddReadyzCheck("informers",
 	// ready.Check) has the manager's own probe server ask.
-	ready := cache.ReadyCheck(cache.ReadyOptions{All: true})
+	ready := inspect.ReadyCheck(inspect.ReadyOptions{All: true})
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))

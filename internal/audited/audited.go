@@ -4,20 +4,19 @@
 // Package audited is the door between an informer and its audit: what package audit has to know of
 // an informer and users have not. The root package fills it, package audit reads it.
 //
-// What it promises: nothing is done, and nothing kept, for an informer that nobody audits, but for
-// a History, of 200 bytes, in each.
+// What it promises: nothing is done, and nothing kept, for an informer that nobody audits.
 package audited
 
 import (
-	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
 )
 
 // Of returns what is to be known of an informer, however it is handed out. The root package sets it
@@ -26,18 +25,12 @@ var Of func(informer any) (*Informer, error)
 
 // Informer is one as it was when Of was called, for any number of goroutines.
 type Informer struct {
-	Name    string // what logs call its objects
-	History *History
+	Name    string          // what logs call its objects
+	History *atomic.Value   // what package audit keeps
 	Ended   <-chan struct{} // closed when nothing more comes into the store
 
-	// List lists the collection as it was at a version, with the informer's ListerWatcher. It calls
-	// take for each object that the informer would store, page by page, and returns how many it
-	// would not. The error is a reflector.Inexact if the server does not list as of a version. nil
-	// before the informer runs.
-	List func(ctx context.Context, version string, take func(runtime.Object) error) (foreign int, err error)
-	// ListIdentities is List for objects that may have nothing but name, namespace, UID,
-	// resourceVersion and kind; from another lister, if from is not nil.
-	ListIdentities func(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error)
+	// Requests says how the informer asks for what, and of whom; nil before it runs.
+	Requests *reflector.Options
 	// State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
 	// ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
 	State func() (State, error)

@@ -43,3 +43,15 @@ func sleeps(handler utilruntime.ErrorHandler) bool {
 	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")
 }
+
+// Told returns an error with a text of its own, and the cause that it wraps.
+func Told(text string, cause error) error { return &told{text, cause} }
+
+type told struct {
+	text  string
+	cause error
+}
+
+func (e *told) Error() string { return e.text }
+
+func (e *told) Unwrap() error { return e.cause }

@@ -213,10 +213,10 @@ func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 }
 
 // Figures returns what is known of each handler that is registered, in the order in which they were
-// added, and how many others were removed because they were too slow. It waits for no call.
-func (p *Processor) Figures() (handlers []Figures, disconnected int) {
+// added. It waits for no call.
+func (p *Processor) Figures() (handlers []Figures) {
 	p.feed.mu.Lock()
-	listeners, disconnected := slices.Clone(p.guarded.listeners), p.guarded.disconnected
+	listeners := slices.Clone(p.guarded.listeners)
 	p.feed.mu.Unlock()
 	slices.SortFunc(listeners, func(a, b *Listener) int {
 		return cmp.Compare(a.consumers[0].share.id, b.consumers[0].share.id)
@@ -225,7 +225,14 @@ func (p *Processor) Figures() (handlers []Figures, disconnected int) {
 	for i, listener := range listeners {
 		handlers[i] = listener.Figures()
 	}
-	return handlers, disconnected
+	return handlers
+}
+
+// Disconnected counts the handlers that were removed because they were too slow.
+func (p *Processor) Disconnected() int {
+	p.feed.mu.Lock()
+	defer p.feed.mu.Unlock()
+	return p.guarded.disconnected
 }
 
 // Called returns the names of the handlers that were called so far, in alphabetical order and each

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics says what the metrics of informers are, and reads them for package
-// kinformerprom, which hands them on. It reads what cache.Inspect tells of the informers that run,
+// kinformerprom, which hands them on. It reads what inspect.Of tells of the informers that run,
 // at the moment that it is asked, and costs nothing at other times.
 //
 // What labels may say is bounded:

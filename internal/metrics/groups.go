@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // groups are what the first names have, as long as the informer runs, and Other for all others.
@@ -82,7 +83,7 @@ func (s *handlerSum) add(h *cache.HandlerStats) {
 }
 
 // handlers hands out what is known of the handlers.
-func (v visit) handlers(i *cache.Inspection, known *informer) {
+func (v visit) handlers(i *inspect.Inspection, known *informer) {
 	v.put(handlers, known.labels, float64(len(i.Handlers)))
 	v.put(disconnected, known.labels, float64(i.Disconnected))
 	for h := range i.Handlers {
@@ -129,12 +130,12 @@ func (v visit) handlerGroup(g *handlerGroup, known *informer, t Times) {
 // indexGroup is the indices of one label value.
 type indexGroup struct {
 	labels *Series
-	now    cache.IndexStats
+	now    inspect.IndexStats
 	some   bool
 }
 
 // indices hands out what is known of the indices.
-func (v visit) indices(i *cache.Inspection, known *informer) {
+func (v visit) indices(i *inspect.Inspection, known *informer) {
 	for _, ix := range i.Indices {
 		g := known.indices.of(ix.Name, func(value string) *indexGroup {
 			return &indexGroup{labels: known.series(indexMembers, value)}
@@ -152,6 +153,6 @@ func (v visit) indices(i *cache.Inspection, known *informer) {
 			v.put(indexLacking, g.labels, float64(g.now.Lacking))
 			v.put(indexFailures, g.labels, float64(g.now.Failures))
 		}
-		g.now, g.some = cache.IndexStats{}, false
+		g.now, g.some = inspect.IndexStats{}, false
 	}
 }

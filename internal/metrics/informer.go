@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // informer is what a Reader keeps of one.
@@ -65,7 +66,7 @@ func (v visit) by(m *Metric, known *informer, counts map[string]int64) {
 }
 
 // process hands out what is known of all informers together.
-func (v visit) process(s *Series, running []cache.Inspection) {
+func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(informers, s, float64(len(running)))
 	tables := tablesOf(running)
 	texts, parts := &tables.Decoding.Texts, &tables.Decoding.Parts
@@ -80,7 +81,7 @@ func (v visit) process(s *Series, running []cache.Inspection) {
 }
 
 // tablesOf returns a status with the tables of the process, as informers that use them tell.
-func tablesOf(running []cache.Inspection) (tables cache.Status) {
+func tablesOf(running []inspect.Inspection) (tables cache.Status) {
 	for i := range running {
 		all, d := &tables.Decoding, &running[i].Status.Decoding
 		if all.Texts.Limit == 0 {
@@ -94,7 +95,7 @@ func tablesOf(running []cache.Inspection) (tables cache.Status) {
 }
 
 // informer hands out what is known of one.
-func (v visit) informer(i *cache.Inspection, known *informer) {
+func (v visit) informer(i *inspect.Inspection, known *informer) {
 	v.health(i, known)
 	v.requests(i, known)
 	v.received(i, known)
@@ -105,12 +106,12 @@ func (v visit) informer(i *cache.Inspection, known *informer) {
 }
 
 // health says whether it is synced, and fresh.
-func (v visit) health(i *cache.Inspection, known *informer) {
+func (v visit) health(i *inspect.Inspection, known *informer) {
 	v.put(objects, known.labels, float64(i.Status.Objects))
 	v.put(synced, known.labels, one(i.Status.Synced))
 	v.put(phaseAge, known.series(phaseAge, string(i.Status.Phase)), i.Status.PhaseAge.Seconds())
 	worded := map[string]bool{}
-	for _, cause := range i.Causes {
+	for _, cause := range i.Status.Causes {
 		if !worded[cause] {
 			v.put(degraded, known.series(degraded, cause), 1)
 		}
@@ -137,7 +138,7 @@ func one(is bool) float64 {
 }
 
 // lasting is how long the outage has lasted that is not over.
-func lasting(outages []cache.Outage) time.Duration {
+func lasting(outages []inspect.Outage) time.Duration {
 	if n := len(outages); n > 0 && !outages[n-1].Over {
 		return outages[n-1].Length
 	}
@@ -145,7 +146,7 @@ func lasting(outages []cache.Outage) time.Duration {
 }
 
 // requests says what was asked of the server, and what became of that.
-func (v visit) requests(i *cache.Inspection, known *informer) {
+func (v visit) requests(i *inspect.Inspection, known *informer) {
 	v.listing(known, "list", i.Lists)
 	v.listing(known, "watch_list", i.Streams)
 	if i.Watches.Ended > 0 {
@@ -161,7 +162,7 @@ func (v visit) requests(i *cache.Inspection, known *informer) {
 	}
 }
 
-func (v visit) listing(known *informer, mode string, r cache.RequestStats) {
+func (v visit) listing(known *informer, mode string, r inspect.RequestStats) {
 	if r.Ended == 0 {
 		return
 	}
@@ -171,12 +172,12 @@ func (v visit) listing(known *informer, mode string, r cache.RequestStats) {
 	v.put(listedObjects, known.series(listedObjects, mode), float64(r.Objects))
 }
 
-func timesOf(r cache.RequestStats) Times {
+func timesOf(r inspect.RequestStats) Times {
 	return Times{Count: uint64(r.Ended), Seconds: r.Total.Seconds()}
 }
 
 // received says what has come, and what it was made of.
-func (v visit) received(i *cache.Inspection, known *informer) {
+func (v visit) received(i *inspect.Inspection, known *informer) {
 	v.put(events, known.labels, float64(i.Events))
 	v.put(received, known.series(received, "list"), float64(i.ListBytes))
 	v.put(received, known.series(received, "watch"), float64(i.WatchBytes))
@@ -196,7 +197,7 @@ func (v visit) received(i *cache.Inspection, known *informer) {
 }
 
 // contents says what waits for the store, and what it all takes.
-func (v visit) contents(i *cache.Inspection, known *informer) {
+func (v visit) contents(i *inspect.Inspection, known *informer) {
 	q, m := &i.Queue, &i.Memory
 	v.put(queueDepth, known.labels, float64(q.Depth))
 	v.put(queueLimit, known.labels, float64(q.Limit))
@@ -215,7 +216,7 @@ func (v visit) contents(i *cache.Inspection, known *informer) {
 }
 
 // audits says what audits have come to.
-func (v visit) audits(i *cache.Inspection, known *informer) {
+func (v visit) audits(i *inspect.Inspection, known *informer) {
 	a := &i.Audits
 	v.by(audits, known, a.Ended)
 	v.by(auditFindings, known, a.Found)

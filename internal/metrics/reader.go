@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // Options bound what an informer adds to the metrics.
@@ -71,9 +71,9 @@ func NewReader(o Options) *Reader {
 func (r *Reader) Read(yield func(Sample)) {
 	r.mu.Lock() // from here on: of two calls the second one sees what is newer
 	defer r.mu.Unlock()
-	var running []cache.Inspection
-	for informer := range cache.Informers() {
-		if i, err := cache.Inspect(informer); err == nil {
+	var running []inspect.Inspection
+	for informer := range inspect.Informers() {
+		if i, err := inspect.Of(informer); err == nil {
 			running = append(running, i)
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Reader) Read(yield func(Sample)) {
 }
 
 // forgetLocked forgets who does not run any more.
-func (r *Reader) forgetLocked(running []cache.Inspection) {
+func (r *Reader) forgetLocked(running []inspect.Inspection) {
 	runs := make(map[uint64]bool, len(running))
 	for i := range running {
 		runs[running[i].ID] = true
@@ -109,7 +109,7 @@ func (r *Reader) release(known *informer) {
 }
 
 // ofLocked returns what is known of an informer.
-func (r *Reader) ofLocked(i *cache.Inspection) *informer {
+func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
 	if known := r.mu.known[i.ID]; known != nil {
 		return known
 	}
@@ -128,7 +128,7 @@ func (r *Reader) ofLocked(i *cache.Inspection) *informer {
 
 // identityOf returns what WithIdentifier has told, and what logs call the objects if that was no
 // resource.
-func identityOf(i *cache.Inspection) identity {
+func identityOf(i *inspect.Inspection) identity {
 	gvr := i.Resource
 	return identity{
 		labelText(i.InformerName), labelText(gvr.Group), labelText(gvr.Version),

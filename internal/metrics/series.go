@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 // Series are the labels of a value. One that comes again in a later Read is the same Series, as
@@ -32,7 +32,7 @@ const Other = "other"
 func newSeries(pairs ...string) *Series { return (&Series{}).with(pairs...) }
 
 // LabelsOf returns the labels of an informer that tell what it is about: all but ordinal.
-func LabelsOf(i *cache.Inspection) []Label { return identityOf(i).labels().Labels }
+func LabelsOf(i *inspect.Inspection) []Label { return identityOf(i).labels().Labels }
 
 // with returns a series that has more labels.
 func (s *Series) with(pairs ...string) *Series {

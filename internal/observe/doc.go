@@ -1,13 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe has what an operator's view of a process needs and no engine does: which
-// informers run, and how much memory objects take.
+// Package observe is the door between informers and those who look at them: which informers run, and
+// what package inspect has to know of one. The root package fills it.
 //
-// What it promises:
-//
-//  1. Nothing is done for an event. Who runs is entered once for each Run; sizes are found out when
-//     somebody asks, for a sample, and no faster than a budget of the process allows.
-//  2. Nothing of what has ended is kept: not by a registry, nor of the objects that were sampled.
-//  3. Sizes are estimates, and never wait for a writer of the objects.
+// What it promises: nothing is done for an event, and nothing of what has ended is kept.
 package observe

@@ -183,8 +183,8 @@
 //
 // # Invariants
 //
-// Table.verify checks them; with the race detector or the tag "invariants" it
-// runs after the writes.
+// Table.verify, of the tests, checks them; with the race detector or the tag
+// "invariants" it runs after the writes.
 //
 //   - Generations fall strictly along what was noted; the first is not newer
 //     than published, except within a write.

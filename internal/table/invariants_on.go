@@ -5,5 +5,5 @@
 
 package table
 
-// invariants says whether writers check the whole structure as they go.
+// invariants says whether tests check the whole structure after each write.
 const invariants = true

@@ -68,14 +68,11 @@ func (t *Table) meta() meta {
 	return t.core.Load().meta()
 }
 
-// List returns all objects, in no order, in a slice of the caller's own.
-func (t *Table) List() []any { return t.ListInto(nil) }
-
-// ListInto appends all objects to dst, whose memory it uses if it suffices.
-func (t *Table) ListInto(dst []any) []any {
+// List returns all objects, in no order, in a slice of the caller's own that is not nil.
+func (t *Table) List() []any {
 	v, p := t.pin()
 	defer t.leave(p)
-	return v.objects(slices.Grow(dst, v.core.size()))
+	return v.objects(make([]any, 0, v.core.size()))
 }
 
 // ListKeys returns all keys, in no order.

@@ -25,15 +25,12 @@ func (s *Snapshot) Get(key string) (obj any, ok bool) {
 
 // List returns all objects, in no order but that of ListKeys, in a slice of the
 // caller's own.
-func (s *Snapshot) List() []any { return s.ListInto(nil) }
-
-// ListInto appends all objects to dst, whose memory it uses if it suffices.
-func (s *Snapshot) ListInto(dst []any) []any {
+func (s *Snapshot) List() []any {
 	if !s.use() {
-		return dst
+		return nil
 	}
 	defer s.unuse()
-	return s.view.objects(slices.Grow(dst, s.meta.n))
+	return s.view.objects(slices.Grow([]any(nil), s.meta.n))
 }
 
 // ListKeys returns all keys, in no order but that of List.

@@ -39,10 +39,8 @@ type Table struct {
 
 	w struct {
 		sync.Mutex
-		limbo limbo
-		// unchecked counts the writes since the last check.
-		unchecked int
-		filing    filing
+		limbo  limbo
+		filing filing
 	}
 }
 

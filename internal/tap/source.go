@@ -60,9 +60,6 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		}
 		o.Make = ownDecoders(o, s.remembered)
 	}
-	if o.Identities {
-		o.Make = identityDecoders(o.Make)
-	}
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())
 	}

@@ -36,9 +36,8 @@ type Options struct {
 	Remember bool
 	// Drop is what is to be left out of what was received: see Trim.
 	Drop *decode.Drop
-	// Identities says that objects need nothing but name, namespace, UID, resourceVersion and kind.
-	// What we decode ourselves has nothing else. It is for lists.
-	Identities bool
+	// Compared returns what is compared of an object that goes both ways; nil: all of it.
+	Compared func(runtime.Object) runtime.Object
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
@@ -94,8 +93,8 @@ func (t *trust) checked(d sure) sure {
 
 // difference compares an object as both have decoded it.
 func (t *trust) difference(ours, theirs runtime.Object) string {
-	if t.options.Identities {
-		return difference(bare(ours), bare(theirs))
+	if of := t.options.Compared; of != nil {
+		return difference(of(ours), of(theirs))
 	}
 	return difference(ours, theirs)
 }

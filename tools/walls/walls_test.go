@@ -9,7 +9,7 @@ import (
 
 // withoutCircles are the rooms in which files use each other in one direction only.
 var withoutCircles = []string{"internal/event", "internal/reflector", "internal/queue", "internal/store",
-	"internal/fanout", "internal/retry", "internal/identical", "internal/eventlog", "internal/table"}
+	"internal/fanout", "internal/identical", "internal/eventlog", "internal/table"}
 
 // TestNoCircles: of each room there is a file that can be read without the others, then one that
 // needs only that, and so on.

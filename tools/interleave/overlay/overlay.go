@@ -77,7 +77,7 @@ func writeFile(out, file string, replaced map[string]string) error {
 	from, fromErr := filepath.Abs(file)
 	to, toErr := filepath.Abs(filepath.Join(out, filepath.Base(file)))
 	if strings.HasSuffix(file, "_test.go") {
-		if !bytes.Contains(text, []byte("\n//go:build interleave\n")) {
+		if !bytes.Contains(text, []byte("\n//go:build interleave")) {
 			replaced[from] = "" // as if it were not there
 		}
 		return fromErr

@@ -11,31 +11,41 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Options are what a retrier needs to know; all are set.
-type Options struct {
-	Ctx      context.Context // ends the retries
-	Attempts int             // of an item, in all
-	Backoff  wait.Backoff    // before each further attempt
-	KeyFunc  clientgo.KeyFunc
-
-	GiveUp  func(item any, err error) // is called for each item that failed for the last time
-	Retried func()                    // is called for each attempt beyond the first of an item
-	Waiting func(n int)               // is called when the number of items that wait may have changed
+// Process wraps a process function, for cache.Config.Process, so that items that fail are tried
+// again. The function it returns returns no errors.
+//
+//   - A failing key holds back later items of that key only: a newer item takes the place of the
+//     one that waits, with all its attempts before it, and the time of the next attempt stays.
+//   - A Replace supersedes all that waits: ReplacedAll of a RealFIFO with AtomicEvents, which also
+//     holds back everything after it while it fails itself. Queues that send a Replace object by
+//     object show less: its first Replaced delta ends what waits since before, and a list without
+//     objects shows nothing.
+//   - HasSynced counts an item once, when its first attempt has ended.
+//   - An item that fails for the last time goes to OnGiveUp. So does one that panics in a retry, at
+//     once; a panic in a first attempt is the caller's.
+//
+// fn runs in the caller's goroutine and in those of timers, one call at a time. It must not call
+// the queue unless that has UnlockWhileProcessing. ProcessBatch has to be nil, since items of
+// batches do not come here.
+//
+// It panics if fn is nil, or a number of the policy is negative.
+func Process(policy Policy, fn cache.ProcessFunc) cache.ProcessFunc {
+	if err := policy.check(fn); err != nil {
+		panic(err)
+	}
+	policy = policy.withDefaults()
+	return (&retrier{policy: policy, fn: fn, waiting: map[string]*retry{}}).process
 }
 
-func New(options Options, fn clientgo.ProcessFunc) *retrier {
-	return &retrier{policy: options, fn: fn, waiting: map[string]*retry{}}
-}
-
-// retrier is the state behind RetryProcess.
+// retrier is the state behind Process.
 type retrier struct {
-	policy Options
-	fn     clientgo.ProcessFunc
+	policy Policy
+	fn     cache.ProcessFunc
 
 	// mu is held while fn runs. It guards what follows.
 	mu      sync.Mutex
@@ -63,8 +73,8 @@ const (
 	keyOfBookmark = "/bookmark"
 )
 
-// Process is the function that RetryProcess returns.
-func (r *retrier) Process(item any, isInInitialList bool) error {
+// process is the function that Process returns.
+func (r *retrier) process(item any, isInInitialList bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key, err := r.keyOf(item)
@@ -83,13 +93,13 @@ func (r *retrier) Process(item any, isInInitialList bool) error {
 }
 
 func (r *retrier) keyOf(item any) (string, error) {
-	if deltas, ok := item.(clientgo.Deltas); ok && len(deltas) > 0 {
+	if deltas, ok := item.(cache.Deltas); ok && len(deltas) > 0 {
 		switch newest := deltas.Newest(); newest.Type {
-		case clientgo.ReplacedAll:
+		case cache.ReplacedAll:
 			return keyOfReplace, nil
-		case clientgo.SyncAll:
+		case cache.SyncAll:
 			return keyOfResync, nil
-		case clientgo.Bookmark:
+		case cache.Bookmark:
 			return keyOfBookmark, nil
 		default:
 			item = newest.Object
@@ -104,10 +114,10 @@ func (r *retrier) supersede(key string, item any) {
 		r.drop(func(*retry) bool { return true })
 		return
 	}
-	if deltas, ok := item.(clientgo.Deltas); ok && len(deltas) > 0 && deltas.Newest().Type == clientgo.Replaced {
+	if deltas, ok := item.(cache.Deltas); ok && len(deltas) > 0 && deltas.Newest().Type == cache.Replaced {
 		r.drop(func(old *retry) bool {
-			waits, ok := old.item.(clientgo.Deltas)
-			return ok && waits.Newest().Type != clientgo.Replaced
+			waits, ok := old.item.(cache.Deltas)
+			return ok && waits.Newest().Type != cache.Replaced
 		})
 	}
 }
@@ -154,7 +164,7 @@ func (r *retrier) attempt(item *retry) {
 		return
 	}
 	item.attempts++
-	if ended := r.policy.Ctx.Err(); item.attempts >= r.policy.Attempts || ended != nil {
+	if ended := r.policy.Context.Err(); item.attempts >= r.policy.MaxAttempts || ended != nil {
 		r.giveUp(item.item, fmt.Errorf("given up after %d attempts: %w", item.attempts, err))
 		return
 	}
@@ -174,7 +184,7 @@ func (r *retrier) again(item *retry) {
 	if !r.remove(item) {
 		return
 	}
-	r.policy.Retried()
+	r.policy.Stats.add(func(s *Stats) { s.retries++ })
 	r.attemptIsolated(item)
 	r.catchUp()
 }
@@ -234,7 +244,7 @@ func (r *retrier) end() {
 		if item.timer != nil {
 			item.timer.Stop()
 		}
-		r.giveUp(item.item, context.Cause(r.policy.Ctx))
+		r.giveUp(item.item, context.Cause(r.policy.Context))
 	}
 	clear(r.waiting)
 	r.whole, r.behind = nil, nil
@@ -242,7 +252,8 @@ func (r *retrier) end() {
 }
 
 func (r *retrier) giveUp(item any, err error) {
-	r.policy.GiveUp(item, fmt.Errorf("processing %s: %w", event.Name(item), err))
+	r.policy.Stats.add(func(s *Stats) { s.givenUp++ })
+	r.policy.OnGiveUp(item, fmt.Errorf("processing %s: %w", event.Name(item), err))
 }
 
 func (r *retrier) count() {
@@ -251,7 +262,7 @@ func (r *retrier) count() {
 		n++
 	}
 	r.watchContext(n > 0)
-	r.policy.Waiting(n)
+	r.policy.Stats.add(func(s *Stats) { s.waiting = n })
 }
 
 // watchContext has the end of the context give up what waits. While nothing does, the context
@@ -259,7 +270,7 @@ func (r *retrier) count() {
 func (r *retrier) watchContext(waits bool) {
 	switch {
 	case waits && r.unwatch == nil:
-		r.unwatch = context.AfterFunc(r.policy.Ctx, r.end)
+		r.unwatch = context.AfterFunc(r.policy.Context, r.end)
 	case !waits && r.unwatch != nil:
 		r.unwatch()
 		r.unwatch = nil

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package observe
+package inspect
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// sampled is how many objects are looked at: the mean of 64 pods of one cluster is within a
+	// mostSampled is how many objects are looked at: the mean of 64 pods of one cluster is within a
 	// tenth of that of all.
-	sampled = 64
+	mostSampled = 64
 	// sampleSteps bounds the values that are looked at in one sample: 64 pods have some 30,000, at
 	// 30 ns each.
 	sampleSteps = 50_000
@@ -24,16 +24,16 @@ const (
 	budgetRate = 30_000
 )
 
-// Estimate is how much memory objects take, by a sample of them. The zero value is none.
-type Estimate struct {
-	Sampled int       // how many objects were looked at
-	At      time.Time // when
-	Object  float64   // mean bytes of one, with what it shares with others of the sample counted once
-	Key     float64   // mean bytes of the text of its key
+// estimate is how much memory objects take, by a sample of them. The zero value is none.
+type estimate struct {
+	sampled int       // how many objects were looked at
+	at      time.Time // when
+	object  float64   // mean bytes of one, with what it shares with others of the sample counted once
+	key     float64   // mean bytes of the text of its key
 }
 
-// Budget bounds what samples cost a process. The zero value is full.
-type Budget struct {
+// budget bounds what samples cost a process. The zero value is full.
+type budget struct {
 	mu struct {
 		sync.Mutex
 		spent float64 // of budgetMost, so far
@@ -43,7 +43,7 @@ type Budget struct {
 
 // allows reports whether a sample may be taken: for a first estimate if anything is left, for a
 // newer one if half of it is, so that those who have none get theirs.
-func (b *Budget) allows(now time.Time, first bool) bool {
+func (b *budget) allows(now time.Time, first bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch gone := now.Sub(b.mu.at); {
@@ -55,39 +55,39 @@ func (b *Budget) allows(now time.Time, first bool) bool {
 	return b.mu.spent < budgetMost/2 || first && b.mu.spent < budgetMost
 }
 
-func (b *Budget) spend(steps int) {
+func (b *budget) spend(steps int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.spent += float64(steps)
 }
 
-// Sample is the estimate of one set of objects. The zero value has none yet. It keeps no object.
-type Sample struct {
+// sample is the estimate of one set of objects. The zero value has none yet. It keeps no object.
+type sample struct {
 	mu struct {
 		sync.Mutex
-		known Estimate
+		known estimate
 	}
 }
 
-// Of returns an estimate: the last one, or if that is old, or there is none, and the budget allows
+// of returns an estimate: the last one, or if that is old, or there is none, and the budget allows
 // it, a new one of the objects that take returns, with the bytes of their keys.
-func (s *Sample) Of(b *Budget, now time.Time, take func(most int) (objects []any, keys int)) Estimate {
+func (s *sample) of(b *budget, now time.Time, take func(most int) (objects []any, keys int)) estimate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := &s.mu.known
-	first := known.Sampled == 0
-	if !first && now.Sub(known.At) < sampleAge || !b.allows(now, first) {
+	first := known.sampled == 0
+	if !first && now.Sub(known.at) < sampleAge || !b.allows(now, first) {
 		return *known
 	}
-	objects, keys := take(sampled)
+	objects, keys := take(mostSampled)
 	if len(objects) == 0 {
 		return *known
 	}
 	bytes, looked, left := sizeOf(objects, sampleSteps)
 	b.spend(sampleSteps - left)
-	*known = Estimate{
-		Sampled: looked, At: now,
-		Object: float64(bytes) / float64(looked), Key: float64(keys) / float64(len(objects)),
+	*known = estimate{
+		sampled: looked, at: now,
+		object: float64(bytes) / float64(looked), key: float64(keys) / float64(len(objects)),
 	}
 	return *known
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package audited
+package audit
 
 import (
 	"testing"
@@ -9,24 +9,26 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kinformer/cache/inspect"
 )
 
 // TestRepairedMeanwhile: the finding of an audit that began before another one had the cache
 // repaired is over.
 func TestRepairedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h History
-		found := func(took time.Duration) Audit {
-			return Audit{Outcome: Differs, At: time.Now(), Took: took, Found: map[string]int{"stale": 1}}
+		var h history
+		note := func(took time.Duration) {
+			h.note(inspect.AuditResult{Outcome: outcomeDifferent, At: time.Now(), Took: took}, map[Kind]int{Stale: 1}, 0)
 		}
-		h.Repaired()
+		h.noteRepaired()
 		time.Sleep(time.Second)
-		h.Note(found(2*time.Second), 0)
+		note(2 * time.Second)
 		n, _ := h.Differing()
 		assert.Zero(t, n)
-		assert.EqualValues(t, 1, h.Figures().Audits[string(Differs)])
+		assert.EqualValues(t, 1, h.Stats().Ended[outcomeDifferent])
 
-		h.Note(found(time.Second/2), 0)
+		note(time.Second / 2)
 		n, _ = h.Differing()
 		assert.Equal(t, 1, n)
 	})

@@ -1,17 +1,19 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package observe
+package inspect
 
 import (
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type thing struct{ texts []string }
 
@@ -32,51 +34,51 @@ func taking(objects []any, asked *int) func(int) ([]any, int) {
 }
 
 func TestSample(t *testing.T) {
-	var s Sample
-	var b Budget
+	var s sample
+	var b budget
 	now, asked := time.Now(), 0
-	assert.Zero(t, s.Of(&b, now, taking(nil, &asked)), "of nothing")
-	got := s.Of(&b, now, taking(things(100, 8), &asked))
-	assert.Equal(t, Estimate{Sampled: 64, At: now, Object: 24 + 8 + 128, Key: 10}, got)
+	assert.Zero(t, s.of(&b, now, taking(nil, &asked)), "of nothing")
+	got := s.of(&b, now, taking(things(100, 8), &asked))
+	assert.Equal(t, estimate{sampled: 64, at: now, object: 24 + 8 + 128, key: 10}, got)
 	assert.Equal(t, 2, asked)
-	assert.Equal(t, got, s.Of(&b, now.Add(sampleAge-1), taking(nil, &asked)), "it is good for a while")
+	assert.Equal(t, got, s.of(&b, now.Add(sampleAge-1), taking(nil, &asked)), "it is good for a while")
 	assert.Equal(t, 2, asked)
 	later := now.Add(sampleAge)
-	assert.Equal(t, later, s.Of(&b, later, taking(things(1, 1), &asked)).At)
+	assert.Equal(t, later, s.of(&b, later, taking(things(1, 1), &asked)).at)
 	assert.Equal(t, 3, asked)
-	assert.Equal(t, later, s.Of(&b, later.Add(sampleAge), taking(nil, &asked)).At, "of nothing there is none that is newer")
+	assert.Equal(t, later, s.of(&b, later.Add(sampleAge), taking(nil, &asked)).at, "of nothing there is none that is newer")
 }
 
 // TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has
 // grown.
 func TestBudget(t *testing.T) {
-	var b Budget
+	var b budget
 	now, asked := time.Now(), 0
 	large := taking(things(64, 2000), &asked)
 	first := func() (taken bool) {
 		before := asked
-		(&Sample{}).Of(&b, now, large)
+		(&sample{}).of(&b, now, large)
 		return asked > before
 	}
 	for range budgetMost / sampleSteps {
 		assert.True(t, first())
 	}
 	assert.False(t, first(), "it is used up")
-	assert.Zero(t, (&Sample{}).Of(&b, now, large), "then there is no estimate")
+	assert.Zero(t, (&sample{}).of(&b, now, large), "then there is no estimate")
 
-	var old Sample
-	known := old.Of(&Budget{}, now.Add(-2*sampleAge), large)
+	var old sample
+	known := old.of(&budget{}, now.Add(-2*sampleAge), large)
 	assert.NotZero(t, known)
 	now = now.Add(time.Second)
-	assert.Equal(t, known, old.Of(&b, now, large), "a little is left to those who have none")
+	assert.Equal(t, known, old.of(&b, now, large), "a little is left to those who have none")
 	assert.True(t, first())
 	now = now.Add(time.Hour)
-	assert.NotEqual(t, known, old.Of(&b, now, large))
+	assert.NotEqual(t, known, old.of(&b, now, large))
 }
 
 // TestBudgetGrowsHoweverOftenItIsAsked: a part of a step is not lost.
 func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
-	var b Budget
+	var b budget
 	now := time.Now()
 	assert.True(t, b.allows(now, true))
 	b.spend(budgetMost + budgetRate/10)
@@ -92,7 +94,7 @@ func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
 // TestBudgetOfAnotherClock: where time begins anew, so does the budget; what is a moment late gets
 // none for that.
 func TestBudgetOfAnotherClock(t *testing.T) {
-	var b Budget
+	var b budget
 	now := time.Now()
 	assert.True(t, b.allows(now, true))
 	b.spend(budgetMost)
@@ -100,15 +102,13 @@ func TestBudgetOfAnotherClock(t *testing.T) {
 	assert.True(t, b.allows(now.Add(-time.Minute), true))
 }
 
-// TestNothingIsKept: neither of what was sampled nor of what has ended.
+// TestNothingIsKept of what was sampled.
 func TestNothingIsKept(t *testing.T) {
-	var s Sample
-	var r Registry[*thing]
+	var s sample
 	pointers := func() (of []weak.Pointer[thing]) {
 		objects := things(10, 1)
-		s.Of(&Budget{}, time.Now(), func(int) ([]any, int) { return objects, 0 })
+		s.of(&budget{}, time.Now(), func(int) ([]any, int) { return objects, 0 })
 		for _, obj := range objects {
-			r.Leave(r.Enter(obj.(*thing)))
 			of = append(of, weak.Make(obj.(*thing)))
 		}
 		return of
@@ -118,35 +118,4 @@ func TestNothingIsKept(t *testing.T) {
 		assert.Nil(t, p.Value())
 	}
 	runtime.KeepAlive(&s)
-	runtime.KeepAlive(&r)
-}
-
-func TestRegistry(t *testing.T) {
-	var r Registry[string]
-	assert.Empty(t, r.All())
-	a, b, c := r.Enter("a"), r.Enter("b"), r.Enter("c")
-	assert.Equal(t, []uint64{1, 2, 3}, []uint64{a, b, c})
-	r.Leave(b)
-	r.Leave(b)
-	assert.Equal(t, []string{"a", "c"}, r.All())
-	what, found := r.Find(c)
-	assert.True(t, found)
-	assert.Equal(t, "c", what)
-	_, found = r.Find(b)
-	assert.False(t, found, "it has ended")
-	assert.EqualValues(t, 4, r.Enter("b"), "no number is given twice")
-	assert.Equal(t, []string{"a", "c", "b"}, r.All())
-
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 100 {
-				number := r.Enter("x")
-				assert.Contains(t, r.All(), "x")
-				r.Leave(number)
-			}
-		})
-	}
-	group.Wait()
-	assert.Equal(t, []string{"a", "c", "b"}, r.All())
 }

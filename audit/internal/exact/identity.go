@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tap
+package exact
 
 import (
 	"encoding/binary"
@@ -50,7 +50,8 @@ func (i *identity) object(t reflect.Type) (runtime.Object, error) {
 	return obj, nil
 }
 
-// bare returns an object that has nothing but the identity of obj, or obj if it has none.
+// bare returns an object that has nothing but the identity of obj, kind left out, which items of
+// lists need not name; or obj if it has none.
 func bare(obj runtime.Object) runtime.Object {
 	if event.IsNil(obj) {
 		return obj
@@ -60,7 +61,6 @@ func bare(obj runtime.Object) runtime.Object {
 		return obj
 	}
 	var i identity
-	i.APIVersion, i.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	i.Metadata.Name, i.Metadata.Namespace = of.GetName(), of.GetNamespace()
 	i.Metadata.UID, i.Metadata.ResourceVersion = string(of.GetUID()), of.GetResourceVersion()
 	made, err := i.object(reflect.TypeOf(obj))

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reflector
+package exact
 
 import (
 	"context"
@@ -17,14 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
 // exactly lists at version 5 what a server answers, and returns the names that were taken.
 func exactly(t *testing.T, answer func(n int, o metav1.ListOptions) (runtime.Object, error), refuse error) (names []string, foreign int, err error) {
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) { return answer(n, o) }}
-	exact := NewExact(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Namespace: "ns"})
+	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Namespace: "ns"})
 	foreign, err = exact.List(t.Context(), "5", func(item runtime.Object) error {
 		names = append(names, item.(*v1.Pod).Name)
 		return refuse
@@ -62,7 +65,7 @@ func TestExactIdentities(t *testing.T) {
 		foreign  int
 	}{{&v1.Pod{}, nil, "a", 1}, {&v1.Node{}, nil, "", 2}, {&v1.Node{}, lists, "a", 1}} {
 		names := ""
-		exact := NewExact(Options{ListerWatcher: server, ExpectedType: c.expected, Namespace: "ns"})
+		exact := New(reflector.Options{ListerWatcher: server, ExpectedType: c.expected, Namespace: "ns"})
 		foreign, err := exact.ListIdentities(t.Context(), c.from, "5", func(item runtime.Object) error {
 			names += item.(*v1.Pod).Name
 			return nil
@@ -109,7 +112,7 @@ func TestExactEnds(t *testing.T) {
 		}
 		return page, nil
 	}, nil)
-	assert.ErrorIs(t, err, errEndlessList)
+	assert.ErrorIs(t, err, errEndless)
 	assert.Equal(t, []string{"p1", "p2"}, names)
 }
 

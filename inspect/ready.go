@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package inspect
 
 import (
 	"errors"
@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -25,7 +28,7 @@ type ReadyOptions struct {
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
 	// synced is not ready any more: from the first request, or watch, that fails, until a watch is
 	// established again; or from the last sign of life of a request that hangs, as
-	// Inspection.Causes defines it. Errors that an ErrorPolicy calls expected are no failure, nor
+	// cache.Status.Causes defines it. Errors that a cache.ErrorPolicy calls expected are no failure, nor
 	// is an open watch on which nothing comes, if its server has never sent a bookmark. The
 	// default, 0, is no limit.
 	//
@@ -39,23 +42,23 @@ type ReadyOptions struct {
 // Readiness is the check that ReadyCheck returns. It keeps its informers in memory.
 type Readiness struct {
 	options   ReadyOptions
-	informers []interface{ HasSyncedChecker() DoneChecker }
+	informers []interface{ HasSyncedChecker() cache.DoneChecker }
 }
 
 // ReadyCheck returns a check of whether informers are ready: each has synced and goes on following
 // its server, which one that has stopped does not. As a handler it fits a readiness probe, and its
 // method Check controller-runtime's healthz.Checker:
 //
-//	ready := cache.ReadyCheck(cache.ReadyOptions{}, pods, nodes)
+//	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, pods, nodes)
 //	mux.Handle("GET /readyz", ready)
 //	err := manager.AddReadyzCheck("informers", ready.Check)
 //
-// It takes what StatusOf takes. Of informers of other packages, and of registrations of handlers,
+// It takes what cache.StatusOf takes. Of informers of other packages, and of registrations of handlers,
 // it asks only whether they have synced. Without any informer, and without ReadyOptions.All, the
 // check fails.
 //
 // It is no liveness check: a restart helps nobody whose server is out of reach.
-func ReadyCheck(options ReadyOptions, informers ...interface{ HasSyncedChecker() DoneChecker }) *Readiness {
+func ReadyCheck(options ReadyOptions, informers ...interface{ HasSyncedChecker() cache.DoneChecker }) *Readiness {
 	return &Readiness{options, slices.Clone(informers)}
 }
 
@@ -74,12 +77,12 @@ func (r *Readiness) Check(*http.Request) error {
 	for _, u := range unready {
 		causes = append(causes, u.cause)
 	}
-	return &toldError{described(unready, of, true), errors.Join(causes...)}
+	return event.Told(described(unready, of, true), errors.Join(causes...))
 }
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", or 503 and, as lines of text, which informers
 // are not ready and what they do, at most 8 of them. What errors say, which may name addresses, is
-// not shown: Check and StatusOf tell it.
+// not shown: Check and cache.StatusOf tell it.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -120,7 +123,7 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	if of == 1 {
 		verb = "is"
 	}
-	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), counted(int64(of), "informer"), verb)}
+	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), observe.Counted(int64(of), "informer"), verb)}
 	for _, u := range unready[:min(len(unready), maxUnready)] {
 		line := u.name + " " + u.why
 		if withErrors && u.cause != nil {
@@ -153,15 +156,15 @@ func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 }
 
 // withAll returns the informers of the check and all others that run.
-func (r *Readiness) withAll() []interface{ HasSyncedChecker() DoneChecker } {
+func (r *Readiness) withAll() []interface{ HasSyncedChecker() cache.DoneChecker } {
 	all, given := slices.Clone(r.informers), map[*reflector.Journal]bool{}
 	for _, informer := range r.informers {
-		if own := subjectOf(informer); own != nil {
-			given[own.report] = true
+		if own := observe.Of(informer); own != nil {
+			given[own.Report] = true
 		}
 	}
 	for informer := range Informers() {
-		if !given[subjectOf(informer).report] {
+		if !given[observe.Of(informer).Report] {
 			all = append(all, informer)
 		}
 	}
@@ -177,31 +180,31 @@ func (r *Readiness) none() string {
 }
 
 // check returns why an informer is not ready, "" if it is.
-func (r *Readiness) check(informer interface{ HasSyncedChecker() DoneChecker }) unreadyInformer {
+func (r *Readiness) check(informer interface{ HasSyncedChecker() cache.DoneChecker }) unreadyInformer {
 	checker := informer.HasSyncedChecker()
 	u := unreadyInformer{name: checker.Name()}
-	own, synced := subjectOf(informer), IsDone(checker)
+	own, synced := observe.Of(informer), cache.IsDone(checker)
 	if own == nil {
 		if !synced {
 			u.why = "has not synced"
 		}
 		return u
 	}
-	if !strings.Contains(u.name, own.resource) {
-		u.name += " of " + own.resource
+	if !strings.Contains(u.name, own.Resource) {
+		u.name += " of " + own.Resource
 	}
-	status := own.report.Status()
+	status := own.Report.Status()
 	switch {
 	case status.Unfit != nil:
 		u.why, u.cause = "cannot run", status.Unfit
-	case Phase(status.Phase) == PhaseStopped:
+	case cache.Phase(status.Phase) == cache.PhaseStopped:
 		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
-		u.why, u.cause = "has not synced: "+statusFrom(status).phase(), status.Cause()
+		u.why, u.cause = "has not synced: "+observe.Doing(string(status.Phase), status.Since, status.Age), status.Cause()
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
-		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", shortly(status.FailingFor)), status.Err
+		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", observe.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {
-			u.why, u.cause = "gets old: "+hanging(status), nil
+			u.why, u.cause = "gets old: "+observe.Hanging(&status), nil
 		}
 	}
 	return u

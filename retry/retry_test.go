@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package retry_test
 
 import (
 	"context"
@@ -16,16 +16,35 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/retry"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errProcess = errors.New("cannot process")
 
-// retryRig runs RetryProcess over a function that fails for chosen items, with a delay of a second
+// item is an object of a queue.
+type item struct {
+	key   string
+	value int
+}
+
+func itemKey(obj any) (string, error) {
+	if it, ok := obj.(item); ok {
+		return it.key, nil
+	}
+	return "", errors.New("no item")
+}
+
+func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
+
+// retryRig runs Process over a function that fails for chosen items, with a delay of a second
 // between attempts.
 type retryRig struct {
 	t       *testing.T
@@ -34,12 +53,12 @@ type retryRig struct {
 	mu      sync.Mutex     // guards calls
 	calls   []string
 	givenUp []string
-	stats   cache.RetryStats
+	stats   retry.Stats
 }
 
 func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 	r := &retryRig{t: t, fails: map[string]int{}}
-	r.process = cache.RetryProcess(cache.RetryPolicy{
+	r.process = retry.Process(retry.Policy{
 		Context:     ctx,
 		MaxAttempts: 3,
 		Backoff:     wait.Backoff{Duration: time.Second, Factor: 1},
@@ -64,22 +83,21 @@ func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 func TestBadRetryPolicyIsRefused(t *testing.T) {
 	works := func(any, bool) error { return nil }
 	for name, test := range map[string]struct {
-		policy cache.RetryPolicy
+		policy retry.Policy
 		fn     cache.ProcessFunc
 		says   string
 	}{
-		"no function":    {cache.RetryPolicy{}, nil, "the function is nil"},
-		"attempts":       {cache.RetryPolicy{MaxAttempts: -1}, works, "RetryPolicy.MaxAttempts is -1: use a positive value, or 0 for 5"},
-		"first delay":    {cache.RetryPolicy{Backoff: wait.Backoff{Duration: -1}}, works, "RetryPolicy.Backoff: Duration is -1ns"},
-		"jitter":         {cache.RetryPolicy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter -1"},
-		"several faults": {cache.RetryPolicy{MaxAttempts: -1}, nil, "one that processes an item; RetryPolicy.MaxAttempts"},
+		"no function": {retry.Policy{}, nil, "the function is nil"},
+		"attempts":    {retry.Policy{MaxAttempts: -1}, works, "MaxAttempts is -1: use a positive value, or 0 for 5"},
+		"first delay": {retry.Policy{Backoff: wait.Backoff{Duration: -1}}, works, "Backoff {Duration:-1ns"},
+		"jitter":      {retry.Policy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter:-1"},
 	} {
 		func() {
 			defer func() { assert.ErrorContains(t, recover().(error), test.says, name) }()
-			cache.RetryProcess(test.policy, test.fn)
+			retry.Process(test.policy, test.fn)
 		}()
 	}
-	assert.NotPanics(t, func() { cache.RetryProcess(cache.RetryPolicy{}, works) })
+	assert.NotPanics(t, func() { retry.Process(retry.Policy{}, works) })
 }
 
 // text tells an item: "a1" for a delta of item a with value 1, "replace 1" for a whole list.
@@ -225,7 +243,7 @@ func TestRetriesThatAreOverKeepNothing(t *testing.T) {
 		for what, failures := range map[string]int{"none": 0, "one retry": 1, "given up": 9} {
 			used := func() weak.Pointer[[1024]byte] {
 				contents := new([1024]byte)
-				process := cache.RetryProcess(cache.RetryPolicy{Context: t.Context(), OnGiveUp: func(any, error) {}}, func(any, bool) error {
+				process := retry.Process(retry.Policy{Context: t.Context(), OnGiveUp: func(any, error) {}}, func(any, bool) error {
 					contents[0]++
 					if int(contents[0]) <= failures {
 						return errProcess
@@ -256,7 +274,7 @@ func TestPanicInARetry(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		calls, givenUp := 0, 0
-		process := cache.RetryProcess(cache.RetryPolicy{KeyFunc: itemKey, OnGiveUp: func(any, error) { givenUp++ }}, func(any, bool) error {
+		process := retry.Process(retry.Policy{KeyFunc: itemKey, OnGiveUp: func(any, error) { givenUp++ }}, func(any, bool) error {
 			if calls++; calls > 1 {
 				panic("cannot process")
 			}
@@ -290,7 +308,7 @@ func TestRetryAgainstModel(t *testing.T) {
 		}), 1, 30).Draw(rt, "steps")
 		synctest.Test(t, func(t *testing.T) {
 			fails, state, newest := map[int]int{}, map[string]int{}, map[string]int{}
-			process := cache.RetryProcess(cache.RetryPolicy{KeyFunc: itemKey, MaxAttempts: 3, Backoff: wait.Backoff{Duration: time.Second, Factor: 1}}, func(obj any, _ bool) error {
+			process := retry.Process(retry.Policy{KeyFunc: itemKey, MaxAttempts: 3, Backoff: wait.Backoff{Duration: time.Second, Factor: 1}}, func(obj any, _ bool) error {
 				d := obj.(cache.Deltas).Newest()
 				list, whole := d.Object.(cache.ReplacedAllInfo)
 				it, _ := d.Object.(item)

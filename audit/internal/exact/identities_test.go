@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tap
+package exact
 
 import (
 	"bytes"
@@ -26,6 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // somePod has fields of every kind before and behind those of its identity.
@@ -64,7 +66,7 @@ func TestBeginsOfIdentities(t *testing.T) {
 	assert.NotZero(t, read)
 	document, err := json.Marshal(pod)
 	require.NoError(t, err)
-	decoder := identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}, nil))(reflect.TypeOf(pod), JSON).(jsonDecoder)
+	decoder := identityDecoders(reflect.TypeOf(pod), tap.JSON).(identities)
 	for end := range document {
 		_, err := decoder.object(document[:end])
 		require.Error(t, err)
@@ -100,75 +102,59 @@ type ownJSONPod struct{ v1.Pod }
 
 func (p *ownJSONPod) UnmarshalJSON([]byte) error { return nil }
 
-// TestIdentityDecoders: types that keep their metadata in ways of their own have the decoders that
-// they would have anyway.
+// TestIdentityDecoders: there is none for types that keep their metadata in ways of their own.
 func TestIdentityDecoders(t *testing.T) {
-	usual := jsonDecoder{jsonObjects: untyped{}}
-	maker := identityDecoders(func(reflect.Type, Encoding) Decoder { return usual })
 	for _, c := range []struct {
 		obj      runtime.Object
-		encoding Encoding
+		encoding tap.Encoding
 		own      bool
 	}{
-		{&v1.Pod{}, JSON, true},
-		{&v1.Pod{}, Protobuf, true},
-		{&metav1.PartialObjectMetadata{}, JSON, true},
-		{&metav1.PartialObjectMetadata{}, Protobuf, true},
-		{&unstructured.Unstructured{}, JSON, true},
-		{&unstructured.Unstructured{}, Protobuf, false},
-		{&kindless{}, JSON, false},
-		{&kindless{}, Protobuf, false},
-		{&ownJSONPod{}, JSON, false},
-		{&ownJSONPod{}, Protobuf, false},
-		{&podWithin{}, JSON, false},
-		{&podByPointer{}, JSON, false},
-		{&podByValue{}, JSON, false},
-		{podByValue{}, JSON, false},
-		{&metav1.Status{}, JSON, false},
+		{&v1.Pod{}, tap.JSON, true},
+		{&v1.Pod{}, tap.Protobuf, true},
+		{&metav1.PartialObjectMetadata{}, tap.JSON, true},
+		{&metav1.PartialObjectMetadata{}, tap.Protobuf, true},
+		{&unstructured.Unstructured{}, tap.JSON, true},
+		{&unstructured.Unstructured{}, tap.Protobuf, false},
+		{&kindless{}, tap.JSON, false},
+		{&kindless{}, tap.Protobuf, false},
+		{&ownJSONPod{}, tap.JSON, false},
+		{&ownJSONPod{}, tap.Protobuf, false},
+		{&podWithin{}, tap.JSON, false},
+		{&podByPointer{}, tap.JSON, false},
+		{&podByValue{}, tap.JSON, false},
+		{podByValue{}, tap.JSON, false},
+		{&metav1.Status{}, tap.JSON, false},
 	} {
-		got := maker(reflect.TypeOf(c.obj), c.encoding)
-		assert.Equal(t, c.own, got != Decoder(usual), "%T in %s", c.obj, c.encoding)
+		got := identityDecoders(reflect.TypeOf(c.obj), c.encoding)
+		assert.Equal(t, c.own, got != nil, "%T in %s", c.obj, c.encoding)
 	}
-	none := identityDecoders(func(reflect.Type, Encoding) Decoder { return nil })
-	assert.Nil(t, none(reflect.TypeFor[*v1.Pod](), JSON))
-	assert.Nil(t, none(reflect.TypeFor[v1.Pod](), JSON))
 }
 
-// TestIdentityInJSON: an unstructured item has the kind of its list, if it names none, and is given
-// up if it has none then; what is no identity is given up.
+// TestIdentityInJSON: an object is read, or given up.
 func TestIdentityInJSON(t *testing.T) {
-	maker := identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}, nil))
-	list := listHead{APIVersion: "v1", Kind: "PodList"}
-	for _, c := range []struct {
-		data string
-		list listHead
-		want string // "": it is given up
-	}{
-		{`{"metadata":{"name":"a","labels":{"b":"c"}}}`, list, "v1 Pod a"},
-		{`{"kind":"Node","apiVersion":"v2","metadata":{"name":"a"},"spec":[{}]}`, list, "v2 Node a"},
-		{`{"kind":"Node","metadata":{"name":"a"}}`, list, ""},
-		{`{"metadata":{"name":"a"}}`, listHead{}, ""},
-		{`{"metadata":{"name":"a"},"kind":"K","apiVersion":"a/b/v1"}`, list, ""},
-		{`{"Metadata":{"name":"b"},"metadata":{"name":"a","Name":"b"}}`, list, "v1 Pod a"},
-		{`{"m\u0065tadata":{"n\u0061me":"\u0061"}}`, list, "v1 Pod a"},
-		{`{"m\u0065tadata":{"name":"a"},"metadata":{}}`, list, ""},
-		{`{"metadata":["name"]}`, list, ""},
-		{`{"metadata":null}`, list, "v1 Pod "},
-		{"{\"metadata\":{\"name\":\"\xff\"}}", list, ""},
-		{`{"metadata":{"name":5}}`, list, ""},
-		{`{"metadata":{"name":"a"}`, list, ""},
-		{`{"metadata":{"name":"a"},"metadata":{}}`, list, ""},
-		{`{"metadata":{"name":null},"spec":tru}`, list, ""},
+	d := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), tap.JSON).(identities)
+	for data, want := range map[string]string{
+		`{"metadata":{"name":"a","labels":{"b":"c"}}}`:                          "  a",
+		`{"kind":"Node","apiVersion":"v2","metadata":{"name":"a"},"spec":[{}]}`: "v2 Node a",
+		`{"Metadata":{"name":"b"},"metadata":{"name":"a","Name":"b"}}`:          "  a",
+		`{"m\u0065tadata":{"n\u0061me":"\u0061"}}`:                              "  a",
+		`{"metadata":null}`:                            "  ",
+		`{"m\u0065tadata":{"name":"a"},"metadata":{}}`: "given up",
+		`{"metadata":["name"]}`:                        "given up",
+		"{\"metadata\":{\"name\":\"\xff\"}}":           "given up",
+		`{"metadata":{"name":5}}`:                      "given up",
+		`{"metadata":{"name":"a"}`:                     "given up",
+		`{"metadata":{"name":"a"},"metadata":{}}`:      "given up",
+		`{"metadata":{"name":null},"spec":tru}`:        "given up",
 	} {
-		d := maker(reflect.TypeFor[*unstructured.Unstructured](), JSON).(jsonDecoder)
-		obj, err := d.item([]byte(c.data), c.list)
-		if c.want == "" {
-			assert.Error(t, err, c.data)
+		obj, err := d.object([]byte(data))
+		if want == "given up" {
+			assert.Error(t, err, data)
 			continue
 		}
-		require.NoError(t, err, c.data)
+		require.NoError(t, err, data)
 		got := obj.(*unstructured.Unstructured)
-		assert.Equal(t, c.want, fmt.Sprint(got.GetAPIVersion(), " ", got.GetKind(), " ", got.GetName()))
+		assert.Equal(t, want, fmt.Sprint(got.GetAPIVersion(), " ", got.GetKind(), " ", got.GetName()))
 		assert.Empty(t, got.GetLabels())
 	}
 }
@@ -185,8 +171,8 @@ func TestBare(t *testing.T) {
 }
 
 var (
-	identityInputs = flag.Int("tap.identities", 2_000, "how many lists of each kind TestRandomIdentities compares")
-	identitySeed   = flag.Uint64("tap.seed", 0, "of TestRandomIdentities; 0: by the clock")
+	identityInputs = flag.Int("identities", 2_000, "how many lists of each kind TestRandomIdentities compares")
+	identitySeed   = flag.Uint64("seed", 0, "of TestRandomIdentities; 0: by the clock")
 )
 
 // author writes lists, of which a part is odd.
@@ -395,7 +381,7 @@ func (a *author) damage(data []byte) []byte {
 type identityKind struct {
 	name      string
 	example   runtime.Object
-	encoding  Encoding
+	encoding  tap.Encoding
 	write     func(*author) []byte
 	reference func([]byte) (runtime.Object, error)
 }
@@ -448,11 +434,11 @@ func identityKinds(t testing.TB) []identityKind {
 	podList := func() runtime.Object { return &v1.PodList{} }
 	partialList := func() runtime.Object { return &metav1.PartialObjectMetadataList{} }
 	return []identityKind{
-		{"pods in JSON", &v1.Pod{}, JSON, jsonBody, ofJSON(podList)},
-		{"pods in protobuf", &v1.Pod{}, Protobuf, protobufBody(t), ofProtobuf(podList)},
-		{"metadata in JSON", &metav1.PartialObjectMetadata{}, JSON, jsonBody, ofJSON(partialList)},
-		{"metadata in protobuf", &metav1.PartialObjectMetadata{}, Protobuf, protobufBody(t), ofProtobuf(partialList)},
-		{"unstructured", &unstructured.Unstructured{}, JSON, jsonBody, func(data []byte) (runtime.Object, error) {
+		{"pods in JSON", &v1.Pod{}, tap.JSON, jsonBody, ofJSON(podList)},
+		{"pods in protobuf", &v1.Pod{}, tap.Protobuf, protobufBody(t), ofProtobuf(podList)},
+		{"metadata in JSON", &metav1.PartialObjectMetadata{}, tap.JSON, jsonBody, ofJSON(partialList)},
+		{"metadata in protobuf", &metav1.PartialObjectMetadata{}, tap.Protobuf, protobufBody(t), ofProtobuf(partialList)},
+		{"unstructured", &unstructured.Unstructured{}, tap.JSON, jsonBody, func(data []byte) (runtime.Object, error) {
 			obj, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 			return obj, err
 		}},
@@ -461,11 +447,7 @@ func identityKinds(t testing.TB) []identityKind {
 
 // identitiesIn reads a list as an audit does.
 func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.Object, err error) {
-	decoder := identityDecoders(func(reflect.Type, Encoding) Decoder { return nil })
-	if decoder(reflect.TypeOf(k.example), k.encoding) == nil {
-		decoder = identityDecoders(ownDecoders(Options{Ledger: &Ledger{}}, nil))
-	}
-	d := decoder(reflect.TypeOf(k.example), k.encoding)
+	d := identityDecoders(reflect.TypeOf(k.example), k.encoding)
 	require.NotNil(t, d)
 	list := d.List(bytes.NewReader(body))
 	for {
@@ -509,8 +491,8 @@ func (k identityKind) compare(t testing.TB, body []byte, c *identityTally) {
 		c.Items++
 		if ours[i] == nil {
 			c.ItemsGivenUp++
-		} else if want := bare(item); !reflect.DeepEqual(want, ours[i]) {
-			require.Equal(t, want, ours[i], "item %d of %q", i, body)
+		} else if want := bare(item); !reflect.DeepEqual(want, bare(ours[i])) {
+			require.Equal(t, want, bare(ours[i]), "item %d of %q", i, body)
 		}
 		i++
 		return nil
@@ -529,7 +511,7 @@ func TestRandomIdentities(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			var c identityTally
-			defer func() { t.Logf("%+v: -tap.seed %d", c, seed) }()
+			defer func() { t.Logf("%+v: -seed %d", c, seed) }()
 			a := &author{r: rand.New(rand.NewPCG(seed, uint64(i)))}
 			for range *identityInputs {
 				k.compare(t, a.damage(k.write(a)), &c)

@@ -1,6 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build interleave || !interleave
+
 package table
 
 import (
@@ -8,22 +10,19 @@ import (
 	"slices"
 )
 
-// In builds with invariants each write to a table of up to checkAlways objects
-// and kept versions is followed by a check of all of it. A larger one is checked
-// after as many writes, so that the checks cost each write the same.
+// In builds with invariants a write to a table of up to checkAlways objects and
+// kept versions is followed by a check of all of it. A larger one is checked when
+// as many generations were published, so that the checks cost each the same.
 const checkAlways = 64
 
-// check panics if the structure is not what doc.go says. Writer only; it
-// compiles to nothing without invariants.
+func init() { afterWrite = (*Table).check }
+
+// check panics if the structure is not what doc.go says. Writer only.
 func (t *Table) check() {
-	if !invariants {
+	c := t.core.Load()
+	if n := c.n + t.w.limbo.n; n > checkAlways && c.published.Load()%uint64(n) != 0 {
 		return
 	}
-	t.w.unchecked++
-	if n := t.core.Load().n + t.w.limbo.n; n > checkAlways && t.w.unchecked < n {
-		return
-	}
-	t.w.unchecked = 0
 	if err := t.verify(); err != nil {
 		panic(err)
 	}

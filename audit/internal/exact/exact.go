@@ -1,0 +1,193 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exact lists what an informer follows as it was at a version, for an audit.
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/tap"
+)
+
+const (
+	// pageSize is how many objects a page has: the next one is asked for when they are looked at,
+	// so that this is all that there is of a list at any time.
+	pageSize = 500
+	// patience is how long a page may take: far longer than 500 objects do, and short for a list
+	// that keeps its slot meanwhile. As a deadline it lifts the bound of what waits to be decoded,
+	// which is a page.
+	patience = time.Minute
+)
+
+var (
+	errLate    = errors.New("a page of the list has taken more than " + patience.String())
+	errNoList  = errors.New("the ListerWatcher returned no list and no error")
+	errEndless = errors.New("a page has the continue token that was just used, so the list would never end")
+	errNoWatch = errors.New("not for watches")
+)
+
+// Lister lists what a reflector follows, beside the reflector, of whose options it is made. Any
+// number of goroutines may use it.
+type Lister struct {
+	options reflector.Options
+	admits  func(runtime.Object) error
+
+	// As our own decoders make them: whole objects, less what the reflector drops, and objects with
+	// nothing but their identity.
+	whole, bare *tap.Source
+}
+
+// New makes one of the options of a reflector. Status tells nothing of what it does.
+func New(o reflector.Options) *Lister {
+	lists := clientgo.ToListerWatcherWithContext(o.ListerWatcher)
+	whole := o.Decoding
+	whole.Share, whole.Ledger = false, nil // somebody may have written to what it would share with the stored objects
+	return &Lister{o, o.Admits(), tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, identifying(whole))}
+}
+
+// identifying decodes identities only, which takes less time than reading them from a network.
+func identifying(o tap.Options) tap.Options {
+	o.Make, o.Compared, o.Ahead = identityDecoders, bare, -1
+	return o
+}
+
+// Inexact says that a server does not list as of a version.
+type Inexact struct{ Why error }
+
+func (e *Inexact) Error() string {
+	return "the server does not list as of a resourceVersion: " + e.Why.Error()
+}
+
+func (e *Inexact) Unwrap() error { return e.Why }
+
+// List calls take for each object of the collection at version that the reflector would admit, less
+// what it drops, and returns how many there are that it would not. An error of take ends it. It
+// waits for its turn, as a reflector does.
+func (l *Lister) List(ctx context.Context, version string, take func(runtime.Object) error) (foreign int, err error) {
+	return l.list(ctx, l.whole, l.admits, version, take)
+}
+
+// ListIdentities is List for objects that may have nothing but what tells them in their state from
+// all others: name, namespace, UID, resourceVersion and kind. With from, which may be nil, the
+// requests go to another lister, and objects may be of any type.
+func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
+	if from == nil {
+		return l.list(ctx, l.bare, l.admits, version, take)
+	}
+	anything := reflector.Options{Namespace: l.options.Namespace}
+	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(l.options.Decoding))
+	return l.list(ctx, metadata, anything.Admits(), version, take)
+}
+
+// list lists page by page.
+func (l *Lister) list(ctx context.Context, from *tap.Source, admits func(runtime.Object) error, version string, take func(runtime.Object) error) (foreign int, err error) {
+	if turns := l.options.Turns; turns != nil {
+		select {
+		case <-turns:
+			defer func() { turns <- struct{}{} }()
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+	admitted := func(item runtime.Object) error {
+		if admits(item) != nil {
+			foreign++
+			return nil
+		}
+		return take(item)
+	}
+	options := metav1.ListOptions{Limit: pageSize, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	for {
+		page, err := l.page(ctx, from, options)
+		if err != nil {
+			return foreign, err
+		}
+		next, err := eachOf(page, version, admitted)
+		switch {
+		case err != nil || next == "":
+			return foreign, err
+		case next == options.Continue:
+			return foreign, errEndless
+		}
+		options = metav1.ListOptions{Limit: pageSize, Continue: next}
+	}
+}
+
+// page asks for a page, and waits for the answer until ctx ends, even if the lister does not heed
+// that.
+func (l *Lister) page(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
+	defer cancel()
+	return l.options.Call(ctx, func(ctx context.Context) (runtime.Object, error) { return ask(ctx, from, options) })
+}
+
+// listsOnly is a lister that nobody asks to watch.
+type listsOnly struct{ clientgo.ListerWithContext }
+
+func (l listsOnly) List(o metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), o)
+}
+
+func (listsOnly) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errNoWatch }
+
+func (listsOnly) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, errNoWatch
+}
+
+// ask asks for a page, and again if what was decoded directly is in doubt: from then on the
+// client decodes.
+func ask(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
+	page, err := from.ListWithContext(ctx, options)
+	if doubt := (*tap.Doubt)(nil); errors.As(err, &doubt) {
+		page, err = from.ListWithContext(ctx, options)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && options.Continue == "" && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
+		return nil, &Inexact{event.DiscreetAnswer(err)}
+	case err != nil:
+		return nil, event.DiscreetAnswer(err)
+	case event.IsNil(page):
+		return nil, errNoList
+	}
+	return page, nil
+}
+
+// eachOf calls take for the objects of a page, which has to be of the version, and returns how the
+// next one is asked for, "" if there is none.
+func eachOf(page runtime.Object, version string, take func(runtime.Object) error) (next string, err error) {
+	list, direct := page, []runtime.Object(nil)
+	if p, ok := page.(*tap.Page); ok {
+		list, direct = p.List, p.Items
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return "", fmt.Errorf("unable to understand a list result of type %T: %w", list, err)
+	}
+	if got := accessor.GetResourceVersion(); got != version {
+		return "", &Inexact{fmt.Errorf("asked for %q, it answers with %q", version, event.Shortened(got))}
+	}
+	if list == page {
+		return accessor.GetContinue(), meta.EachListItemWithAlloc(list, take)
+	}
+	for _, item := range direct {
+		if err := take(item); err != nil {
+			return "", err
+		}
+	}
+	return accessor.GetContinue(), nil
+}

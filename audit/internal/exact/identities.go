@@ -1,0 +1,125 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exact
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// maxItem bounds an item of a list, and what is besides the items. Objects of etcd have 1.5 MiB.
+const maxItem = 8 << 20
+
+var (
+	errOddMetadata = errors.New("metadata in an unknown form")
+	errOnlyLists   = errors.New("a decoder of lists only")
+)
+
+// identityDecoders makes decoders of lists that read nothing but identities; none for types that
+// keep these in ways of their own.
+func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
+	plan, err := decode.PlanOf(reflect.TypeFor[identity]())
+	if err != nil {
+		return nil
+	}
+	d := identities{t: t, plan: plan}
+	switch {
+	case e == tap.JSON && (t == reflect.TypeFor[*unstructured.Unstructured]() ||
+		hasUsualMetadata(t, "json", "metadata") && !t.Implements(reflect.TypeFor[json.Unmarshaler]())):
+		return d
+	case e == tap.Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
+		return protobufIdentities{d}
+	}
+	return nil
+}
+
+// hasUsualMetadata reports whether a pointer is one to a struct that embeds its metadata, itself,
+// with a tag that begins so.
+func hasUsualMetadata(t reflect.Type, tag, begin string) bool {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	field, has := t.Elem().FieldByName("ObjectMeta")
+	first, ok := strings.CutPrefix(field.Tag.Get(tag), begin)
+	return has && len(field.Index) == 1 && field.Type == reflect.TypeFor[metav1.ObjectMeta]() && ok && (first == "" || first[0] == ',')
+}
+
+// isOfKubernetes reports whether the tags of a type are those that its Unmarshal was generated
+// from.
+func isOfKubernetes(t reflect.Type) bool {
+	path := t.Elem().PkgPath()
+	return strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")
+}
+
+// identities makes objects of a type, which is a pointer, of JSON.
+type identities struct {
+	t    reflect.Type
+	plan *decode.Plan
+}
+
+func (d identities) Event([]byte) (watch.Event, error) { return watch.Event{}, errOnlyLists }
+
+func (d identities) List(body io.Reader) tap.List {
+	return &jsonList{decode.NewListReader(body, maxItem), d}
+}
+
+func (d identities) object(data []byte) (runtime.Object, error) {
+	var i identity
+	if err := d.plan.JSON(data, &i, decode.Options{}); err != nil {
+		return nil, err
+	}
+	return i.object(d.t)
+}
+
+// jsonList is a list in JSON.
+type jsonList struct {
+	*decode.ListReader
+	decoder identities
+}
+
+func (l *jsonList) Next() (tap.Item, error) {
+	data, err := l.ListReader.Next()
+	if err != nil {
+		return tap.Item{}, err
+	}
+	obj, err := l.decoder.object(data)
+	return tap.Item{Wire: data, Object: obj, Why: err}, nil
+}
+
+// protobufIdentities makes objects of protobuf.
+type protobufIdentities struct{ identities }
+
+func (d protobufIdentities) List(body io.Reader) tap.List {
+	return &protobufList{decode.NewListReaderProtobuf(body, maxItem), d.t}
+}
+
+// protobufList is a list in protobuf.
+type protobufList struct {
+	*decode.ListReaderProtobuf
+	t reflect.Type
+}
+
+func (l *protobufList) Next() (tap.Item, error) {
+	data, err := l.ListReaderProtobuf.Next()
+	if err != nil {
+		return tap.Item{}, err
+	}
+	var i identity
+	if !i.read(data) {
+		return tap.Item{Wire: data, Why: errOddMetadata}, nil
+	}
+	obj, err := i.object(l.t)
+	return tap.Item{Wire: data, Object: obj, Why: err}, nil
+}

@@ -1,0 +1,117 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inspect shows the informers of a process, and checks whether they are ready:
+//
+//	for informer := range inspect.Informers() {
+//		inspection, err := inspect.Of(informer)
+//		...
+//	}
+//	mux.Handle("GET /readyz", inspect.ReadyCheck(inspect.ReadyOptions{All: true}))
+//
+// Nothing is done for it while events go their way: who runs is entered once for each Run, and the
+// rest is found out when somebody asks.
+package inspect
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/observe"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// Informers yields the informers and controllers of package cache that run in the process, those of
+// factories and frameworks included, in the order of their start. A shared informer is yielded as a
+// cache.SharedIndexInformer, without the wrapper of a factory. Each is included from the call of its
+// Run until that returns; nothing of it is kept afterwards. A loop covers those that ran when it
+// began, and delays none of them. Do not run what it yields: it is running.
+func Informers() iter.Seq[cache.Controller] {
+	return func(yield func(cache.Controller) bool) {
+		for _, informer := range observe.Informers.All() {
+			if !yield(informer.(cache.Controller)) {
+				return
+			}
+		}
+	}
+}
+
+// Of describes an informer or controller. It accepts what cache.StatusOf accepts; for others the
+// error is cache.ErrNotSupported. It may be called at any time, and delays neither events nor
+// handlers. It takes tens of microseconds, more for each handler and each value of an index, and now
+// and then a sample, for which it reads cached objects: see Memory. It races with a program that
+// writes to cached objects, which is forbidden.
+func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (Inspection, error) {
+	own := observe.Of(informer)
+	if own == nil {
+		return Inspection{}, cache.ErrNotSupported
+	}
+	controller := own.Informer.(cache.Controller)
+	all := Inspection{
+		ID: own.Number, Name: own.Resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", own.Example),
+		InformerName: own.Identity.Name(), Resource: own.Identity.GroupVersionResource(),
+	}
+	all.Status, _ = cache.StatusOf(controller)
+	all.Queue, _ = cache.QueueStatsOf(controller)
+	all.Handlers, _ = cache.HandlersOf(controller)
+	if own.Disconnected != nil {
+		all.Disconnected = own.Disconnected()
+	}
+	all.addHistory(own.Report.History())
+	if audits, ok := own.Audits.Load().(interface{ Stats() AuditStats }); ok {
+		all.Audits = audits.Stats()
+	}
+	if own.Table != nil {
+		all.addContents(own)
+	}
+	return all, nil
+}
+
+// addHistory adds what the reflector has done.
+func (all *Inspection) addHistory(h reflector.History) {
+	all.Lists, all.Streams, all.Watches = RequestStats(h.Lists), RequestStats(h.Streams), RequestStats(h.Watches)
+	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
+	all.ListBytes, all.WatchBytes, all.FailingSince = h.ListBytes, h.WatchBytes, h.FailingSince
+	for _, r := range h.Past {
+		all.Requests = append(all.Requests, Request(r))
+	}
+	for _, e := range h.Errors {
+		all.Errors = append(all.Errors, Error(e))
+	}
+	for _, o := range h.Outages {
+		all.Outages = append(all.Outages, Outage(o))
+	}
+}
+
+// sampling is what the inspections of all informers may cost the process.
+var sampling budget
+
+// addContents adds the indices, and what all takes.
+func (all *Inspection) addContents(own *observe.Subject) {
+	survey, memory := own.Table.Survey(), &all.Memory
+	for _, ix := range survey.Indexes {
+		all.Indices = append(all.Indices, IndexStats(ix))
+		memory.Indices += ix.Bytes
+	}
+	slices.SortFunc(all.Indices, func(a, b IndexStats) int { return cmp.Compare(a.Name, b.Name) })
+	own.Memo.CompareAndSwap(nil, &sample{})
+	mean := own.Memo.Load().(*sample).of(&sampling, time.Now(), own.Table.Sample)
+	n := float64(all.Status.Objects)
+	memory.Sampled, memory.SampledAt = mean.sampled, mean.at
+	memory.Objects = int64(n * mean.object)
+	memory.Store = survey.Bytes + int64(n*mean.key)
+	memory.Snapshots = int64(float64(own.Table.Snapshots().Kept) * mean.object)
+	memory.Queue = int64(float64(all.Queue.Depth) * (mean.object + float64(unsafe.Sizeof(event.Record{}))))
+	behind := 0
+	for h := range all.Handlers {
+		behind = max(behind, all.Handlers[h].Pending)
+	}
+	memory.Handlers = int64(float64(behind) * (mean.object + float64(unsafe.Sizeof(event.Change{}))))
+}

@@ -1,0 +1,72 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// alteredItem has a client that changes the first item of each list.
+func alteredItem(change func(metav1.Object)) func(context.Context, clientgo.ListerWithContext, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		first := true
+		return list, meta.EachListItem(list, func(item runtime.Object) error {
+			if first {
+				change(item.(metav1.Object))
+			}
+			first = false
+			return nil
+		})
+	}
+}
+
+// unlabelled has the tap compare objects without their labels.
+func unlabelled(o *tap.Options) {
+	o.Make = nil
+	o.Compared = func(obj runtime.Object) runtime.Object {
+		obj = obj.DeepCopyObject()
+		obj.(metav1.Object).SetLabels(nil)
+		return obj
+	}
+}
+
+// TestCompared: of what the client has made of an item that is compared which is to be compared.
+func TestCompared(t *testing.T) {
+	for _, k := range kinds {
+		for what, change := range map[string]func(metav1.Object){
+			"":                 func(obj metav1.Object) { obj.SetLabels(nil) },
+			".Name":            func(obj metav1.Object) { obj.SetName("other") },
+			".Namespace":       func(obj metav1.Object) { obj.SetNamespace("other") },
+			".UID":             func(obj metav1.Object) { obj.SetUID("other") },
+			".ResourceVersion": func(obj metav1.Object) { obj.SetResourceVersion("1") },
+		} {
+			server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
+			lw := altered{k.make(t, server.config(transport)), alteredItem(change), nil}
+			source := tappedOf(lw, k.example, unlabelled)
+			_, err := source.ListWithContext(t.Context(), firstList)
+			if what == "" {
+				assert.NoError(t, err)
+				continue
+			}
+			isDoubt(t, err)
+			if k.name != "dynamic" {
+				assert.ErrorContains(t, err, "differs at object.ObjectMeta"+what)
+			}
+			assert.Len(t, ask(t, source, firstList).Items, 20)
+		}
+	}
+}
