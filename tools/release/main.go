@@ -142,7 +142,7 @@ func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "\nPush the tags one after the other, and name the version in tools/api/baseline.txt:")
+	fmt.Fprintln(out, "\nPush the tags one after the other, and then set BASELINE of the Makefile:")
 	for _, tag := range r.tags() {
 		fmt.Fprintln(out, "    git push origin", tag)
 	}
