@@ -100,7 +100,7 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())
 	}
 	var was, is clientStatus
-	err = errors.Join(err, t.client.Call(ctx, "status", false, &was))
+	err = errors.Join(err, t.client.Call(ctx, "status", nil, &was))
 	before, err2 := t.outside.Read()
 	if err = errors.Join(err, err2); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 	}
 	after, err := t.outside.Read()
 	p.Peak, err2 = t.outside.Peak()
-	err = errors.Join(err, t.client.Call(ctx, "status", false, &is))
+	err = errors.Join(err, t.client.Call(ctx, "status", nil, &is))
 	p.Wall, p.CPU, p.CollectCPU = after.At.Sub(before.At), after.CPU-before.CPU, is.Collected-was.Collected
 	ended, err3 := t.notes(ctx)
 	for of := range noted {
@@ -243,7 +243,7 @@ func (t *trial) storm(ctx context.Context) error {
 	}
 	var status clientStatus
 	if err == nil {
-		err = t.client.Call(ctx, "status", false, &status)
+		err = t.client.Call(ctx, "status", nil, &status)
 	}
 	t.result.Recovered = max(0, time.Unix(0, status.LastLate).Sub(back))
 	return err

@@ -191,7 +191,7 @@ func (t *watcher) follow(ctx context.Context) error {
 			return errEnded
 		}
 		if err == nil && n > 0 {
-			err = t.send(ctx, changes[:n])
+			err = t.send(changes[:n])
 		}
 		if err != nil {
 			return err // the client is gone, or too slow
@@ -214,15 +214,8 @@ func (t *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// send sends changes, after a stall; those that wait already are written together.
-func (t *watcher) send(ctx context.Context, changes []world.Change) error {
-	if over := t.server.stall.Load(); over != nil {
-		select {
-		case <-*over:
-		case <-ctx.Done():
-			return errEnded
-		}
-	}
+// send sends changes; those that wait already are written together.
+func (t *watcher) send(changes []world.Change) error {
 	now := time.Now().UnixNano()
 	t.server.mu.Lock()
 	for i := range changes {
