@@ -82,7 +82,7 @@ conformance-suite: ## our conformance suite on both libraries
 foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
 
 foreign-cache: ## client-go's own tests of tools/cache
-	cd conformance && $(GO) run ./cmd/upstream
+	cd conformance && $(GO) run ./upstream
 
 foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
 	cd conformance && $(TEST) -race -run '^TestPackagesOfOthers$$' ./mixing
