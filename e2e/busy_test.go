@@ -6,7 +6,6 @@ package e2e_test
 import (
 	"context"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +39,7 @@ func userResource(t *testing.T, srv *apiserver.Server, kind string, throttle *fo
 func TestInformerSurvivesABusyServer(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr, MaxRequestsInFlight: 1})
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{MaxRequestsInFlight: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	throttle := &follow.Gate{}

@@ -6,7 +6,6 @@ package controllerruntime
 import (
 	"context"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +54,6 @@ func TestMatrix(t *testing.T) {
 		cases = matrix.Pairwise(cases)
 	}
 	t.Logf("%d combinations", len(cases))
-	matrix.Compare(t, patientContext(t), cases, apiserver.Options{Log: os.Stderr})
+	matrix.Compare(t, patientContext(t), cases, apiserver.Options{})
 	assert.NoError(t, transport.Verify())
 }

@@ -6,7 +6,6 @@ package matrix_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestMatrix(t *testing.T) {
 	t.Logf("%d combinations", len(cases))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	matrix.Compare(t, ctx, cases, apiserver.Options{Log: os.Stderr})
+	matrix.Compare(t, ctx, cases, apiserver.Options{})
 	assert.NoError(t, transport.Verify())
 }
 

@@ -83,7 +83,7 @@ func (w *world) connect(ctx context.Context, o options) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	server, err := apiserver.StartChild(ctx, apiserver.Options{Binary: o.apiserver, Log: w.out})
+	server, err := apiserver.StartChild(ctx, apiserver.Options{Binary: o.apiserver})
 	if err != nil {
 		return nil, fmt.Errorf("embedded API server: %w", err)
 	}
