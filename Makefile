@@ -131,9 +131,8 @@ browser: ## the pages of package debug in Chromium; skipped without it, but not 
 screenshots: ## take the pictures in docs/pictures, with Chromium
 	cd debug/browser && $(GO) test -count=1 -run '^TestPictures$$' . -pictures $(CURDIR)/docs/pictures
 
-bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for three minutes)
-	@mkdir -p $(BIN)
-	@cd bench && $(GO) run . -json $(BIN)/bench.json $(BENCH_FLAGS)
+bench: ## side by side with client-go; prints docs/benchmarks/README.md (BENCH_FLAGS=-quick for three minutes)
+	@cd bench && $(GO) run . $(BENCH_FLAGS)
 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)
@@ -161,7 +160,7 @@ cluster:
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
-charts: ## take the figures of README.md over from docs/benchmarks, and draw them and those of clusters
+charts: ## take the figures of README.md over from docs/benchmarks, and draw them
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
 	@cd bench && $(GO) run ./chart $(CURDIR)
 

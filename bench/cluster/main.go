@@ -117,7 +117,7 @@ func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, er
 			return r, err
 		}
 	}
-	r, err := undisturbed(ctx, s, c.profile, progress)
+	r, err := measured(ctx, s, c.profile, progress)
 	if err != nil && c.resume && ctx.Err() == nil {
 		say(progress, "failed: %v", err)
 		r.Spec, r.Failed, err = s, err.Error(), nil

@@ -24,25 +24,6 @@ const (
 	phaseStorm  = "storm"  // all connections are cut, and after an outage all is listed anew
 )
 
-// mostSteal is the share of CPU time that may go to other machines.
-const mostSteal = 0.02
-
-// undisturbed runs a spec, again if too much CPU time went to other machines.
-func undisturbed(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
-	const most = 3
-	for thrown := 0; ; thrown++ {
-		r, err := measured(ctx, s, profile, progress)
-		r.Thrown = thrown
-		if err != nil || r.Steal <= mostSteal {
-			return r, err
-		}
-		say(progress, "thrown away: %.1f %% of the CPU time went to other machines", 100*r.Steal)
-		if thrown+1 == most {
-			return r, fmt.Errorf("%d runs in a row had more than %.0f %% of CPU steal", most, 100*mostSteal)
-		}
-	}
-}
-
 // measured runs a spec.
 func measured(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
 	say(progress, "%d nodes, %s, %s", s.Nodes, s.Encoding, title(s.Side))
