@@ -108,7 +108,7 @@ e2e-tapped: apiserver ## these informers, and controller-runtime's, as they deco
 	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race \
 		-skip '^(TestControllerRuntimesOwnTests|TestMatrix)$$' ./...
 
-e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
+e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, gzip and mode
 	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
 	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 

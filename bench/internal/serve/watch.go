@@ -98,17 +98,8 @@ func (t *watcher) whole(what string, fill func() error) error {
 // list appends a list.
 func (t *watcher) list() (err error) {
 	snapshot := t.snapshot()
-	if t.buffer, err = t.server.forms.AppendListBegin(t.buffer, t.of, snapshot.Objects, snapshot.Version); err != nil {
-		return err
-	}
-	for i := range snapshot.Objects {
-		t.buffer = t.server.forms.AppendItem(t.buffer, t.of, &snapshot.Objects[i], i == 0)
-		if err := t.writeFull(); err != nil {
-			return err
-		}
-	}
-	t.buffer = t.server.forms.AppendListEnd(t.buffer, t.of)
-	return nil
+	t.buffer, err = t.server.forms.List(t.of, snapshot.Objects, snapshot.Version)
+	return err
 }
 
 var errEnded = errors.New("the watch has ended")
