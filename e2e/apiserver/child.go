@@ -40,8 +40,7 @@ func launch(ctx context.Context, o Options) (*child, error) {
 		return nil, err
 	}
 	c := &child{done: make(chan struct{}), answers: make(chan json.RawMessage, 8)}
-	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port), "-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache),
-		"-max-requests-in-flight="+strconv.Itoa(o.MaxRequestsInFlight))
+	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port), "-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache))
 	detachFromTerminal(c.cmd)
 	log, err := os.OpenFile(filepath.Join(o.DataDir, "apiserver.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -45,7 +45,7 @@
 // # Guarantees
 //
 //  1. It listens on 127.0.0.1 only.
-//  2. URL, certificate, tokens and kubeconfig file stay the same over
+//  2. URL, certificate, token and kubeconfig file stay the same over
 //     [Server.Restart].
 //  3. What a client was told is written survives [Server.Kill]: the data is in
 //     the kernel's page cache by then. It does not survive a crash of the

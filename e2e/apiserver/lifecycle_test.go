@@ -220,7 +220,7 @@ func TestChildEndsWithItsParent(t *testing.T) {
 	require.NoError(t, json.NewDecoder(out).Decode(&ep), "%s", &stderr)
 
 	// Within the patience only the end of the child ends this watch.
-	client := clientFor(t, &rest.Config{Host: ep.URL, BearerToken: ep.AdminToken, TLSClientConfig: rest.TLSClientConfig{CAData: ep.CA}})
+	client := clientFor(t, &rest.Config{Host: ep.URL, BearerToken: ep.Token, TLSClientConfig: rest.TLSClientConfig{CAData: ep.CA}})
 	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10 * patience / time.Second))})
 	require.NoError(t, err)
 	defer w.Stop()

@@ -31,13 +31,6 @@ type Options struct {
 	// DisableWatchCache lets every list and watch read etcd itself.
 	DisableWatchCache bool
 
-	// MaxRequestsInFlight bounds the requests that read, watches excepted,
-	// served at the same time, before the server answers 429; 0 means the
-	// default of the generic API server, 400. It applies to Server.UserConfig
-	// only: the administrator of Server.Config is in system:masters, which is
-	// exempt.
-	MaxRequestsInFlight int
-
 	// Binary is the server binary. Empty means the one that the environment
 	// variable KINFORMER_APISERVER names, or else one that is built in the
 	// folder kinformer in the user's cache folder.
@@ -52,9 +45,8 @@ type Endpoint struct {
 	Port int
 	// CA is the certificate to trust, in PEM.
 	CA []byte
-	// AdminToken is the bearer token of a member of system:masters, and UserToken that of a user
-	// without privileges.
-	AdminToken, UserToken string
+	// Token is the bearer token of a member of system:masters.
+	Token string
 }
 
 // Compacted is what came of a compaction: the resource version below which etcd keeps no history.
@@ -67,7 +59,9 @@ type Compacted struct {
 // caller may change it.
 func (s *Server) Config() *rest.Config {
 	e := s.Endpoint()
-	return e.config(e.AdminToken)
+	c := &rest.Config{Host: e.URL, BearerToken: e.Token, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}, QPS: -1}
+	transport.Wrap(c)
+	return c
 }
 
 // ProtobufConfig is Config in protobuf, for clients of built-in resources.
@@ -76,19 +70,6 @@ func (s *Server) ProtobufConfig() *rest.Config {
 	cfg.ContentType = runtime.ContentTypeProtobuf
 	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return cfg
-}
-
-// UserConfig is Config of the user without privileges, whose requests are limited by
-// Options.MaxRequestsInFlight.
-func (s *Server) UserConfig() *rest.Config {
-	e := s.Endpoint()
-	return e.config(e.UserToken)
-}
-
-func (e Endpoint) config(token string) *rest.Config {
-	c := &rest.Config{Host: e.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}, QPS: -1}
-	transport.Wrap(c)
-	return c
 }
 
 // Kubeconfig returns the path of a kubeconfig file of the administrator, which stays the same over
@@ -101,7 +82,7 @@ func kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig
 func (e Endpoint) WriteKubeconfig(dir string) error {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["kinformer"] = &clientcmdapi.Cluster{Server: e.URL, CertificateAuthorityData: e.CA}
-	cfg.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: e.AdminToken}
+	cfg.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: e.Token}
 	cfg.Contexts["kinformer"] = &clientcmdapi.Context{Cluster: "kinformer", AuthInfo: "admin"}
 	cfg.CurrentContext = "kinformer"
 	return clientcmd.WriteToFile(*cfg, kubeconfig(dir))

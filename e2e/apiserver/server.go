@@ -36,8 +36,8 @@ type Server struct {
 // first, which takes minutes the first time; see Options.Binary. ctx
 // bounds the build and the start, not the life of the server.
 func StartChild(ctx context.Context, opts Options) (*Server, error) {
-	if opts.Port < 0 || opts.Port > 65535 || opts.MaxRequestsInFlight < 0 {
-		return nil, fmt.Errorf("apiserver options: port %d is not between 0 and 65535, or the limit of requests %d is negative", opts.Port, opts.MaxRequestsInFlight)
+	if opts.Port < 0 || opts.Port > 65535 {
+		return nil, fmt.Errorf("apiserver options: port %d is not between 0 and 65535", opts.Port)
 	}
 	s := &Server{tempData: opts.DataDir == ""}
 	var err error

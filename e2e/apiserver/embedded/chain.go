@@ -78,9 +78,6 @@ func baseConfig(opts apiserver.Options, l net.Listener) (*genericapiserver.Confi
 	cfg.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
 	cfg.SkipOpenAPIInstallation = true
 	cfg.ShutdownWatchTerminationGracePeriod = watchDrain
-	if opts.MaxRequestsInFlight > 0 {
-		cfg.MaxRequestsInFlight = opts.MaxRequestsInFlight
-	}
 	return cfg, endpoint, nil
 }
 

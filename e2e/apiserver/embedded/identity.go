@@ -63,19 +63,13 @@ func serving(l net.Listener, dir string) (*options.SecureServingOptionsWithLoopb
 		return nil, e, err
 	}
 	key, err := os.ReadFile(o.ServerCert.CertKey.KeyFile)
-	e.AdminToken, e.UserToken = token("admin", key), token("user", key)
+	e.Token = fmt.Sprintf("%x", sha256.Sum256(append([]byte("token of "), key...))) // the same as long as the key is
 	return o.WithLoopback(), e, err
 }
 
-// token is one of a user that nobody can guess, and the same as long as the key is.
-func token(user string, key []byte) string {
-	return fmt.Sprintf("%x", sha256.Sum256(append([]byte(user), key...)))
-}
-
-// authenticator knows the two tokens and nobody else.
+// authenticatorOf knows the token and nobody else.
 func authenticatorOf(e apiserver.Endpoint) authenticator.Request {
 	return bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
-		e.AdminToken: {Name: "kinformer-admin", UID: "kinformer-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},
-		e.UserToken:  {Name: "kinformer-user", UID: "kinformer-user", Groups: []string{user.AllAuthenticated}},
+		e.Token: {Name: "kinformer-admin", UID: "kinformer-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},
 	}))
 }
