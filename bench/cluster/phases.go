@@ -87,7 +87,7 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 		return err
 	}
 	if name == phaseStart {
-		before.CPU, was.Collected = 0, 0
+		before.CPU, was.Collected, noted = 0, 0, notes{} // by now the client may have listed
 	}
 	rss := t.sampleRSS(ctx)
 	err = run(ctx)
