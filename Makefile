@@ -26,6 +26,8 @@ BUSY ?= 2
 ROUNDS ?= 3
 OUTAGES ?= 12s,60s
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+# The newest version that is tagged, with which make api compares, or none.
+BASELINE := none
 # Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
 PLAIN := ./internal/decode ./internal/identical ./factory/internal/tablegen ./cmd/...
 SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredResourceVersion)$$
@@ -80,7 +82,7 @@ conformance-suite: ## our conformance suite on both libraries
 foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
 
 foreign-cache: ## client-go's own tests of tools/cache
-	cd conformance && $(GO) run ./cmd/upstream
+	cd conformance && $(GO) run ./upstream
 
 foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
 	cd conformance && $(TEST) -race -run '^TestPackagesOfOthers$$' ./mixing
@@ -106,7 +108,7 @@ e2e-tapped: apiserver ## these informers, and controller-runtime's, as they deco
 	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race \
 		-skip '^(TestControllerRuntimesOwnTests|TestMatrix)$$' ./...
 
-e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, TLS, gzip and mode
+e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, gzip and mode
 	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
 	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 
@@ -129,9 +131,8 @@ browser: ## the pages of package debug in Chromium; skipped without it, but not 
 screenshots: ## take the pictures in docs/pictures, with Chromium
 	cd debug/browser && $(GO) test -count=1 -run '^TestPictures$$' . -pictures $(CURDIR)/docs/pictures
 
-bench: ## side by side with client-go; prints docs/benchmarks/README.md and writes bin/bench.json (BENCH_FLAGS=-quick for three minutes)
-	@mkdir -p $(BIN)
-	@cd bench && $(GO) run . -json $(BIN)/bench.json $(BENCH_FLAGS)
+bench: ## side by side with client-go; prints docs/benchmarks/README.md (BENCH_FLAGS=-quick for three minutes)
+	@cd bench && $(GO) run . $(BENCH_FLAGS)
 
 bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
 	@mkdir -p $(BIN)
@@ -159,7 +160,7 @@ cluster:
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
-charts: ## take the figures of README.md over from docs/benchmarks, and draw them and those of clusters
+charts: ## take the figures of README.md over from docs/benchmarks, and draw them
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
 	@cd bench && $(GO) run ./chart $(CURDIR)
 
@@ -194,8 +195,16 @@ interleave: ## the same with one preemption more; ends with a table of configura
 mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong
 	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
 
-api: ## the exported names beside those of the last version that was tagged: none may be gone in a patch
-	@cd tools && $(GO) run ./api
+api: ## the exported names beside those of version BASELINE: in a patch none may be gone or have changed
+	@if [ $(BASELINE) = none ]; then tags=$$(git tag --list 'v*'); [ -z "$$tags" ] || { echo "BASELINE is none, and there is a tag: $$tags"; exit 1; }; \
+		echo "no version is tagged yet: nothing to compare with"; exit; fi; \
+	old=$$(mktemp -d) && trap 'rm -rf $$old' EXIT && set -o pipefail && rc=0 && \
+	apidiff="$(GO) tool -modfile=$(CURDIR)/tools/go.mod apidiff -m" && minor=$$($(GO) list -m -f '{{.Version}}' k8s.io/client-go) && \
+	for m in . kinformerprom kinformerotel; do path=$$(cd $$m && $(GO) list -m) && \
+		(cd $$old && rm -f go.* && $(GO) mod init example.com/user && $(GO) get $$path/...@$(BASELINE)) 2>/dev/null && \
+		(cd $$old && $$apidiff -w $$old/names $$path) && gone=$$(cd $$m && $$apidiff -incompatible $$old/names $$path 2>/dev/null) || exit 2; \
+		(cd $$m && $$apidiff $$old/names $$path 2>/dev/null); [ -z "$$gone" ] || rc=1; done; \
+	if [ $$(cut -d. -f1,2 <<<$(BASELINE)) != $$(cut -d. -f1,2 <<<$$minor) ]; then rc=0; fi; exit $$rc
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
 	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...); rc=$$?; \

@@ -80,7 +80,6 @@ func httpRows() []row {
 	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsUntyped}, httpList, httpWatch)
 	of(httpRow{encoding: "json", of: world.Leases, objects: httpObjectsSmall}, httpWatch)
 	of(httpRow{encoding: "protobuf", of: world.Leases, objects: httpObjectsSmall}, httpWatch)
-	of(httpRow{encoding: "unstructured", of: world.Certificates, objects: httpObjectsSmall / 2}, httpList, httpWatch)
 	of(httpRow{encoding: "json", of: world.Pods, alone: true, objects: httpObjectsJSON}, httpWatch)
 	of(httpRow{encoding: "protobuf", of: world.Pods, alone: true, objects: httpObjectsProtobuf}, httpList, httpWatch)
 	of(httpRow{encoding: "unstructured", of: world.Pods, alone: true, objects: httpObjectsUntyped}, httpWatch)

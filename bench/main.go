@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	document.Took = time.Since(document.Started)
 	document.LoadAfter, _ = measure.Load()
-	return errors.Join(document.WriteMarkdown(stdout), writeJSON(cfg.json, document), floors.Check(document.Rows, rowNames(rows())))
+	return errors.Join(document.WriteMarkdown(stdout), floors.Check(document.Rows, rowNames(rows())))
 }
 
 // commandOf is what to call for the same document: a run of chosen rows is told with its arguments.
@@ -101,8 +101,8 @@ func readFloors(path string) (*report.Floors, error) {
 // rows are all workloads, in the order of the report.
 func rows() []row {
 	return slices.Concat(
-		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), latencyRows(), stuckRows(),
-		idleRows(), syncRows(), heapRows(), httpRows(),
+		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), stuckRows(),
+		idleRows(), syncRows(), httpRows(),
 	)
 }
 
@@ -120,18 +120,6 @@ func rowNames(all []row) map[string]bool {
 //go:embed notes.md
 var notes string
 
-// writeJSON writes the document to a file, if it has a name.
-func writeJSON(path string, d *report.Document) error {
-	if path == "" {
-		return nil
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	return errors.Join(d.WriteJSON(file), file.Close())
-}
-
 // config is what the command line says.
 type config struct {
 	n, rounds      int
@@ -141,7 +129,7 @@ type config struct {
 	quick, control bool
 	named          bool // -run says which rows
 	pattern        *regexp.Regexp
-	json, check    string
+	check          string
 	profile        string // prefix of files
 }
 
@@ -178,7 +166,6 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.BoolVar(&c.quick, "quick", false, "less of everything: under three minutes in total")
 	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows what ratios are chance")
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
-	flags.StringVar(&c.json, "json", "", "also write all samples as JSON to this `file`")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")
 	flags.StringVar(&c.profile, "cpuprofile", "", "write a CPU profile per row, side and round to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {

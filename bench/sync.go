@@ -49,20 +49,6 @@ func syncRows() []row {
 	return all
 }
 
-// heapRows are the same with light objects and a garbage collector that never
-// rests: the peak of the heap beyond the objects that the source holds.
-func heapRows() []row {
-	var all []row
-	for _, mode := range syncModes() {
-		all = append(all, row{
-			group: syncGroup, name: "heap/" + mode.name, light: true, waits: true, rounds: 3,
-			title: "peak of the heap beyond the source's objects, " + mode.title,
-			setup: func(ctx context.Context, e *env) (trial, error) { return heapTrial(ctx, e, mode) },
-		})
-	}
-	return all
-}
-
 func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial, error) {
 	first, second, err := e.generations(ctx)
 	if err != nil {
@@ -84,27 +70,6 @@ func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial,
 			{"relist, CPU", "ms", usages[1].CPU.Seconds() * 1000},
 			{"relist, allocated", "B/object", float64(usages[1].Bytes) / n},
 			{"relist, wall without the backoff", "ms", r.took.Seconds() * 1000},
-		}}, err
-	}, nil
-}
-
-func heapTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
-	first, second, err := e.generations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, s side) (outcome, error) {
-		r := newRelisting(s, mode, first, second, e.n)
-		var courses [2]measure.HeapCourse
-		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
-			courses[phase], err = measure.PeakHeap(do)
-			return err
-		})
-		n, synced := float64(e.n), courses[1].Base
-		return outcome{check: state, samples: []sample{
-			{"start", "B/object", courses[0].Beyond(courses[0].Base) / n},
-			{"start, beyond the synced informer", "B/object", courses[0].Beyond(synced) / n},
-			{"relist, beyond the synced informer", "B/object", courses[1].Beyond(synced) / n},
 		}}, err
 	}, nil
 }

@@ -6,7 +6,6 @@ package e2e_test
 import (
 	"context"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func (h hooked) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr, DisableWatchCache: true})
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{DisableWatchCache: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	writer, err := dynamic.NewForConfig(srv.Config())

@@ -5,7 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ const (
 // startServer starts a child process that is stopped when the test ends.
 func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
 	t.Helper()
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr})
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	return srv

@@ -48,11 +48,6 @@ func createPod(t *testing.T, client kubernetes.Interface, namespace, name, node 
 	require.NoError(t, err)
 }
 
-func deletePod(t *testing.T, client kubernetes.Interface, namespace, name string) {
-	t.Helper()
-	require.NoError(t, client.CoreV1().Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
-}
-
 // putConfigMap creates or replaces a ConfigMap with one value, and a label if it is not empty.
 func putConfigMap(t *testing.T, client kubernetes.Interface, namespace, name, label, value string) {
 	t.Helper()
@@ -122,19 +117,6 @@ func TestControllerRuntime(t *testing.T) {
 	p.interrupt()
 }
 
-func TestTyped(t *testing.T) {
-	client := newClient(t)
-	namespace, node := unique("typed"), unique("node")
-	createPod(t, client, namespace, "a", node)
-	p := start(t, "typed")
-	p.await("^" + node + " has 1 pods; a is one of them$")
-	createPod(t, client, namespace, "b", node)
-	p.await("^" + namespace + "/b is on " + node + ", which has 2 pods now$")
-	deletePod(t, client, namespace, "a")
-	p.await("^" + namespace + "/a was on " + node + ", which has 1 pods now$")
-	p.interrupt()
-}
-
 // TestDynamic starts before the resource is there.
 func TestDynamic(t *testing.T) {
 	p := start(t, "dynamic")
@@ -156,19 +138,6 @@ func TestDynamic(t *testing.T) {
 	p.await("^default/w: spec.size is 2, was 1$")
 	require.NoError(t, widgets.Delete(t.Context(), "w", metav1.DeleteOptions{}))
 	p.await("^default/w: deleted$")
-	p.interrupt()
-}
-
-func TestMetadata(t *testing.T) {
-	secrets := newClient(t).CoreV1().Secrets("metadata")
-	p := start(t, "metadata")
-	p.await("^synced: 0 secrets in the cluster$")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"word": "hush"}}
-	_, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
-	require.NoError(t, err)
-	p.await("^secrets: s came, 1 secrets are in metadata now$")
-	require.NoError(t, secrets.Delete(t.Context(), "s", metav1.DeleteOptions{}))
-	p.await("^secrets: s went, 0 secrets are in metadata now$")
 	p.interrupt()
 }
 
@@ -203,32 +172,6 @@ func coalescing(t *testing.T, work time.Duration) (coalesced int) {
 	heard := strings.Count(strings.Join(p.interrupt(), "\n"), namespace+"/p is changed")
 	assert.Equal(t, changes, heard+coalesced)
 	return coalesced
-}
-
-func TestReadYourWrites(t *testing.T) {
-	said, err := start(t, "readyourwrites").end()
-	require.NoError(t, err)
-	require.Len(t, said, 5)
-	assert.Contains(t, said[4], "wrote 5 as version")
-	left, err := newClient(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	for _, configMap := range left.Items {
-		assert.NotContains(t, configMap.Name, "kinformer-example")
-	}
-}
-
-func TestSnapshot(t *testing.T) {
-	client, namespace := newClient(t), unique("snapshot")
-	p := start(t, "snapshot")
-	totals := map[string]bool{}
-	for i := 0; len(totals) < 4; i++ {
-		createPod(t, client, fmt.Sprintf("%s-%d", namespace, i%2), fmt.Sprintf("p%d", i), fmt.Sprintf("node-%d", i%3))
-		found := p.await(`^version \d+: (\d+) pods, (\d+) in \d+ namespaces, (\d+) on \d+ nodes$`)
-		assert.Equal(t, found[1], found[2])
-		assert.Equal(t, found[1], found[3])
-		totals[found[1]] = true
-	}
-	p.interrupt()
 }
 
 // TestOnTheEmbeddedServer runs a program as somebody does who has no cluster.

@@ -29,7 +29,7 @@ import (
 const patience = 5 * time.Minute
 
 // programs are the examples that connect to a server, by their folders.
-var programs = []string{"controller", "controllerruntime", "typed", "dynamic", "metadata", "coalesce", "readyourwrites", "snapshot",
+var programs = []string{"controller", "controllerruntime", "dynamic", "coalesce",
 	"direct", "sharing", "audit", "observability"}
 
 // stage is what all tests share.

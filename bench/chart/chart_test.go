@@ -31,24 +31,3 @@ func TestBars(t *testing.T) {
 	assert.Contains(t, picture, ">1,200 → 300<")
 	assert.Contains(t, picture, dark[page])
 }
-
-func TestLines(t *testing.T) {
-	made := clusterPictures(`
-## protobuf, watch-lists
-
-| nodes | side | RSS steady | synced after |
-|---:|---|---:|---:|
-| 100 | client-go | 78 MiB | 0.2 s |
-| 100 | kinformer | 47 MiB | |
-| 1000 | client-go | 514 MiB | failed |
-
-The other phases
-
-| 7 | x | 1 |
-`)
-	require.Len(t, made, 1, "there is one size of all others")
-	picture := made["protobuf-watch-lists-rss.svg"]
-	wellFormed(t, picture)
-	assert.Contains(t, picture, ">1000<")
-	assert.NotContains(t, picture, ">7<")
-}

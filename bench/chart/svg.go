@@ -6,8 +6,6 @@ package main
 import (
 	"fmt"
 	"html"
-	"math"
-	"slices"
 	"strings"
 )
 
@@ -109,43 +107,4 @@ func drawBars(bars []bar, t theme) string {
 	}
 	d.line(side, 2, [2]float64{x(1), top}, [2]float64{x(1), bottom})
 	return d.svg(bottom+2*leaded, t.rules())
-}
-
-// drawLines draws lines over numbers of nodes; both axes are logarithmic. It has the colors of the
-// page that it is on.
-func drawLines(title, unit string, lines []line) string {
-	var d drawing
-	var xs, ys, names, colors = []float64{}, []float64{}, []string{}, []int{}
-	for i, l := range lines {
-		names, colors = append(names, l.label), append(colors, side+i)
-		for _, p := range l.points {
-			xs, ys = append(xs, p[0]), append(ys, p[1])
-		}
-	}
-	slices.Sort(xs)
-	low, high := math.Floor(math.Log10(slices.Min(ys))), math.Ceil(math.Log10(slices.Max(ys)))
-	d.text(margin, margin+12, "start", title+", in "+unit+", over the number of nodes")
-	d.names(margin+12+leaded*1.2, colors, names)
-	left, right, top, bottom := margin+60, width-2*margin, margin+3.5*leaded, margin+3.5*leaded+300
-	first, span := math.Log(xs[0]), math.Log(xs[len(xs)-1]/xs[0])
-	x := func(nodes float64) float64 { return left + (right-left)*(math.Log(nodes)-first)/span }
-	y := func(value float64) float64 { return bottom - (bottom-top)*(math.Log10(value)-low)/(high-low) }
-	for power := low; power <= high; power++ {
-		value := math.Pow(10, power)
-		d.line(grid, 1, [2]float64{left, y(value)}, [2]float64{right, y(value)})
-		d.text(left-8, y(value)+5, "end", fmt.Sprint(value))
-	}
-	for _, nodes := range slices.Compact(xs) {
-		d.line(grid, 1, [2]float64{x(nodes), top}, [2]float64{x(nodes), bottom})
-		d.text(x(nodes), bottom+leaded, "middle", fmt.Sprint(nodes))
-	}
-	for i, l := range lines {
-		var points [][2]float64
-		for _, p := range l.points {
-			points = append(points, [2]float64{x(p[0]), y(p[1])})
-			d.box(side+i, x(p[0])-3, y(p[1])-3, 6, 6)
-		}
-		d.line(side+i, 2, points...)
-	}
-	return d.svg(bottom+2*leaded, light.rules()+"@media (prefers-color-scheme:dark){"+dark.rules()+"}")
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -215,31 +214,15 @@ func (m *manager) decodes() error {
 
 // clientStatus is what changes while the client runs.
 type clientStatus struct {
-	Goroutines int
-	Collected  time.Duration // CPU time of collections of garbage so far
-	// Live is how many bytes of the heap two forced collections have left; 0 if none was forced.
-	Live uint64
-	// Tables is how many bytes of that are our tables of shared texts and parts. Filling reports
-	// whether objects share parts and one of the tables is below its limit.
-	Tables  uint64
-	Filling bool
+	Collected time.Duration // CPU time of collections of garbage so far
 	// LastLate is when a handler, but the slow one, was last called later than the limit, in
 	// nanoseconds since 1970; 0 for never.
 	LastLate int64
 }
 
-func (m *manager) status(rests bool) clientStatus {
-	s := clientStatus{Goroutines: runtime.NumGoroutine(), Collected: measure.GC()}
-	if rests {
-		s.Live = measure.LiveHeap()
-	}
+func (m *manager) status() clientStatus {
+	s := clientStatus{Collected: measure.GC()}
 	for _, i := range m.informers {
-		if m.side.module != measure.ClientGo {
-			status, _ := kinformer.StatusOf(i.SharedIndexInformer) // it is ours, so there is no error
-			d := status.Decoding
-			s.Tables = max(s.Tables, uint64(d.Texts.Bytes+d.Parts.Bytes)) // all informers share them
-			s.Filling = s.Filling || d.Shares && !(full(d.Texts.Bytes, d.Texts.Limit) && full(d.Parts.Bytes, d.Parts.Limit))
-		}
 		for _, h := range i.handlers {
 			h.mu.Lock()
 			if h.group != slow {
@@ -250,9 +233,6 @@ func (m *manager) status(rests bool) clientStatus {
 	}
 	return s
 }
-
-// full reports whether a table has no room for its largest entries, a sixteenth of the limit.
-func full(bytes, limit int64) bool { return bytes > limit-limit/16 }
 
 // report is what handlers were told, by phase and group.
 type report struct {
@@ -297,7 +277,7 @@ func (m *manager) report() report {
 //	phase      {name}: begins a phase now
 //	join       adds the handler that joins late, and returns how long it took to know all
 //	differs    {what is expected of each resource}: returns what is otherwise
-//	status     {whether the client rests: collects garbage twice}
+//	status     returns the status
 //	report     returns the report
 //	profile    {a file}: begins a CPU profile; "" ends it, and writes that of the heap beside it
 func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
@@ -331,7 +311,7 @@ func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) err
 		"phase":   child.Do(func(name string) { m.phases.begin(name, time.Now().UnixNano()) }),
 		"join":    child.With(m.join),
 		"differs": child.With(func(_ context.Context, e [world.Resources]expected) ([]string, error) { return m.differs(e), nil }),
-		"status":  child.With(func(_ context.Context, rests bool) (clientStatus, error) { return m.status(rests), nil }),
+		"status":  child.With(func(context.Context, any) (clientStatus, error) { return m.status(), nil }),
 		"report":  child.With(func(context.Context, any) (report, error) { return m.report(), m.decodes() }),
 		"profile": child.With(func(_ context.Context, path string) (any, error) { return nil, toggle(&profile, path) }),
 	})

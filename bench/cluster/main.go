@@ -7,7 +7,6 @@
 //
 //	go run ./cluster -n 1000 -sides client-go,direct -encodings protobuf
 //	go run ./cluster -n 100,1000 -state f -resume     runs what f does not have
-//	go run ./cluster -n 1000 -sides direct -soak 1h   with faults, and what the memory does
 //	go run ./cluster -n 10000 -sides direct -profile /tmp/p.
 package main
 
@@ -50,7 +49,6 @@ type config struct {
 	specs          []spec // the small ones first
 	state, command string
 	resume         bool
-	soak           time.Duration
 	profile        string
 }
 
@@ -68,7 +66,6 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
 	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
 	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
-	flags.DurationVar(&c.soak, "soak", 0, "go on for so long, with faults, instead of measuring")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -103,20 +100,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	var made []result
 	for _, s := range c.specs {
-		if c.soak > 0 {
-			err = soak(ctx, s, c.soak, stdout, stderr)
-		} else {
-			var r result
-			r, err = c.one(ctx, s, stderr)
-			made = append(made, r)
-		}
+		r, err := c.one(ctx, s, stderr)
 		if err != nil {
 			return fmt.Errorf("%d nodes, %s, %s: %w", s.Nodes, s.Encoding, s.Side, err)
 		}
+		made = append(made, r)
 	}
-	if c.soak == 0 {
-		_, err = io.WriteString(stdout, page(made, c.command))
-	}
+	_, err = io.WriteString(stdout, page(made, c.command))
 	return err
 }
 
@@ -127,7 +117,7 @@ func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, er
 			return r, err
 		}
 	}
-	r, err := undisturbed(ctx, s, c.profile, progress)
+	r, err := measured(ctx, s, c.profile, progress)
 	if err != nil && c.resume && ctx.Err() == nil {
 		say(progress, "failed: %v", err)
 		r.Spec, r.Failed, err = s, err.Error(), nil

@@ -94,34 +94,6 @@ func checkResult(t *testing.T, r result) {
 	assert.Greater(t, r.phase(phaseStorm).Latency[prompt].Max, int64(500_000), "what was due in the outage of a second")
 }
 
-// TestSoak makes each fault once.
-func TestSoak(t *testing.T) {
-	needProc(t)
-	var page strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-n", "20", "-sides", "shared", "-speed", "60", "-churn", "20", "-soak", "1s"}, &page, io.Discard))
-	text := page.String()
-	assert.Contains(t, text, "nothing was lost")
-	for _, f := range faults {
-		assert.Regexp(t, `[1-9]\d* times `+f.name, text)
-	}
-	assert.Regexp(t, `live heap: [1-9]\d* to \d+ MiB; no slope: the tables of shared texts and parts were never full`, text)
-	assert.Regexp(t, `goroutines: \d+ to \d+`, text)
-}
-
-// TestSlopesBeginWhenTheTablesAreFull: what fills up to a limit does not rise for ever.
-func TestSlopesBeginWhenTheTablesAreFull(t *testing.T) {
-	filled := func(until time.Duration) (c course) { // an hour with a sample each minute
-		for at := time.Duration(0); at < time.Hour; at += time.Minute {
-			c = append(c, point{at, 147 + min(at, until).Minutes()})
-		}
-		return c
-	}
-	assert.Equal(t, "147 to 158 MiB; since minute 20 +0.0 ± 0.0 MiB an hour (40 samples)", filled(11*time.Minute).since(11*time.Minute))
-	assert.Equal(t, "147 to 172 MiB; since minute 25 +0.0 ± 0.0 MiB an hour (35 samples)", filled(25*time.Minute).since(25*time.Minute))
-	assert.Equal(t, "147 to 206 MiB; since minute 20 +60.0 ± 0.0 MiB an hour (40 samples)", filled(time.Hour).since(11*time.Minute))
-	assert.Equal(t, "147 to 158 MiB; no slope: 19 samples since minute 41, and it takes 20", filled(11*time.Minute).since(41*time.Minute))
-}
-
 func TestBadCommandLines(t *testing.T) {
 	for _, args := range [][]string{
 		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"},

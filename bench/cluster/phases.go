@@ -24,25 +24,6 @@ const (
 	phaseStorm  = "storm"  // all connections are cut, and after an outage all is listed anew
 )
 
-// mostSteal is the share of CPU time that may go to other machines.
-const mostSteal = 0.02
-
-// undisturbed runs a spec, again if too much CPU time went to other machines.
-func undisturbed(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
-	const most = 3
-	for thrown := 0; ; thrown++ {
-		r, err := measured(ctx, s, profile, progress)
-		r.Thrown = thrown
-		if err != nil || r.Steal <= mostSteal {
-			return r, err
-		}
-		say(progress, "thrown away: %.1f %% of the CPU time went to other machines", 100*r.Steal)
-		if thrown+1 == most {
-			return r, fmt.Errorf("%d runs in a row had more than %.0f %% of CPU steal", most, 100*mostSteal)
-		}
-	}
-}
-
 // measured runs a spec.
 func measured(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
 	say(progress, "%d nodes, %s, %s", s.Nodes, s.Encoding, title(s.Side))
@@ -100,13 +81,13 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())
 	}
 	var was, is clientStatus
-	err = errors.Join(err, t.client.Call(ctx, "status", false, &was))
+	err = errors.Join(err, t.client.Call(ctx, "status", nil, &was))
 	before, err2 := t.outside.Read()
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
 	if name == phaseStart {
-		before.CPU, was.Collected = 0, 0
+		before.CPU, was.Collected, noted = 0, 0, notes{} // by now the client may have listed
 	}
 	rss := t.sampleRSS(ctx)
 	err = run(ctx)
@@ -116,7 +97,7 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 	}
 	after, err := t.outside.Read()
 	p.Peak, err2 = t.outside.Peak()
-	err = errors.Join(err, t.client.Call(ctx, "status", false, &is))
+	err = errors.Join(err, t.client.Call(ctx, "status", nil, &is))
 	p.Wall, p.CPU, p.CollectCPU = after.At.Sub(before.At), after.CPU-before.CPU, is.Collected-was.Collected
 	ended, err3 := t.notes(ctx)
 	for of := range noted {
@@ -243,7 +224,7 @@ func (t *trial) storm(ctx context.Context) error {
 	}
 	var status clientStatus
 	if err == nil {
-		err = t.client.Call(ctx, "status", false, &status)
+		err = t.client.Call(ctx, "status", nil, &status)
 	}
 	t.result.Recovered = max(0, time.Unix(0, status.LastLate).Sub(back))
 	return err

@@ -46,13 +46,10 @@ type result struct {
 	Spec    spec
 	Version string // of the side
 	Machine measure.Machine
-	// Steal is the share of CPU time that went to other machines. Thrown is how many runs before
-	// this one had too much of that.
-	Steal  float64
-	Thrown int
-	Server serve.Lateness // in the steady phase
-	Sync   time.Duration  // from the start of the informers
-	Join   time.Duration  // of the late handler
+	Steal   float64        // the share of CPU time that went to other machines
+	Server  serve.Lateness // in the steady phase
+	Sync    time.Duration  // from the start of the informers
+	Join    time.Duration  // of the late handler
 	// Recovered is how long after the end of the outage the last event was late.
 	Recovered time.Duration
 	Phases    []phaseResult
@@ -177,15 +174,14 @@ func page(all []result, command string) string {
 	}
 	m := all[0].Machine
 	fmt.Fprintf(&b, "%s, %d cores, %.0f GiB, %s, %s.", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30), m.OS, m.Go)
-	thrown, versions := 0, map[string]bool{}
+	versions := map[string]bool{}
 	for _, r := range all {
-		thrown += r.Thrown
 		if text := title(r.Spec.Side) + " " + r.Version; !versions[text] {
 			versions[text] = true
 			fmt.Fprintf(&b, " %s.", text)
 		}
 	}
-	fmt.Fprintf(&b, " Runs thrown away for CPU steal: %d.\n", thrown)
+	b.WriteString("\n")
 	for _, encoding := range []string{"json", "protobuf"} {
 		group := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Spec.Encoding != encoding })
 		if len(group) > 0 {
@@ -206,13 +202,6 @@ func writeGroup(b *strings.Builder, all []result) {
 	}
 	b.WriteString("\nThe other phases, and the handlers that are not like the others:\n\n")
 	writeTable(b, slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Failed != "" }), columns[1])
-	if s.Nodes == all[len(all)-1].Spec.Nodes {
-		return
-	}
-	b.WriteString("\n")
-	for _, file := range []string{"cpu", "rss", "storm", "sync"} { // which bench/chart draws of several sizes
-		fmt.Fprintf(b, "![%s over the number of nodes](cluster/%s-watch-lists-%s.svg)\n", file, s.Encoding, file)
-	}
 }
 
 func writeTable(b *strings.Builder, all []result, columns []column) {

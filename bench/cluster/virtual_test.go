@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -189,6 +190,40 @@ func (s soaked) verdict() (plateau bool, text string) {
 	return plateau, fmt.Sprintf("%d changes; live heap %.1f MiB at first, %.1f at the end; in the last half it is %.1f beyond the %.1f of the same objects "+
 		"decoded anew (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
 }
+
+// slopeBins is into how many means samples are put together, so that those that follow each other
+// closely, and are alike, do not pass for many.
+const slopeBins = 20
+
+// slopeOf returns by how much samples rise from one to the next, by least squares, and the standard
+// error of that; infinite if there are too few to tell.
+func slopeOf(samples []float64) (slope, uncertain float64) {
+	n := min(slopeBins, len(samples))
+	if n < 3 {
+		return 0, math.Inf(1)
+	}
+	means, width := make([]float64, n), float64(len(samples))/float64(n)
+	for i := range means {
+		from, to := int(float64(i)*width), int(float64(i+1)*width)
+		for _, s := range samples[from:to] {
+			means[i] += s / float64(to-from)
+		}
+	}
+	middle := float64(n-1) / 2
+	var xx, xy, mean, squares float64
+	for i, m := range means {
+		x := float64(i) - middle
+		xx, xy, mean = xx+x*x, xy+x*m, mean+m/float64(n)
+	}
+	slope = xy / xx
+	for i, m := range means {
+		off := m - mean - slope*(float64(i)-middle)
+		squares += off * off
+	}
+	return slope / width, math.Sqrt(squares/float64(n-2)/xx) / width
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
 // virtualSides are what decodes directly: with the limits of internal/tap.
 var virtualSides = map[string]virtual{

@@ -52,7 +52,7 @@ type stage struct {
 
 func newStage(tb testing.TB, ctx context.Context) stage {
 	tb.Helper()
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr})
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { assert.NoError(tb, srv.Stop(context.Background())) })
 	c, err := client.New(srv.Config(), client.Options{})

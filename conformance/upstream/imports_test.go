@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package upstream_test
+package main
 
 // What client-go's own tests import and nothing else here does: go.mod must pin it, because the
 // module that runs them takes its requirements from this one.

@@ -1,82 +1,131 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package upstream_test
+package main
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"regexp"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kinformer/cache/conformance/upstream"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// run runs with the options and returns the report.
-func run(t *testing.T, o upstream.Options) (string, error) {
-	t.Helper()
+// TestSmallPackages runs the tests of one of them, and finds out that a test of that is missing.
+func TestSmallPackages(t *testing.T) {
 	testkit.AtNight(t) // it compiles and runs client-go's tests
-	var out bytes.Buffer
-	o.Out = &out
-	err := upstream.Run(t.Context(), o)
-	t.Log(out.String())
-	return out.String(), err
+	all := suites
+	t.Cleanup(func() { suites = all })
+	var out strings.Builder
+	suites = []suite{{path: "tools/cache/synctrack", floor: 10}}
+	require.NoError(t, run(t.Context(), "", "", &out))
+	assert.Contains(t, out.String(), "10 of 10 tests kept")
+	assert.Contains(t, out.String(), "passed 10, skipped 0, failed 0")
+	suites[0].floor = 11
+	assert.ErrorContains(t, run(t.Context(), "", "", io.Discard), "only 10 tests were kept where 11 can be")
 }
 
-func TestTheSmallPackagesPassOnBothTargets(t *testing.T) {
-	for _, target := range upstream.Targets() {
-		t.Run(target.Name, func(t *testing.T) {
-			report, err := run(t, upstream.Options{
-				Target:   target,
-				Packages: []string{"tools/cache/synctrack", "tools/cache/testing"},
-			})
-			require.NoError(t, err)
-			assert.Contains(t, report, "kept 10 of 10, passed 10, failed 0")
-			assert.Contains(t, report, "kept 2 of 2, passed 2, failed 0")
-		})
+func parsed(t *testing.T, src string) file {
+	t.Helper()
+	f, err := parseFile("a_test.go", []byte(src))
+	require.NoError(t, err)
+	return f
+}
+
+func TestRewriting(t *testing.T) {
+	for name, c := range map[string]struct{ src, want string }{
+		"a test inside": {"// Licence.\npackage p\n\nimport \"testing\"\n", "// Licence.\npackage p; import . \"ours/p\"\n\nimport \"testing\"\n"},
+		"one outside": {"package p_test\n\nimport name \"k8s.io/client-go/tools/cache/testing\"\n",
+			"package p_test\n\nimport name \"github.com/kinformer/cache/testing\"\n"},
+		"assertions": {"package p\n\nfunc f() { _ = x.(*threadSafeMap); _ = x.(*shown); _ = x.(threadSafeMap) }\n",
+			"package p; import . \"ours/p\"\n\nfunc f() { _ = x.(ThreadSafeStoreWithTransaction); _ = x.(*shown); _ = x.(threadSafeMap) }\n"},
+		"the rig": {"package p\n\nfunc makes() *Reflector { r := &Reflector{Reflector: 1}; r.Reflector(); return NewReflector(r) }\nfunc handler(r *Reflector) {}\n",
+			"package p; import . \"ours/p\"\n\nfunc makes() *rig { r := &rig{Reflector: 1}; r.Reflector(); return newRig(r) }\nfunc handler(r *Reflector) {}\n"},
+	} {
+		files, rigged, err := rewriteAll([]file{parsed(t, c.src)}, "ours/p", true)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, string(files[0].src), name)
+		assert.Equal(t, name == "the rig", len(rigged) == 1, name)
 	}
 }
 
-func TestNoTestIsLostToAMissingName(t *testing.T) {
-	report, err := run(t, upstream.Options{DropsOnly: true, Packages: []string{"tools/cache"}})
-	require.NoError(t, err)
-	assert.Contains(t, report, "tools/cache (alias) against kinformer: 106 of 186 tests kept")
-	assert.Contains(t, report, "tools/cache (rig) against kinformer: 21 of 35 tests kept")
-	assert.Regexp(t, `dropped TestNameForHandler .* needs nameForHandler`, report)
+func TestReaching(t *testing.T) {
+	f := parsed(t, "package p\nfunc makes() {}\nfunc helper() { makes() }\nfunc TestA() { helper() }\nfunc TestB() { other() }\nfunc other() {}\n")
+	assert.Equal(t, []string{"TestA"}, reaching([]file{f}, []string{"makes"}, []string{"TestA", "TestB"}))
 }
 
-func TestTheGeneratedTreeCanBeKept(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "kept")
-	o := upstream.Options{
-		Packages: []string{"tools/cache/testing"},
-		Filter:   regexp.MustCompile("^TestRCNumber$"),
-		Dir:      dir,
+// world imports packages from their source.
+type world map[string]string
+
+func (w world) Import(path string) (*types.Package, error) {
+	src, ok := w[path]
+	if !ok {
+		return nil, fmt.Errorf("there is no package %s", path)
 	}
-	report, err := run(t, o)
-	require.NoError(t, err)
-	assert.Contains(t, report, "passed 1, failed 0")
-	assert.FileExists(t, filepath.Join(dir, "tools/cache/testing/alias/fake_controller_source_test.go"))
-
-	_, err = run(t, o)
-	require.ErrorContains(t, err, "not empty")
+	f, err := parseFile(path+".go", []byte(src))
+	if err != nil {
+		return nil, err
+	}
+	return (&types.Config{}).Check(path, f.fset, []*ast.File{f.tree}, nil)
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	_, err := run(t, upstream.Options{DropsOnly: true, Packages: []string{"tools/cache/testing"}})
-	require.NoError(t, err)
-	left, err := os.ReadDir(tmp)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+var outside = world{
+	"testing": "package testing; type T struct{}; type M struct{}",
+	"lib":     "package lib; type Store interface{ Len() int }; type hidden struct{ inner int }; func New() Store { return nil }",
 }
 
-func TestAnUnknownTargetIsAnError(t *testing.T) {
-	_, err := upstream.TargetNamed("other")
-	require.Error(t, err)
+func TestPruning(t *testing.T) {
+	const head = "package p; import . \"lib\"\nimport \"testing\"\n"
+	for name, c := range map[string]struct {
+		body        string
+		kept, drops []string
+	}{
+		"exported names": {"func TestA(t *testing.T) { New().Len() }", []string{"TestA"}, nil},
+		"helpers": {"func f() { _ = hidden{} }\nfunc g() { f() }\nfunc TestA(t *testing.T) { g() }\nfunc TestB(t *testing.T) {}",
+			[]string{"TestB"}, []string{"f undefined: hidden", "g undefined: f", "TestA undefined: g"}},
+		"methods": {"type fake struct{ h *hidden }\nfunc (f *fake) Len() int { return 0 }\nfunc TestA(t *testing.T) {}",
+			[]string{"TestA"}, []string{"fake undefined: hidden", "fake.Len undefined: fake"}},
+		"constants": {"const (\n\ta = iota\n\tb = lost\n\tc\n)\nfunc TestA(t *testing.T) { _ = c }\nfunc TestB(t *testing.T) {}",
+			[]string{"TestB"}, []string{"a undefined: lost", "TestA undefined: c"}},
+		"shims": {"func peek() int { return lost }\nfunc TestA(t *testing.T) { _ = peek() }", []string{"TestA"}, nil},
+		"what go test runs": {"func Test_a(t *testing.T) {}\nfunc Testing(t *testing.T) {}\nfunc TestMain(m *testing.M) {}\nfunc TestTwo(t *testing.T, n int) {}",
+			[]string{"Test_a"}, nil},
+	} {
+		src := head + c.body
+		shim, err := parseFile("shims_test.go", []byte("package p\nfunc peek() int { return 1 }\n"))
+		require.NoError(t, err)
+		files, drops, err := prune([]file{parsed(t, src)}, []file{shim}, outside)
+		require.NoError(t, err, name)
+		var told []string
+		for _, d := range drops {
+			told = append(told, d.name+" "+d.why)
+		}
+		if c.kept == nil {
+			c.kept = []string{}
+		}
+		assert.Equal(t, c.kept, testsIn(files), name)
+		assert.Equal(t, c.drops, told, name)
+		assert.Equal(t, strings.Count(src, "\n"), strings.Count(string(files[0].src), "\n"), "%s: lines are in their places", name)
+	}
+	_, _, err := prune(nil, []file{parsed(t, "package p\nfunc peek() int { return lost }\n")}, outside)
+	assert.ErrorContains(t, err, "outside of every declaration", "a shim is never taken out")
+}
+
+func TestOutcomes(t *testing.T) {
+	ended, text := outcomes([]byte(`{"Action":"run","Test":"TestA"}
+{"Action":"fail","Test":"TestA/sub"}
+{"Action":"pass","Test":"TestA"}
+{"Action":"output","Test":"TestB","Output":"said\n"}
+{"Action":"pass"}
+panic
+`))
+	assert.Equal(t, 1, ended["pass"])
+	assert.Zero(t, ended["fail"])
+	assert.Equal(t, "said\npanic\n", text)
 }

@@ -1,12 +1,12 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package upstream
+package main
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	_ "embed"
 	"fmt"
 	"go/importer"
 	"go/token"
@@ -14,153 +14,161 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/kinformer/cache/conformance/internal/prune"
 )
 
-// runModule is the path of the temporary module. It lies under the project's, so that shims may
-// import the project's internal packages.
-const runModule = homeModule + "/upstreamrun"
+const (
+	clientGo = "k8s.io/client-go"
+	ours     = "github.com/kinformer/cache"
+	// runModule is the temporary module. Its path lies under the project's, so that shims may
+	// import internal packages.
+	runModule = ours + "/conformance/upstreamrun"
+)
 
-// homeModule is the module that this package belongs to; the rig needs its reflector engines.
-const homeModule = "github.com/kinformer/cache/conformance"
+// shims become part of the tests of tools/cache.
+//
+//go:embed shims/shims.go
+var shims []byte
 
 // workspace is a temporary module with the requirements of the conformance module.
 type workspace struct {
-	dir string
-	// clientGoDir is client-go's root in the module cache.
-	clientGoDir string
+	dir      string
+	clientGo string // its root in the module cache
 }
 
-// newWorkspace writes the module's files into dir, which must be empty. It has to be called with
-// the current directory inside the conformance module.
 func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
-	home, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}")
+	listed, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}", ours+"/conformance", ours, clientGo)
 	if err != nil {
 		return nil, err
 	}
-	from := strings.TrimSpace(string(home))
-	cg, err := goOutput(ctx, from, "list", "-m", "-f", "{{.Dir}}", clientGo)
-	if err != nil {
-		return nil, err
-	}
-	mod, err := moduleFile(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	sums, err := os.ReadFile(filepath.Join(from, "go.sum"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the checksums: %w", err)
-	}
-	w := &workspace{dir: dir, clientGoDir: strings.TrimSpace(string(cg))}
-	if err := w.write("go.mod", mod); err != nil {
-		return nil, err
-	}
-	return w, w.write("go.sum", sums)
-}
-
-// moduleFile is the temporary module's go.mod: the requirements of the module at home, its
-// replacements with absolute paths, and that module itself.
-func moduleFile(ctx context.Context, home string) ([]byte, error) {
-	raw, err := goOutput(ctx, home, "mod", "edit", "-json")
-	if err != nil {
-		return nil, err
-	}
-	var m struct {
-		Go      string
-		Require []struct{ Path, Version string }
-		Replace []struct {
-			Old, New struct{ Path, Version string }
+	roots := strings.Fields(listed)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(roots[0], name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("reading go.mod: %w", err)
-	}
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "module %s\n\ngo %s\n\n", runModule, m.Go)
-	for _, r := range m.Require {
-		fmt.Fprintf(&out, "require %s %s\n", r.Path, r.Version)
-	}
-	for _, r := range m.Replace {
-		to := r.New.Path
-		if r.New.Version == "" && !filepath.IsAbs(to) {
-			to = filepath.Join(home, to)
-		}
-		fmt.Fprintf(&out, "replace %s => %s\n", strings.TrimSpace(r.Old.Path+" "+r.Old.Version),
-			strings.TrimSpace(to+" "+r.New.Version))
-	}
-	fmt.Fprintf(&out, "require %[1]s v0.0.0\nreplace %[1]s => %[2]s\n", homeModule, home)
-	return out.Bytes(), nil
+	_, err = goOutput(ctx, dir, "mod", "edit", "-module="+runModule, "-replace="+ours+"="+roots[1])
+	return &workspace{dir, roots[2]}, err
 }
 
-// write stores a file at a path relative to the workspace.
-func (w *workspace) write(name string, data []byte) error {
-	full := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-		return fmt.Errorf("making the workspace: %w", err)
+// add rewrites and prunes the tests of a suite, and writes what is left into a folder. total is how
+// many tests there are; with the rig, how many of them make a Reflector.
+func (w *workspace) add(ctx context.Context, s suite) (folder string, kept []string, drops []drop, total int, err error) {
+	original, err := w.testFiles(s.path)
+	if err != nil {
+		return "", nil, nil, 0, err
 	}
-	if err := os.WriteFile(full, data, 0o644); err != nil {
-		return fmt.Errorf("writing into the workspace: %w", err)
+	files, rigged, err := rewriteAll(original, path.Join(ours, s.path[len("tools/cache"):]), s.rig)
+	if err != nil {
+		return "", nil, nil, 0, err
+	}
+	wanted := testsIn(files)
+	if s.rig {
+		wanted = reaching(files, rigged, wanted)
+	}
+	var added []file
+	if folder = path.Join(s.path, "alias"); s.rig {
+		folder = path.Join(s.path, "rig")
+	}
+	if s.path == "tools/cache" {
+		shim, err := parseFile("shims_test.go", bytes.Replace(shims, []byte("package shims"), []byte("package cache"), 1))
+		if err != nil {
+			return "", nil, nil, 0, err
+		}
+		added = append(added, shim)
+	}
+	imp, err := w.importerFor(ctx, append(slices.Clone(files), added...))
+	if err != nil {
+		return "", nil, nil, 0, err
+	}
+	if files, drops, err = prune(files, added, imp); err != nil {
+		return "", nil, nil, 0, err
+	}
+	for _, test := range testsIn(files) {
+		if slices.Contains(wanted, test) {
+			kept = append(kept, test)
+		}
+	}
+	if s.rig { // the others were told of without it
+		drops = slices.DeleteFunc(drops, func(d drop) bool { return !slices.Contains(wanted, d.name) })
+	}
+	return folder, kept, drops, len(wanted), w.write(folder, append(files, added...))
+}
+
+func (w *workspace) write(folder string, files []file) error {
+	dir := filepath.Join(w.dir, folder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.src, 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// testFiles reads the test files of one package of client-go.
-func (w *workspace) testFiles(s source) ([]prune.File, error) {
-	paths, err := filepath.Glob(filepath.Join(w.clientGoDir, filepath.FromSlash(s.path), "*_test.go"))
-	if err != nil {
-		return nil, fmt.Errorf("listing the tests of %s: %w", s.path, err)
+// testFiles reads the test files of a package of client-go.
+func (w *workspace) testFiles(folder string) (files []file, err error) {
+	paths, err := filepath.Glob(filepath.Join(w.clientGo, folder, "*_test.go"))
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("no tests in %s", filepath.Join(w.clientGo, folder))
 	}
-	out := make([]prune.File, 0, len(paths))
-	for _, p := range paths {
-		src, err := os.ReadFile(p)
+	for _, path := range paths {
 		if err != nil {
-			return nil, fmt.Errorf("reading the tests of %s: %w", s.path, err)
+			return nil, err
 		}
-		out = append(out, prune.File{Name: filepath.Base(p), Src: src})
+		var src []byte
+		if src, err = os.ReadFile(path); err == nil {
+			var f file
+			f, err = parseFile(filepath.Base(path), src)
+			files = append(files, f)
+		}
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no tests in %s", filepath.Join(w.clientGoDir, s.path))
-	}
-	return out, nil
+	return files, err
 }
 
-// importerFor compiles the packages and what they depend on, and returns an importer that reads the
-// result. They are compiled as the tests will be, so that the work is done once.
-func (w *workspace) importerFor(ctx context.Context, packages []string) (types.Importer, error) {
-	args := append([]string{"list", "-race", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, packages...)
-	raw, err := goOutput(ctx, w.dir, args...)
+// importerFor compiles what the files import, as the tests will be, and returns what reads that.
+func (w *workspace) importerFor(ctx context.Context, files []file) (types.Importer, error) {
+	args := []string{"list", "-race", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
+	for _, f := range files {
+		for _, spec := range f.tree.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, imported)
+		}
+	}
+	listed, err := goOutput(ctx, w.dir, args...)
 	if err != nil {
 		return nil, err
 	}
 	exports := map[string]string{}
-	for line := range strings.Lines(string(raw)) {
-		if path, file, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-			exports[path] = file
-		}
+	for line := range strings.Lines(listed) {
+		imported, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		exports[imported] = file
 	}
-	lookup := func(path string) (io.ReadCloser, error) {
-		file, ok := exports[path]
-		if !ok {
-			return nil, fmt.Errorf("package %s was not compiled", path)
-		}
-		return os.Open(file)
-	}
-	return importer.ForCompiler(token.NewFileSet(), "gc", lookup), nil
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }), nil
 }
 
-// goOutput runs the go command in dir and returns what it prints. An error carries what it
-// complained of.
-func goOutput(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
+// goOutput runs the go command in dir and returns what it prints. An error has what it complained
+// of.
+func goOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Stderr = dir, &complaints
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, complaints.Bytes())
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, &complaints)
 	}
-	return out, nil
+	return string(out), nil
 }

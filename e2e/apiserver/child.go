@@ -4,132 +4,123 @@
 package apiserver
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
-// child is one run of a server, in a process of its own.
+// child is the process of a server. It writes to its standard output what it is asked for by its
+// standard input: first its Endpoint, and then a Compacted for each line.
 type child struct {
-	cmd *exec.Cmd
-	// stdin is held open for the life of the child, which ends when it closes.
-	stdin io.Closer
-	ep    Endpoint
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser       // the child ends when it is closed
+	answers  chan json.RawMessage // with room for those to calls that were given up
+	calls    sync.Mutex
+	endpoint Endpoint
 
-	// paused is set from pause to resume.
-	paused atomic.Bool
+	frozen atomic.Bool // from freeze to thaw
 	done   chan struct{}
 	err    error // set before done is closed
 }
 
-// launch starts a child and returns once it serves. ctx bounds the start only.
-func launch(ctx context.Context, opts Options) (*child, error) {
-	binary, err := findBinary(ctx, opts)
+// launch starts a child and waits until it serves.
+func launch(ctx context.Context, o Options) (*child, error) {
+	binary, err := findBinary(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(binary, childArgs(opts)...), done: make(chan struct{})}
+	c := &child{done: make(chan struct{}), answers: make(chan json.RawMessage, 8)}
+	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port), "-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache))
 	detachFromTerminal(c.cmd)
-	logPath := filepath.Join(opts.DataDir, "apiserver.log")
-	ready, err := c.start(logPath, opts.Log)
+	log, err := os.OpenFile(filepath.Join(o.DataDir, "apiserver.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(opts.Log, "apiserver: child process %d runs %s\n", c.cmd.Process.Pid, binary)
-	select {
-	case c.ep = <-ready:
-		return c, nil
-	case <-c.done:
-		return nil, fmt.Errorf("child ended before it served: %v%s", c.err, tail(logPath))
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("child did not serve in time: %w%s", ctx.Err(), tail(logPath)), c.kill())
-	}
-}
-
-func childArgs(o Options) []string {
-	return []string{
-		"-data-dir=" + o.DataDir,
-		"-port=" + strconv.Itoa(o.Port),
-		"-disable-watch-cache=" + strconv.FormatBool(o.DisableWatchCache),
-		"-max-requests-in-flight=" + strconv.Itoa(o.MaxRequestsInFlight),
-	}
-}
-
-// start runs the process. Its standard error goes to logPath, its standard
-// output to log, except the READY line, which is sent on the returned channel.
-func (c *child) start(logPath string, log io.Writer) (<-chan Endpoint, error) {
-	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("log of the child: %w", err)
-	}
-	defer logFile.Close() // the child has its own copy
-	c.cmd.Stderr = logFile
-	stdin, err := c.cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("child: %w", err)
-	}
+	defer log.Close() // the child has its own copy
+	c.cmd.Stderr = log
 	stdout, err := c.cmd.StdoutPipe()
+	if err == nil {
+		c.stdin, err = c.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = c.cmd.Start()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("child: %w", err)
 	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("child: %w", err)
+	go c.listen(stdout)
+	if err := c.answer(ctx, &c.endpoint); err != nil {
+		return nil, errors.Join(fmt.Errorf("child did not serve: %w%s", err, tail(log.Name())), c.kill())
 	}
-	c.stdin = stdin
-	ready := make(chan Endpoint, 1)
-	go func() {
-		defer close(c.done)
-		readErr := relay(stdout, log, ready)
-		c.err = errors.Join(readErr, c.cmd.Wait())
-	}()
-	return ready, nil
+	return c, nil
 }
 
-// relay copies lines from r to log until r ends and sends the endpoint of the
-// READY line, of which there is at most one, on ready.
-func relay(r io.Reader, log io.Writer, ready chan<- Endpoint) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		ep, isReady, err := parseReady(lines.Bytes())
-		switch {
-		case err != nil:
-			return err
-		case isReady:
-			ready <- ep
-		default:
-			fmt.Fprintf(log, "%s\n", lines.Bytes())
+// listen passes answers on until the child ends.
+func (c *child) listen(stdout io.Reader) {
+	for decoder := json.NewDecoder(stdout); ; {
+		var answer json.RawMessage
+		if decoder.Decode(&answer) != nil {
+			c.err = c.cmd.Wait()
+			close(c.done)
+			return
 		}
+		c.answers <- answer
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("output of the child: %w", err)
-	}
-	return nil
 }
 
-// stop closes the child's standard input, which asks it to end on every
-// platform.
-func (c *child) stop(ctx context.Context) error {
-	closeErr := c.closeStdin()
+func (c *child) answer(ctx context.Context, to any) error {
 	select {
-	case <-c.done: // it ended before, perhaps by kill: nothing to stop
+	case answer := <-c.answers:
+		return json.Unmarshal(answer, to)
+	case <-c.done:
+		return fmt.Errorf("it has ended: %w", c.err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// compact has etcd compacted.
+func (c *child) compact(ctx context.Context) (int64, error) {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	var result Compacted
+	_, err := io.WriteString(c.stdin, "compact\n")
+	if err == nil {
+		err = c.answer(ctx, &result)
+	}
+	if err == nil && result.Error != "" {
+		err = errors.New(result.Error)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("compact: %w", err)
+	}
+	return result.Revision, nil
+}
+
+// stop asks the child to end; one that was killed has.
+func (c *child) stop(ctx context.Context) error {
+	_ = c.stdin.Close() // it may be closed
+	select {
+	case <-c.done:
 		return nil
 	default:
 	}
-	if err := c.resume(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := c.thaw(); err != nil {
 		return errors.Join(err, c.kill())
 	}
 	select {
 	case <-c.done:
-		return errors.Join(closeErr, c.err)
+		return c.err
 	case <-ctx.Done():
 		return errors.Join(fmt.Errorf("child killed because it did not stop in time: %w", ctx.Err()), c.kill())
 	}
@@ -140,25 +131,41 @@ func (c *child) kill() error {
 		return fmt.Errorf("kill of the child: %w", err)
 	}
 	<-c.done
-	return c.closeStdin()
-}
-
-func (c *child) closeStdin() error {
-	if err := c.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("standard input of the child: %w", err)
-	}
 	return nil
 }
 
-// tail returns the end of the file as indented lines for an error message, or
-// nothing if there is none.
+// tail returns the last lines of a log.
 func tail(path string) string {
-	const lines = 15
-	content, err := os.ReadFile(path)
-	if err != nil || len(content) == 0 {
-		return ""
+	content, _ := os.ReadFile(path) // without it there is nothing to say
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return "\nlast lines of " + path + ":\n\t" + strings.Join(lines[max(0, len(lines)-15):], "\n\t")
+}
+
+// building keeps the servers of one process from building at the same time.
+var building sync.Mutex
+
+// findBinary returns the binary of the options or of BinaryEnv, or else builds one, without the
+// race detector. That takes minutes the first time.
+func findBinary(ctx context.Context, o Options) (string, error) {
+	for _, path := range []string{o.Binary, os.Getenv(BinaryEnv)} {
+		if path != "" {
+			_, err := os.Stat(path)
+			return path, err
+		}
 	}
-	all := strings.Split(strings.TrimRight(string(content), "\n"), "\n")
-	all = all[max(0, len(all)-lines):]
-	return fmt.Sprintf("\nlast lines of %s:\n\t%s", path, strings.Join(all, "\n\t"))
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	building.Lock()
+	defer building.Unlock()
+	path := filepath.Join(folder, "kinformer", "kinformer-apiserver")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	fmt.Fprintf(os.Stderr, "building %s (the first build takes minutes)\n", path)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", path, "github.com/kinformer/cache/e2e/cmd/apiserver").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build of the API server: %w\n%s", err, out)
+	}
+	return path, nil
 }

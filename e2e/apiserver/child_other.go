@@ -7,11 +7,10 @@ package apiserver
 
 import (
 	"errors"
-	"fmt"
 	"os/exec"
 )
 
 func detachFromTerminal(*exec.Cmd) {}
 
-func (c *child) pause() error  { return fmt.Errorf("pause of the child: %w", errors.ErrUnsupported) }
-func (c *child) resume() error { return fmt.Errorf("resume of the child: %w", errors.ErrUnsupported) }
+func (c *child) freeze() error { return errors.ErrUnsupported }
+func (c *child) thaw() error   { return nil }

@@ -22,36 +22,30 @@ func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// pause returns when no thread of the child runs any more, where the system shows that: on a busy
+// freeze returns when no thread of the child runs any more, where the system shows that: on a busy
 // machine a signal takes a while to get to all of them.
-func (c *child) pause() error {
-	c.paused.Store(true)
+func (c *child) freeze() error {
+	c.frozen.Store(true)
 	err := c.signal(syscall.SIGSTOP)
-	for err == nil && c.paused.Load() && c.running() {
+	for err == nil && c.frozen.Load() && c.running() {
 		time.Sleep(time.Millisecond)
 	}
 	return err
 }
 
-func (c *child) resume() error {
-	c.paused.Store(false)
+func (c *child) thaw() error {
+	c.frozen.Store(false)
 	return c.signal(syscall.SIGCONT)
 }
 
 // running reports whether a thread of the child is neither stopped nor at its end, as far as the
 // system tells.
 func (c *child) running() bool {
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid))
-	if err != nil {
-		return false
-	}
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid)) // the pattern is right
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
 		_, state, found := bytes.Cut(stat, []byte(") ")) // after the name, in which there is no such thing
-		if found && len(state) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state[0])) {
+		if err == nil && found && len(state) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state[0])) {
 			return true
 		}
 	}

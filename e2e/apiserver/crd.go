@@ -30,8 +30,6 @@ type CustomResource struct {
 	// Kind, such as "Widget". The plural resource name is the kind in lower
 	// case with an s.
 	Kind string
-	// Status gives the kind a status subresource.
-	Status bool
 }
 
 // Resource returns the group, version and resource of c.
@@ -71,9 +69,6 @@ func (c CustomResource) definition() *unstructured.Unstructured {
 		"schema": object{"openAPIV3Schema": object{
 			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
 		}},
-	}
-	if c.Status {
-		version["subresources"] = object{"status": object{}}
 	}
 	return &unstructured.Unstructured{Object: object{
 		"apiVersion": crdResource.GroupVersion().String(),

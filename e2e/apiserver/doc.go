@@ -4,7 +4,7 @@
 // Package apiserver runs a Kubernetes API server for tests and demos, with no
 // cluster, container or download: only Go is needed.
 //
-//	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr})
+//	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
 //	if err != nil { ... }
 //	defer srv.Stop(context.Background())
 //	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())
@@ -36,7 +36,7 @@
 // core/v1 and events.k8s.io/v1 events are two separate collections. The list of
 // groups at /apis names those of custom resources only in its aggregated form,
 // which client-go and kubectl ask for. Every authenticated user may do
-// everything except [Server.Compact].
+// everything.
 //
 // [StartChild] runs the server in a child process, which can be killed, frozen
 // and measured by itself, and keeps k8s.io/apiserver and etcd out of the binary
@@ -45,7 +45,7 @@
 // # Guarantees
 //
 //  1. It listens on 127.0.0.1 only.
-//  2. URL, certificate, tokens and kubeconfig files stay the same over
+//  2. URL, certificate, token and kubeconfig file stay the same over
 //     [Server.Restart].
 //  3. What a client was told is written survives [Server.Kill]: the data is in
 //     the kernel's page cache by then. It does not survive a crash of the

@@ -34,23 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testLog is a writer on t's log that falls silent when the test ends.
-type testLog struct {
-	t     *testing.T
-	ended context.Context
-}
-
-func (l testLog) Write(p []byte) (int, error) {
-	if l.ended.Err() == nil {
-		l.t.Logf("%s", p)
-	}
-	return len(p), nil
-}
-
 // start runs a child that is stopped when the test ends.
 func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Server) {
 	t.Helper()
-	opts.Log = testLog{t, t.Context()}
 	// The first build takes minutes and is bounded by the test binary's timeout.
 	srv, err := apiserver.StartChild(t.Context(), opts)
 	require.NoError(t, err)

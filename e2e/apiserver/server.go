@@ -18,15 +18,14 @@ var ErrStopped = errors.New("apiserver: stopped")
 // Server is a handle over a running API server and its restarts. Its methods
 // may be called concurrently.
 type Server struct {
-	opts     Options // but for the port
+	opts     Options
 	tempData bool
 
-	// lifecycle is held during Stop, Kill and Restart, and taken before state.
+	// lifecycle is held during Stop, Kill and Restart, and taken before mu.
 	lifecycle sync.Mutex
 
-	state struct {
+	mu struct {
 		sync.Mutex
-		port    int
 		current *child
 		stopped bool
 	}
@@ -34,12 +33,11 @@ type Server struct {
 
 // StartChild starts a server in a child process and returns once it serves,
 // about a second after the call. If there is no binary yet, it builds one
-// first, which takes minutes the first time; see Options.Binary and Build. ctx
+// first, which takes minutes the first time; see Options.Binary. ctx
 // bounds the build and the start, not the life of the server.
 func StartChild(ctx context.Context, opts Options) (*Server, error) {
-	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
-		return nil, err
+	if opts.Port < 0 || opts.Port > 65535 {
+		return nil, fmt.Errorf("apiserver options: port %d is not between 0 and 65535", opts.Port)
 	}
 	s := &Server{tempData: opts.DataDir == ""}
 	var err error
@@ -51,7 +49,7 @@ func StartChild(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	s.opts, s.state.port = opts, opts.Port
+	s.opts = opts
 	if err := s.run(ctx); err != nil {
 		return nil, errors.Join(err, s.removeTempData())
 	}
@@ -61,15 +59,13 @@ func StartChild(ctx context.Context, opts Options) (*Server, error) {
 // run launches a child and makes it the current one. From the first run on the
 // port is fixed.
 func (s *Server) run(ctx context.Context) error {
-	opts := s.opts
-	opts.Port = s.state.port
-	c, err := launch(ctx, opts)
+	c, err := launch(ctx, s.opts)
 	if err != nil {
 		return fmt.Errorf("start of the API server: %w", err)
 	}
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.state.current, s.state.port = c, c.ep.Port
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.current, s.opts.Port = c, c.endpoint.Port
 	return nil
 }
 
@@ -84,9 +80,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	s.state.Lock()
-	s.state.stopped = true
-	s.state.Unlock()
+	s.mu.Lock()
+	s.mu.stopped = true
+	s.mu.Unlock()
 	return errors.Join(c.stop(ctx), s.removeTempData())
 }
 
@@ -94,10 +90,7 @@ func (s *Server) removeTempData() error {
 	if !s.tempData {
 		return nil
 	}
-	if err := os.RemoveAll(s.opts.DataDir); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	return nil
+	return os.RemoveAll(s.opts.DataDir)
 }
 
 // Kill ends the child as a crash would (SIGKILL) and waits for its end; Restart
@@ -136,7 +129,7 @@ func (s *Server) Pause() error {
 	if err != nil {
 		return err
 	}
-	return c.pause()
+	return c.freeze()
 }
 
 // Resume lets a paused child run again.
@@ -145,7 +138,17 @@ func (s *Server) Resume() error {
 	if err != nil {
 		return err
 	}
-	return c.resume()
+	return c.thaw()
+}
+
+// Compact makes etcd forget all history before now and returns the resource version of that. See
+// the package documentation for what it takes to get a 410.
+func (s *Server) Compact(ctx context.Context) (int64, error) {
+	c, err := s.running()
+	if err != nil {
+		return 0, err
+	}
+	return c.compact(ctx)
 }
 
 // URL returns https://127.0.0.1:port; it stays the same over restarts.
@@ -156,31 +159,26 @@ func (s *Server) DataDir() string { return s.opts.DataDir }
 
 // Endpoint returns where the server serves, with certificate and tokens. It stays
 // the same over restarts. The caller must not change it.
-func (s *Server) Endpoint() Endpoint {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.state.current.ep
-}
+func (s *Server) Endpoint() Endpoint { return s.child().endpoint }
 
 // PID returns the id of the process that serves, which changes with each Restart.
-func (s *Server) PID() int {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.state.current.cmd.Process.Pid
-}
+func (s *Server) PID() int { return s.child().cmd.Process.Pid }
 
 // Done returns a channel that is closed when the process that serves has ended.
-func (s *Server) Done() <-chan struct{} {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.state.current.done
+func (s *Server) Done() <-chan struct{} { return s.child().done }
+
+func (s *Server) child() *child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.current
 }
 
+// running returns the current child, or ErrStopped.
 func (s *Server) running() (*child, error) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	if s.state.stopped {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stopped {
 		return nil, ErrStopped
 	}
-	return s.state.current, nil
+	return s.mu.current, nil
 }

@@ -174,7 +174,7 @@ func until(t *testing.T, ctx context.Context, is func() bool) {
 
 // startServer returns a server with objects in each selection.
 func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{Log: os.Stderr})
+	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())

@@ -5,24 +5,19 @@ package follow
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 )
 
 // Gate is below the REST clients of a test. In place of the server it refuses some requests with
@@ -40,8 +35,7 @@ import (
 type Gate struct {
 	Refuse func(*http.Request) (seconds int)
 
-	Server atomic.Int64 // answers of 429 by the server
-	Own    atomic.Int64 // answers in its place
+	Own atomic.Int64 // answers in place of the server
 
 	mu struct {
 		sync.Mutex
@@ -123,11 +117,7 @@ func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
 		return g.refuse(r, forbidden)
 	}
 	response, err := g.next.RoundTrip(r)
-	switch {
-	case err != nil:
-	case response.StatusCode == http.StatusTooManyRequests:
-		g.Server.Add(1)
-	case ofPods && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "":
+	if err == nil && ofPods && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" {
 		body := &cutBody{ReadCloser: response.Body, gate: g.Gate}
 		if !g.permits(body) { // withdrawn meanwhile
 			_ = response.Body.Close()
@@ -164,46 +154,4 @@ func (b *cutBody) Read(into []byte) (int, error) {
 // client's own method does not see them: they are below the round trippers that authenticate.
 func CloseIdle(c *http.Client) func() {
 	return func() { utilnet.CloseIdleConnectionsFor(c.Transport) }
-}
-
-// Occupy keeps one request of the user of config in flight, nearly all the time, until stop is
-// called, which waits for the end. A server with Options.MaxRequestsInFlight of 1 then answers all
-// others with 429, but for watches and administrators, which it exempts. Each request lists at a
-// version that is far away, for which the watch cache waits 3 s; several take turns.
-func Occupy(ctx context.Context, config *rest.Config) (stop func(), err error) {
-	const (
-		requests = 4
-		between  = 2 * time.Millisecond
-	)
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, "/api", scheme.Codecs.WithoutConversion()
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("occupy: %w", err)
-	}
-	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("occupy: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	for range requests {
-		group.Go(func() {
-			pause := time.NewTicker(between)
-			defer pause.Stop()
-			for ctx.Err() == nil {
-				// What the answer is does not matter.
-				_, _ = client.Get().MaxRetries(0).Resource("pods").Param("resourceVersion", "9000000000000000000").DoRaw(ctx)
-				select {
-				case <-pause.C:
-				case <-ctx.Done():
-				}
-			}
-		})
-	}
-	return func() {
-		cancel()
-		group.Wait()
-		CloseIdle(httpClient)()
-	}, nil
 }

@@ -154,15 +154,6 @@ func (r *Resource) Listed(ctx context.Context) (checker.Contents, error) {
 	return checker.ContentsOfList(list)
 }
 
-// ListedAt is a LIST as of a resourceVersion.
-func (r *Resource) ListedAt(ctx context.Context, rv string) (checker.Contents, error) {
-	list, err := r.api.List(ctx, metav1.ListOptions{ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	if err != nil {
-		return nil, fmt.Errorf("%s: list at %s: %w", r.Name, rv, err)
-	}
-	return checker.ContentsOfList(list)
-}
-
 // Get is a quorum read.
 func (r *Resource) Get(ctx context.Context, name string) (checker.State, error) {
 	return stateOrError(r.api.Get(ctx, name, metav1.GetOptions{}))

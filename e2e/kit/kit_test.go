@@ -6,7 +6,6 @@ package kit_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -127,7 +126,6 @@ func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T)
 // start starts both, with that past.
 func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*both, *apiserver.Server, *cachetest.Source) {
 	t.Helper()
-	options.Log = os.Stderr
 	srv, err := apiserver.StartChild(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })

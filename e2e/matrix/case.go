@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package matrix compares informers that decode directly with informers whose client does, for each
-// kind of client, encoding, version of HTTP, with TLS, compression and shared parts and without,
+// kind of client, encoding and version of HTTP, with compression and shared parts and without,
 // and for each way in which a state comes. What they store and tell their handlers has to be deeply
 // equal.
 package matrix
@@ -19,7 +19,6 @@ type Case struct {
 	Encoding string // JSON or Protobuf
 	Mode     string // List, Pages or WatchList
 	HTTP2    bool
-	TLS      bool
 	Gzip     bool
 	Share    bool // equal parts of objects, as ShareEqual does
 }
@@ -42,7 +41,7 @@ func (c Case) String() string {
 func (c Case) values() []string {
 	return []string{
 		c.Client.Name, c.Encoding, c.Mode,
-		option(c.HTTP2, "HTTP/2", "HTTP/1.1"), option(c.TLS, "TLS", "plain"), option(c.Gzip, "gzip", "not compressed"),
+		option(c.HTTP2, "HTTP/2", "HTTP/1.1"), option(c.Gzip, "gzip", "not compressed"),
 		option(c.Share, "shared", "apart"),
 	}
 }
@@ -54,16 +53,15 @@ func option(is bool, yes, no string) string {
 	return no
 }
 
-// All returns all combinations that there are: HTTP/2 only comes with TLS, and not all clients know
-// all encodings.
+// All returns all combinations that there are: not all clients know all encodings.
 func All(clients ...Client) (all []Case) {
-	for i := range 2 * 2 * 2 * 2 * 2 * 3 {
+	for i := range 2 * 2 * 2 * 2 * 3 {
 		c := Case{
-			Encoding: []string{JSON, Protobuf}[i%2], HTTP2: i/2%2 == 0, TLS: i/4%2 == 0, Gzip: i/8%2 == 0,
-			Share: i/16%2 == 0, Mode: []string{List, Pages, WatchList}[i/32],
+			Encoding: []string{JSON, Protobuf}[i%2], HTTP2: i/2%2 == 0, Gzip: i/4%2 == 0, Share: i/8%2 == 0,
+			Mode: []string{List, Pages, WatchList}[i/16],
 		}
 		for _, c.Client = range clients {
-			if (c.TLS || !c.HTTP2) && c.Client.knows(c.Encoding) {
+			if c.Client.knows(c.Encoding) {
 				all = append(all, c)
 			}
 		}
@@ -74,37 +72,35 @@ func All(clients ...Client) (all []Case) {
 // WholeEnv is the environment variable that asks for all combinations, by "all".
 const WholeEnv = "KINFORMER_MATRIX"
 
-// Whole reports whether all combinations are asked for.
-func Whole() bool { return os.Getenv(WholeEnv) == "all" }
-
-// Pairwise returns some of the combinations: any two values that any of them has, one of them has.
-// It takes, again and again, the one with the most pairs that are in none yet.
-func Pairwise(all []Case) (some []Case) {
-	missing := map[string]bool{}
-	for _, c := range all {
-		for _, pair := range c.pairs() {
-			missing[pair] = true
-		}
+// Chosen returns all combinations if these are asked for, or else some: any two values that any of
+// them has, one of them has. It takes, again and again, the one with the most pairs that are in
+// none yet.
+func Chosen(all []Case) (some []Case) {
+	if os.Getenv(WholeEnv) == "all" {
+		return all
 	}
-	for len(missing) > 0 {
-		best, most := 0, -1
-		for i, c := range all {
+	have := map[string]bool{}
+	for {
+		best, most := Case{}, 0
+		for _, c := range all {
 			n := 0
 			for _, pair := range c.pairs() {
-				if missing[pair] {
+				if !have[pair] {
 					n++
 				}
 			}
 			if n > most {
-				best, most = i, n
+				best, most = c, n
 			}
 		}
-		for _, pair := range all[best].pairs() {
-			delete(missing, pair)
+		if most == 0 {
+			return some
 		}
-		some = append(some, all[best])
+		for _, pair := range best.pairs() {
+			have[pair] = true
+		}
+		some = append(some, best)
 	}
-	return some
 }
 
 func (c Case) pairs() (pairs []string) {

@@ -6,10 +6,6 @@ package matrix
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -62,18 +58,13 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 	require.NoError(t, err)
 	pods := client.CoreV1().Pods(Namespace)
 	require.NoError(t, populate(ctx, pods))
-	withoutTLS, closeProxy := withoutTLS(t, srv)
 
 	var all []*twins
 	for _, c := range cases {
-		config := srv.Config
-		if !c.TLS {
-			config = withoutTLS
-		}
 		pair := &twins{Case: c}
-		pair.plain, err = c.start(ctx, config(), false)
+		pair.plain, err = c.start(ctx, srv.Config(), false)
 		require.NoError(t, err, c)
-		pair.direct, err = c.start(ctx, config(), true)
+		pair.direct, err = c.start(ctx, srv.Config(), true)
 		require.NoError(t, err, c)
 		all = append(all, pair)
 	}
@@ -89,7 +80,6 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 		assert.NoError(t, pair.plain.end(), pair.Case)
 		assert.NoError(t, pair.direct.end(), pair.Case)
 	}
-	closeProxy()
 	left := errors.New("bodies are open")
 	for left != nil && ctx.Err() == nil {
 		follow.CloseIdle(writer)() // what it shares with the clients of the informers; a stream may have ended after their end
@@ -98,29 +88,6 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 		}
 	}
 	assert.NoError(t, left)
-}
-
-// withoutTLS starts a proxy that is reached without TLS, by HTTP/1.1, and hands on all bytes as
-// they come.
-func withoutTLS(t *testing.T, srv *apiserver.Server) (config func() *rest.Config, end func()) {
-	t.Helper()
-	target, err := url.Parse(srv.URL())
-	require.NoError(t, err)
-	upstream := srv.Config()
-	upstream.BearerToken, upstream.DisableCompression, upstream.WrapTransport = "", true, nil // both are the client's
-	rt, err := rest.TransportFor(upstream)
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport, proxy.FlushInterval = rt, -1
-	server := httptest.NewServer(proxy)
-	return func() *rest.Config {
-			c := srv.Config()
-			c.Host, c.TLSClientConfig = server.URL, rest.TLSClientConfig{}
-			return c
-		}, func() {
-			server.Close()
-			follow.CloseIdle(&http.Client{Transport: rt})()
-		}
 }
 
 // compare fails for what is not the same, or not as the case has it.

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls,
-// delays, half-closes, throttles, and ends a connection in the middle of what is being sent. What
-// it carries is TLS, so every cut is in the middle of some frame.
+// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls
+// and delays, and ends a connection in the middle of what is being sent. What it carries is TLS, so
+// every cut is in the middle of some frame.
 package proxy
 
 import (
@@ -32,8 +32,6 @@ type Weather struct {
 	Stall [2]bool
 	// Delay is how long each piece waits.
 	Delay time.Duration
-	// BytesPerSecond bounds the rate of each connection and direction; 0 is without a bound.
-	BytesPerSecond int
 	// CutAfter, if positive, ends each connection once that many bytes more have gone to the
 	// client.
 	CutAfter int64
@@ -131,21 +129,6 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// HalfClose ends one direction of all open connections in order; the other one goes on.
-func (p *Proxy) HalfClose(d Direction) error {
-	var errs []error
-	for _, c := range p.open() {
-		to := c.server
-		if d == ToClient {
-			to = c.client
-		}
-		if err := to.CloseWrite(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func (p *Proxy) open() []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,8 +212,7 @@ func (p *Proxy) pump(c *conn, to, from *net.TCPConn, d Direction) {
 
 // forward writes b as the weather allows, and reports whether the connection goes on.
 func (p *Proxy) forward(c *conn, to io.Writer, b []byte, d Direction) bool {
-	const piecesPerSecond = 20
-	for len(b) > 0 {
+	for {
 		w, changed := p.weather()
 		if w.Stall[d] {
 			select {
@@ -240,27 +222,17 @@ func (p *Proxy) forward(c *conn, to io.Writer, b []byte, d Direction) bool {
 				return false
 			}
 		}
-		piece, pause := b, w.Delay
-		if w.BytesPerSecond > 0 {
-			piece, pause = b[:min(len(b), max(1, w.BytesPerSecond/piecesPerSecond))], time.Second/piecesPerSecond
-		}
-		if pause > 0 && !c.wait(pause) {
+		if w.Delay > 0 && !c.wait(w.Delay) {
 			return false
 		}
-		if w.CutAfter > 0 && d == ToClient {
-			left := c.allowance.Add(-int64(len(piece)))
-			if left < 0 {
-				// A part goes out, so that the cut is within a frame. An error is as good.
-				_, _ = to.Write(piece[:len(piece)/2])
-				return false
-			}
-		}
-		if _, err := to.Write(piece); err != nil {
+		if w.CutAfter > 0 && d == ToClient && c.allowance.Add(-int64(len(b))) < 0 {
+			// A part goes out, so that the cut is within a frame. An error is as good.
+			_, _ = to.Write(b[:len(b)/2])
 			return false
 		}
-		b = b[len(piece):]
+		_, err := to.Write(b)
+		return err == nil
 	}
-	return true
 }
 
 func (c *conn) wait(d time.Duration) bool {

@@ -4,7 +4,6 @@
 package proxy_test
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"testing"
@@ -130,27 +129,11 @@ func TestRefuse(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestHalfCloseLeavesTheOtherDirection(t *testing.T) {
-	p, c := behind(t)
-	say(t, c, "a")
-	hear(t, c, "a")
-	require.NoError(t, p.HalfClose(proxy.ToServer))
-	rest, err := io.ReadAll(c) // the server has heard the end, and ends as well
-	require.NoError(t, err)
-	assert.Empty(t, rest)
-}
-
-func TestDelayAndThrottleTakeTheirTime(t *testing.T) {
+func TestDelayTakesItsTime(t *testing.T) {
 	p, c := behind(t)
 	p.SetWeather(proxy.Weather{Delay: 20 * time.Millisecond})
 	start := time.Now()
 	say(t, c, "a")
 	hear(t, c, "a")
 	assert.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond, "both ways")
-	p.SetWeather(proxy.Weather{BytesPerSecond: 10_000})
-	start = time.Now()
-	text := string(bytes.Repeat([]byte("x"), 1500))
-	say(t, c, text)
-	hear(t, c, text)
-	assert.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond)
 }

@@ -109,10 +109,9 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration) er
 	return c.start(ctx)
 }
 
-// resource makes one that is read as a user with request limits, by way of the proxy, over a
-// connection of its own.
+// resource makes one that is read by way of the proxy, over a connection of its own.
 func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
-	config := c.server.UserConfig()
+	config := c.server.Config()
 	config.Dial = c.proxy.Dial
 	config.Wrap(c.gate.Wrap)
 	if tapped {

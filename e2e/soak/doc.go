@@ -19,7 +19,7 @@
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
 //	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
 //	ledger    an acknowledged write is not in the quorum LIST
-//	audit     an audit finds something, or anything but what was changed in a store behind its back
+//	audit     an audit finds something
 //	decoding  an informer that is to decode directly does not any more, or has made something else than its client
 //	stop      an informer does not stop, or calls a handler after its end
 //	leak      goroutines, sockets or memory are left at the end

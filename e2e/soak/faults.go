@@ -32,13 +32,9 @@ var lanes = [2][]fault{{
 	{"network: delayed", weather(func(random *rand.Rand) proxy.Weather {
 		return proxy.Weather{Delay: between(random, time.Millisecond, 200*time.Millisecond)}
 	}, never)},
-	{"network: throttled", weather(func(random *rand.Rand) proxy.Weather {
-		return proxy.Weather{BytesPerSecond: 2_000 + random.IntN(50_000)}
-	}, never)},
 	{"network: cut within frames", weather(func(random *rand.Rand) proxy.Weather {
 		return proxy.Weather{CutAfter: 1 + random.Int64N(40_000)}
 	}, never)},
-	{"network: half-closed", halfClose},
 	{"server: killed and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
 		return r.cluster.restart(ctx, true, between(random, 0, maxDown))
 	}},
@@ -59,11 +55,9 @@ var lanes = [2][]fault{{
 		return behaviour{panicEvery: 1 + random.Int64N(20)}
 	})},
 	{"handler: added or removed", changeHandlers},
-	{"handler: too slow, disconnected", disconnectHandler},
 	{"informer: started and stopped", startAndStop},
 	{"informer: stopped and replaced", replaceFollower},
 	{"informer: index added", addIndexer},
-	{"informer: store changed", tamper},
 	{"reader: without a pause", readEagerly},
 }}
 
@@ -116,14 +110,6 @@ func stalled(random *rand.Rand) proxy.Weather {
 	return proxy.Weather{Stall: [2]bool{n&1 != 0, n&2 != 0}}
 }
 
-func halfClose(ctx context.Context, r *run, random *rand.Rand) error {
-	if err := r.cluster.proxy.HalfClose(proxy.Direction(random.IntN(2))); err != nil {
-		r.report.count("half-closes of what was closed", 1)
-	}
-	wait(ctx, between(random, 200*time.Millisecond, 2*time.Second))
-	return nil
-}
-
 func freeze(ctx context.Context, r *run, random *rand.Rand) error {
 	if err := r.cluster.server.Pause(); err != nil {
 		return err
@@ -132,41 +118,19 @@ func freeze(ctx context.Context, r *run, random *rand.Rand) error {
 	return r.cluster.server.Resume()
 }
 
-// withoutWatchCache has the server read etcd, of which the history is compacted, for a while, also
-// while an informer lists page by page.
+// withoutWatchCache has the server read etcd, of which the history is compacted, for a while.
 func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	r.cluster.opts.DisableWatchCache = true
 	if err := r.cluster.restart(ctx, true, 0); err != nil {
 		return err
 	}
-	if err := compactWithinList(ctx, r, random); err != nil {
-		return err
-	}
+	wait(ctx, between(random, time.Second, 3*time.Second))
 	if err := r.cluster.compact(ctx); err != nil {
 		return err
 	}
 	r.cluster.proxy.Cut()
 	r.cluster.opts.DisableWatchCache = false
 	return r.cluster.restart(ctx, true, 0)
-}
-
-// compactWithinList starts an informer that gets its pages slowly, and compacts between two of
-// them.
-func compactWithinList(ctx context.Context, r *run, random *rand.Rand) error {
-	const patience = 3 * time.Second // on a server that is new there may be one page, or none
-	r.cluster.proxy.SetWeather(proxy.Weather{Delay: 30 * time.Millisecond})
-	defer r.cluster.proxy.SetWeather(proxy.Weather{})
-	f, err := r.startFollower(ctx, r.kinds[random.IntN(len(r.kinds))], follow.ListMode)
-	if err != nil {
-		return err
-	}
-	defer f.stop()
-	for end := time.Now().Add(patience); f.source.Lists.Load() < 2 && time.Now().Before(end); {
-		wait(ctx, 5*time.Millisecond)
-	}
-	err = r.cluster.compact(ctx)
-	wait(ctx, between(random, 300*time.Millisecond, 2*time.Second))
-	return err
 }
 
 // expire keeps the informers away until the server has forgotten the resourceVersion that they are
@@ -223,29 +187,6 @@ func changeHandlers(ctx context.Context, r *run, random *rand.Rand) error {
 	return f.leave(handlers[1+random.IntN(len(handlers)-1)])
 }
 
-// disconnectHandler adds a handler that does not come back from its first call, until it is told
-// that it is removed.
-func disconnectHandler(ctx context.Context, r *run, random *rand.Rand) error {
-	disconnected, over := make(chan struct{}), make(chan struct{})
-	f := r.anyFollower(random)
-	h := newHandler(handlerKind{name: "disconnect"}, f.name, nil, r.report)
-	h.behaviour.Store(&behaviour{until: over})
-	registration, err := f.informer.AddEventHandler(cache.Deliver(h, cache.Delivery{
-		Overflow: cache.OverflowDisconnect, Max: 10, OnDisconnect: func(error) { close(disconnected) },
-	}))
-	if err != nil {
-		return err
-	}
-	select {
-	case <-disconnected:
-		r.report.count("handlers disconnected", 1)
-	case <-time.After(3 * time.Second): // there was too little to tell, or the library does not know of this
-	case <-ctx.Done():
-	}
-	close(over)
-	return f.informer.RemoveEventHandler(registration)
-}
-
 func startAndStop(ctx context.Context, r *run, random *rand.Rand) error {
 	f, err := r.startFollower(ctx, r.kinds[random.IntN(len(r.kinds))], anyMode(random))
 	if err != nil {
@@ -286,7 +227,7 @@ func readEagerly(ctx context.Context, r *run, random *rand.Rand) error {
 func addIndexer(ctx context.Context, r *run, random *rand.Rand) error {
 	f := r.anyFollower(random)
 	if n := len(f.informer.GetIndexer().GetIndexers()); n < mostIndexers {
-		if err := f.informer.AddIndexers(cache.Indexers{fmt.Sprintf("late-%d", n): f.byShard}); err != nil {
+		if err := f.informer.AddIndexers(cache.Indexers{fmt.Sprintf("late-%d", n): byShard}); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 	}

@@ -54,7 +54,6 @@ type follower struct {
 	informer cache.SharedIndexInformer
 	source   *follow.Source
 	report   *report
-	glances  *checker.Reads
 	tapped   bool        // decodes directly
 	shares   bool        // so that its objects share equal parts
 	eager    atomic.Bool // the reader makes no pause
@@ -62,7 +61,6 @@ type follower struct {
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	listed  chan struct{} // holds an element when a list is about to become the content of the store
 
 	mu       sync.Mutex
 	handlers []*handler
@@ -74,11 +72,10 @@ func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*fo
 	number := uint64(r.informers.Add(1))
 	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+number))
 	f := &follower{
-		name: fmt.Sprintf("%s/%s#%d", k.name, mode, number), kind: k, mode: mode, report: r.report, listed: make(chan struct{}, 1),
+		name: fmt.Sprintf("%s/%s#%d", k.name, mode, number), kind: k, mode: mode, report: r.report,
 		tapped: r.config.Library == Kinformer && random.IntN(100) < r.config.Tapped,
 	}
 	f.shares = f.tapped && random.IntN(2) == 0
-	f.glances = checker.NewReads(k.ledger, r.report.of(f.name+" glance"))
 	resource, err := r.cluster.resource(k.name, f.tapped)
 	if err != nil {
 		return nil, err
@@ -92,7 +89,7 @@ func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*fo
 	}
 	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
 	f.informer = f.library(r.config.Library, random)(f.source, resource.Example, resync, cache.Indexers{
-		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: f.byShard,
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: byShard,
 	})
 	for _, kind := range handlerKinds {
 		if err := f.join(kind); err != nil {
@@ -126,28 +123,15 @@ func (f *follower) start(ctx context.Context, config Config, random *rand.Rand) 
 	ctx, f.cancel = context.WithCancel(ctx)
 	f.running.Go(func() { f.informer.RunWithContext(ctx) })
 	f.running.Go(func() { f.read(ctx, random, config.Pause) })
-	f.running.Go(func() { f.hunt(ctx) })
 	if config.Library == Kinformer {
 		f.running.Go(func() { f.audit(ctx) })
 	}
 }
 
-// byShard looks at the store, too: it is called in the middle of what is on its way into it.
-func (f *follower) byShard(obj any) ([]string, error) {
-	if f.informer != nil {
-		f.glance()
-	}
-	return byShard(obj)
-}
-
-// skipped tells handlers and the hunter of a list.
+// skipped tells handlers of a list.
 func (f *follower) skipped(from, to string) {
 	for _, h := range f.current() {
 		h.replica.Skipped(from, to)
-	}
-	select {
-	case f.listed <- struct{}{}:
-	default:
 	}
 }
 

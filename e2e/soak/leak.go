@@ -37,7 +37,7 @@ func watchLeaks(r *report) (compare func()) {
 			r.violation("leak", "the process", "%d sockets (%d before), %.1f MiB (%.1f before), goroutines: %.3000v",
 				sockets, socketsBefore, mib(heap), mib(heapBefore), err)
 		}
-		r.update(func(s *Summary) { s.HeapAfter = heap })
+		r.update(func(s *Summary) { s.Heap = append(s.Heap, heap) })
 	}
 }
 

@@ -6,7 +6,6 @@ package soak
 import (
 	"context"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/kinformer/cache"
@@ -14,123 +13,28 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// reader calls every read method of an informer.
-type reader struct {
-	*checker.Reads
-	indexer cache.Indexer
-	report  checker.Report
-	random  *rand.Rand
-}
-
-// read reads until ctx ends.
+// read reads all objects again and again until ctx ends, by a list, an index or a snapshot.
 func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Duration) {
 	report, n := f.report.of(f.name+" reader"), int64(0)
-	r := &reader{Reads: checker.NewReads(f.kind.ledger, report), indexer: f.informer.GetIndexer(), report: report, random: random}
-	methods := []func(){r.all, r.shard, r.one, r.one, r.one, func() { f.snapshot(r.Exactly) }, func() { r.Keys(r.indexer.ListKeys()) }}
+	r, indexer := checker.NewReads(f.kind.ledger, report), f.informer.GetIndexer()
 	for f.eager.Load() && ctx.Err() == nil || wait(ctx, pause) {
-		for range 5 {
-			methods[random.IntN(len(methods))]()
-			n++
+		at := r.Position(indexer.LastStoreSyncResourceVersion())
+		switch random.IntN(3) {
+		case 0:
+			r.Whole(indexer.List(), at)
+		case 1:
+			objects, err := indexer.ByIndex(cache.NamespaceIndex, follow.Namespace)
+			if err != nil {
+				report("mixed", err.Error())
+			}
+			r.Whole(objects, at)
+		default:
+			if s, err := cache.SnapshotOf(indexer); err == nil { // client-go's has none
+				r.Exactly(s)
+				s.Close()
+			}
 		}
+		n++
 	}
 	f.report.count("reads", n)
-}
-
-// all reads all objects by one of the methods that do.
-func (r *reader) all() {
-	at := r.Position(r.indexer.LastStoreSyncResourceVersion())
-	var objects []any
-	var err error
-	switch r.random.IntN(4) {
-	case 0:
-		objects, err = r.indexer.ByIndex(cache.NamespaceIndex, follow.Namespace)
-	case 1:
-		for _, obj := range cache.All(r.indexer) {
-			objects = append(objects, obj)
-		}
-	case 2:
-		members, failed := cache.ByIndexSeq(r.indexer, cache.NamespaceIndex, follow.Namespace)
-		for _, obj := range members {
-			objects = append(objects, obj)
-		}
-		err = failed
-	default:
-		objects = r.indexer.List()
-	}
-	r.failed(err)
-	r.Whole(objects, at)
-}
-
-// shard reads what is under one value of each index that is by shard.
-func (r *reader) shard() {
-	value := strconv.Itoa(r.random.IntN(shards))
-	for name := range r.indexer.GetIndexers() {
-		if name == cache.NamespaceIndex {
-			continue
-		}
-		objects, err := r.indexer.ByIndex(name, value)
-		r.failed(err)
-		r.Some(objects)
-		r.failed(checker.Misplaced(byShard, value, objects))
-		_, err = r.indexer.IndexKeys(name, value)
-		r.failed(err)
-		_, err = cache.Count(r.indexer, name, value)
-		r.failed(err)
-	}
-}
-
-// one reads one object, twice.
-func (r *reader) one() {
-	keys := r.indexer.ListKeys()
-	if len(keys) == 0 {
-		return
-	}
-	key := keys[r.random.IntN(len(keys))]
-	obj, ok, err := r.indexer.GetByKey(key)
-	r.failed(err)
-	if r.One(key, obj, ok); ok {
-		again, ok, err := r.indexer.Get(obj)
-		r.failed(err)
-		r.One(key, again, ok)
-	}
-}
-
-func (r *reader) failed(err error) {
-	if err != nil {
-		r.report("mixed", err.Error())
-	}
-}
-
-// snapshot calls use with a snapshot of the store. It does nothing for client-go's, which has none.
-func (f *follower) snapshot(use func(checker.Snapshot)) bool {
-	s, err := cache.SnapshotOf(f.informer.GetIndexer())
-	if err != nil {
-		return false
-	}
-	defer s.Close()
-	use(s)
-	return true
-}
-
-// glance checks what was acknowledged last. It takes a few microseconds.
-func (f *follower) glance() bool {
-	return f.snapshot(func(s checker.Snapshot) { f.glances.Glance(s, true) })
-}
-
-// hunt glances without a pause for a while after each list, until ctx ends: a state that shows for
-// microseconds only, when a list becomes the content of the store, is not met by who reads now and
-// then.
-func (f *follower) hunt(ctx context.Context) {
-	const length = 20 * time.Millisecond
-	for {
-		select {
-		case <-f.listed:
-		case <-ctx.Done():
-			return
-		}
-		n := int64(0)
-		for end := time.Now().Add(length); time.Now().Before(end) && f.glance(); n++ {
-		}
-		f.report.count("reads: hunting", n)
-	}
 }

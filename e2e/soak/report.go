@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,90 +20,62 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// Violation is something that must not be.
-type Violation struct {
-	Rule  string // one of the package comment
-	Where string
-	What  string
-	At    time.Duration // since the start of the run
-}
-
-func (v Violation) String() string {
-	return fmt.Sprintf("%6.1fs %s: %s: %s", v.At.Seconds(), v.Rule, v.Where, v.What)
-}
-
-// Summary is what a run has done and found.
+// Summary is what a run has come to.
 type Summary struct {
-	Library    string
-	Seed       uint64
-	Took       time.Duration
-	Rounds     int
-	Checks     int
-	Slowest    time.Duration // the slowest comparison until all was equal
-	Informers  int           // started in all
-	Counts     map[string]int64
-	Faults     map[string]int
-	Heap       []uint64    // what is alive at each comparison
-	HeapAfter  uint64      // after everything was stopped
-	Violations []Violation // at most 1000
-	Violated   map[string]int
+	Rounds   int
+	Checks   int
+	Slowest  time.Duration // the slowest comparison until all was equal
+	Counts   map[string]int64
+	Faults   map[string]int
+	Heap     []uint64       // what is alive at each comparison, and after everything was stopped
+	Violated map[string]int // by rule
 }
 
-// WriteTo writes the summary as text to be quoted.
-func (s *Summary) WriteTo(w io.Writer) (int64, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "soak of %s, seed %d: %v, %d rounds of faults, %d comparisons (slowest %v), %d informers\n",
-		s.Library, s.Seed, s.Took.Round(time.Second), s.Rounds, s.Checks, s.Slowest.Round(10*time.Millisecond), s.Informers)
-	table(&b, s.Counts)
-	fmt.Fprintln(&b, "  faults:")
-	table(&b, s.Faults)
-	if len(s.Heap) > 0 {
-		fmt.Fprintf(&b, "  heap: %.1f MiB at the first comparison, %.1f at the last, %.1f after the end\n",
-			mib(s.Heap[0]), mib(s.Heap[len(s.Heap)-1]), mib(s.HeapAfter))
+// write writes the summary to be quoted.
+func (s *Summary) write(w io.Writer, c Config, took time.Duration) {
+	fmt.Fprintf(w, "soak of %s, seed %d: %v, %d rounds of faults, %d comparisons (slowest %v)\n",
+		c.Library, c.Seed, took.Round(time.Second), s.Rounds, s.Checks, s.Slowest.Round(10*time.Millisecond))
+	table(w, s.Counts)
+	fmt.Fprintln(w, "  faults:")
+	table(w, s.Faults)
+	fmt.Fprint(w, "  heap at each comparison and after the end, MiB:")
+	for _, n := range s.Heap {
+		fmt.Fprintf(w, " %.1f", mib(n))
 	}
-	fmt.Fprintf(&b, "  violations: %d\n", len(s.Violations))
-	table(&b, s.Violated)
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	fmt.Fprintf(w, "\n  rules violated: %d\n", len(s.Violated))
+	table(w, s.Violated)
 }
 
-func table[N int | int64](b *strings.Builder, counts map[string]N) {
+func table[N int | int64](w io.Writer, counts map[string]N) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(b, "    %-36s %d\n", name, counts[name])
+		fmt.Fprintf(w, "    %-36s %d\n", name, counts[name])
 	}
 }
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
 
-// report collects what is found. Its methods may be called concurrently.
+// report collects what happens. Its methods may be called concurrently.
 type report struct {
-	out   io.Writer
-	start time.Time
+	config Config
+	start  time.Time
 
 	mu      sync.Mutex
 	summary Summary
 }
 
 func newReport(c Config) *report {
-	return &report{out: c.Out, start: time.Now(), summary: Summary{
-		Library: c.Library, Seed: c.Seed,
+	return &report{config: c, start: time.Now(), summary: Summary{
 		Counts: map[string]int64{}, Faults: map[string]int{}, Violated: map[string]int{},
 	}}
 }
 
-// violation notes that rule does not hold.
+// violation notes that a rule of the package comment was violated, and prints the first ones.
 func (r *report) violation(rule, where, format string, args ...any) {
-	const most, mostOfRule = 1000, 20
-	v := Violation{Rule: rule, Where: where, What: fmt.Sprintf(format, args...), At: time.Since(r.start)}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := &r.summary
-	s.Violated[rule]++
-	if len(s.Violations) < most {
-		s.Violations = append(s.Violations, v)
-	}
-	if s.Violated[rule] <= mostOfRule {
-		fmt.Fprintln(r.out, "VIOLATION", v)
+	const most = 20
+	n := 0
+	r.update(func(s *Summary) { s.Violated[rule]++; n = s.Violated[rule] })
+	if n <= most {
+		r.progress("VIOLATION %s: %s: %s", rule, where, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -116,7 +87,7 @@ func (r *report) of(where string) checker.Report {
 func (r *report) progress(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, "%6.1fs %s\n", time.Since(r.start).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(r.config.Out, "%6.1fs %s\n", time.Since(r.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (r *report) count(name string, n int64) { r.update(func(s *Summary) { s.Counts[name] += n }) }
@@ -127,15 +98,9 @@ func (r *report) update(change func(*Summary)) {
 	change(&r.summary)
 }
 
-// violated returns the number of violations so far.
-func (r *report) violated() (n int) {
-	r.update(func(s *Summary) { n = len(s.Violations) })
-	return n
-}
-
-// end returns the summary, which the caller owns; the report is not used any more.
+// end writes the summary and returns it, which the caller owns; the report is not used any more.
 func (r *report) end() *Summary {
-	r.update(func(s *Summary) { s.Took = time.Since(r.start) })
+	r.summary.write(r.config.Out, r.config, time.Since(r.start))
 	return &r.summary
 }
 

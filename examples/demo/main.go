@@ -1,19 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo follows the objects of an API server with an informer, and shows in the terminal what the
-// informer does.
+// Demo follows the pods of an embedded API server with an informer, and shows in the terminal what
+// the informer does.
 //
-// By default it starts the embedded API server, creates a few thousand pods, keeps changing some,
-// kills the server once and starts it again. At the end it compares the informer's cache with a
-// fresh LIST. It ends by itself or, with -keep, when it is interrupted. With -kubeconfig it watches
-// another cluster instead, and writes nothing there.
+// It creates a few thousand pods, keeps changing some, kills the server once and starts it again.
+// At the end it compares the informer's cache with a fresh LIST. The page of package debug shows
+// the informer meanwhile. Two child processes follow the same pods, one with an informer of this
+// library and one with client-go's. Nothing else runs in them, so what such a process uses is what
+// its informer costs.
 //
-// The page of package debug shows the informer meanwhile. Two child processes follow the same
-// objects, one with an informer of this library and one with client-go's. Nothing else runs in
-// them, so what such a process uses is what its informer costs.
-//
-// It exits with 0 if the comparison succeeds, 1 if it or something else fails, and 2 for bad flags.
+// It exits with 0 if the comparison succeeds, and with 1 if it or something else fails. An
+// interrupt makes it shorter.
 package main
 
 import (
@@ -38,52 +36,28 @@ import (
 	"github.com/kinformer/cache/debug"
 )
 
-// checkTimeout is how long the cache may take to catch up, on a machine that is busy with something
+// patience is how long the cache may take to catch up, on a machine that is busy with something
 // else, too.
-const checkTimeout = 5 * time.Minute
+const patience = 5 * time.Minute
 
 // options are the flags.
 type options struct {
-	apiserver  string
-	kubeconfig string
-	resource   string
-	pods       int
-	duration   time.Duration
-	keep       bool
-	compare    bool
-}
-
-func parseFlags(args []string, out io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "follow the cluster of this kubeconfig file instead, and only watch")
-	flags.StringVar(&o.resource, "resource", "pods", "what to follow, as resource or resource.group, such as deployments.apps")
-	flags.IntVar(&o.pods, "pods", 3000, "how many objects to create on the embedded server")
-	flags.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them")
-	flags.BoolVar(&o.keep, "keep", false, "go on after the check until interrupted")
-	flags.BoolVar(&o.compare, "compare", true, "follow the objects in two more processes, with this library and with client-go")
-	err := flags.Parse(args)
-	if err == nil && (flags.NArg() > 0 || o.pods < 1 || o.kubeconfig != "" && o.apiserver != "") {
-		err = errors.New("no arguments, at least one pod, and not both of -kubeconfig and -apiserver")
-		fmt.Fprintln(out, "demo:", err)
-	}
-	return o, err
+	apiserver string
+	pods      int
+	duration  time.Duration
 }
 
 func main() {
 	if library := os.Getenv(childVariable); library != "" {
 		os.Exit(childMain(library))
 	}
-	o, err := parseFlags(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	} else if err != nil {
-		os.Exit(2)
-	}
+	var o options
+	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
+	flag.IntVar(&o.pods, "pods", 3000, "how many pods to create")
+	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = run(ctx, o, os.Stdout)
+	err := run(ctx, o, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -96,64 +70,44 @@ func main() {
 func run(ctx context.Context, o options, out io.Writer) error {
 	quiet()
 	out = &shared{out: out}
-	world, err := openWorld(ctx, o, out)
+	c, err := startCluster(ctx, o, out)
 	if err != nil {
 		return err
 	}
-	defer world.close()
-	if world.server != nil {
-		if err := world.createAll(ctx, o.pods); err != nil {
-			return err
-		}
-	}
+	defer c.stop()
 	closePage, err := servePage(out)
 	if err != nil {
 		return err
 	}
 	defer closePage()
-	rivals, err := startRivals(world, o, out)
-	if err != nil {
-		return err
+	rivals, err := startRivals(c.server.Kubeconfig(), out)
+	if err == nil {
+		err = play(ctx, o, c, out)
 	}
-	err = play(ctx, o, world, out)
 	return errors.Join(err, finish(rivals, out))
 }
 
-// play follows the world, disturbs it, and checks the cache in the end.
-func play(ctx context.Context, o options, world *world, out io.Writer) error {
+// play follows the pods, disturbs that, and checks the cache in the end.
+func play(ctx context.Context, o options, c *cluster, out io.Writer) error {
 	// The informer and the check outlive the play, so that an interrupt still ends in a check.
 	background := context.WithoutCancel(ctx)
-	follower := follow(background, world, newInformer(ours))
-	defer follower.stop()
-	stop := func() {}
-	if world.server != nil {
-		stop = world.startChanging(background, o.pods)
+	f, err := follow(background, c.server.Config(), ours)
+	if err != nil {
+		return err
 	}
-	show(ctx, o.duration/2, follower, out)
-	if world.server != nil && ctx.Err() == nil {
-		if err := world.outage(background, follower); err != nil {
-			stop()
-			return err
-		}
+	defer f.stop()
+	stopChanging := c.startChanging(background, o.pods)
+	show(ctx, o.duration/2, f, out)
+	if ctx.Err() == nil {
+		err = c.outage(background, f)
 	}
-	show(ctx, o.duration/2, follower, out)
-	stop()
-	if ctx.Err() != nil {
-		fmt.Fprintln(out, "interrupted: checking what is cached so far")
+	show(ctx, o.duration/2, f, out)
+	stopChanging()
+	if err != nil {
+		return err
 	}
-	err := selfCheck(background, follower, out)
-	if err == nil && o.keep && ctx.Err() == nil {
-		fmt.Fprintln(out, "it goes on until you interrupt it")
-		if world.server != nil {
-			defer world.startChanging(background, o.pods)()
-		}
-		show(ctx, forever, follower, out)
-	}
-	return err
+	return selfCheck(background, f, out)
 }
-
-// forever is longer than anybody looks.
-const forever = 1 << 62
 
 // show prints a line a second for a while, or until ctx ends.
 func show(ctx context.Context, d time.Duration, f *follower, out io.Writer) {
@@ -166,10 +120,10 @@ func show(ctx context.Context, d time.Duration, f *follower, out io.Writer) {
 	}
 }
 
-// selfCheck has an audit compare the cache with a fresh LIST, object by object. On a server that
-// others write to it may take a few.
+// selfCheck has an audit compare the cache with a fresh LIST, object by object. It is tried again
+// when the server is not quite back.
 func selfCheck(ctx context.Context, f *follower, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	report, err := audit.Once(ctx, f.informer, audit.Options{})
 	for err != nil && sleep(ctx, time.Second) {
@@ -203,7 +157,7 @@ func servePage(out io.Writer) (stop func(), err error) {
 	return func() { _ = server.Close(); <-ended }, nil
 }
 
-// shared is what the demo, its server and its children write to.
+// shared is what the demo and its children write to.
 type shared struct {
 	mu  sync.Mutex
 	out io.Writer

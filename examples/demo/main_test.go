@@ -7,11 +7,7 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
-	"net/http"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,16 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestBadFlags(t *testing.T) {
-	for _, args := range []string{"-duration soon", "-pods 0", "-kubeconfig a pods", "-unknown", "-kubeconfig a -apiserver b"} {
-		_, err := parseFlags(strings.Fields(args), io.Discard)
-		assert.Error(t, err, args)
-	}
-	o, err := parseFlags(nil, io.Discard)
-	require.NoError(t, err)
-	assert.Equal(t, options{resource: "pods", pods: 3000, duration: 30 * time.Second, compare: true}, o)
-}
-
 // TestMain is also the main of the child processes, as the demo starts what it is itself.
 func TestMain(m *testing.M) {
 	if library := os.Getenv(childVariable); library != "" {
@@ -41,45 +27,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestUnreachableCluster(t *testing.T) {
-	address := refusing(t)
-	kubeconfig := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: c,
-contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "https://`+address+`"}}]}`), 0o600))
-
-	err := run(t.Context(), options{kubeconfig: kubeconfig, resource: "pods", duration: time.Minute}, io.Discard)
-	assert.ErrorContains(t, err, "cannot be reached")
-	assert.ErrorContains(t, err, address)
-}
-
-// refusing returns an address that refuses connections until the test ends: one that a client has,
-// and not a server.
-func refusing(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, conn.Close()) })
-	return conn.LocalAddr().String()
-}
-
-func TestMissingKubeconfig(t *testing.T) {
-	err := run(t.Context(), options{kubeconfig: filepath.Join(t.TempDir(), "none"), resource: "pods"}, io.Discard)
-	assert.ErrorContains(t, err, "kubeconfig")
-}
-
-func TestUnknownResource(t *testing.T) {
-	err := run(t.Context(), options{resource: "gadgets.example.com", pods: 1, duration: time.Minute}, io.Discard)
-	assert.ErrorContains(t, err, `does not serve "gadgets.example.com"`)
-}
-
-func TestDemoOnTheEmbeddedServer(t *testing.T) {
+func TestDemo(t *testing.T) {
 	out := &bytes.Buffer{}
-	require.NoError(t, run(t.Context(), options{resource: "deployments.apps", pods: 100, duration: 5 * time.Second, compare: true}, out))
-	assert.Regexp(t, `(?s)creating 100 deployments.*http://127\.0\.0\.1:\d+/debug/informers/ shows.*killing the server.*the server was away for \S+; \S+ after it was back the cache had `+
+	require.NoError(t, run(t.Context(), options{pods: 100, duration: 5 * time.Second}, out))
+	assert.Regexp(t, `(?s)creating 100 pods.*http://127\.0\.0\.1:\d+/debug/informers/ shows.*killing the server.*the server was away for \S+; \S+ after it was back the cache had `+
 		`caught up, from version \d+ to \d+: watching, outage \S+, mode watch-list, lists \d+, watches \d+.*self-check passed.*beside each other`, out.String())
-	for _, library := range libraries {
+	for _, library := range []string{ours, theirs} {
 		assert.Regexp(t, `  `+library+` +CPU \d+\.\d\d s, live heap \d+\.\d MB, lag \d+\.\d/\d+\.\d ms\n`, out.String())
 	}
 }
@@ -87,9 +40,9 @@ func TestDemoOnTheEmbeddedServer(t *testing.T) {
 // TestUnchangedObjectsAreNoChanges: what an outage has the handler hear again is neither counted
 // nor late.
 func TestUnchangedObjectsAreNoChanges(t *testing.T) {
-	at := func(version string) *corev1.ConfigMap {
+	at := func(version string) *corev1.Pod {
 		written := strconv.FormatInt(time.Now().Add(-time.Hour).UnixNano(), 10)
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{writtenAt: written}}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{writtenAt: written}}}
 	}
 	f := &follower{}
 	f.handler().OnAdd(at("1"), true)
@@ -107,33 +60,7 @@ func TestUnchangedObjectsAreNoChanges(t *testing.T) {
 func TestInterruptEndsInACheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &bytes.Buffer{}
-	first := &firstWrite{to: out, word: "watching  objects", then: cancel}
-	require.NoError(t, run(ctx, options{resource: "configmaps", pods: 10, duration: time.Minute}, first))
-	assert.Contains(t, out.String(), "interrupted")
-	assert.Contains(t, out.String(), "self-check passed")
-}
-
-// TestKeepGoesOn: after the check until it is interrupted, with the page.
-func TestKeepGoesOn(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	out := &bytes.Buffer{}
-	first := &firstWrite{to: out, word: "goes on until you interrupt it"}
-	first.then = func() {
-		address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/debug/informers/`).FindString(out.String())
-		go func() {
-			defer cancel()
-			response, err := http.Get(address + "?format=text")
-			if !assert.NoError(t, err) {
-				return
-			}
-			defer response.Body.Close()
-			text, err := io.ReadAll(response.Body)
-			assert.NoError(t, err)
-			assert.Contains(t, string(text), "ConfigMap")
-		}()
-	}
-	require.NoError(t, run(ctx, options{resource: "configmaps", pods: 10, duration: 5 * time.Second, keep: true}, first))
-	assert.Error(t, ctx.Err())
+	require.NoError(t, run(ctx, options{pods: 10, duration: time.Minute}, &firstWrite{to: out, word: "watching  objects", then: cancel}))
 	assert.Contains(t, out.String(), "self-check passed")
 }
 

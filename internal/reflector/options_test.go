@@ -82,7 +82,6 @@ func TestIsOwn(t *testing.T) {
 		module + "_test.TestX":                          false,
 		module + "/factory.New":                         false,
 		module + "/cachetest.New":                       false,
-		module + "/conformance/internal/engine.New":     false,
 		"example.com/internal/reflector.New":            false,
 		"example.com/vendored/" + module + ".New":       false,
 		"k8s.io/client-go/tools/cache.NewReflector":     false,

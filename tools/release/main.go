@@ -42,9 +42,8 @@ import (
 type release struct {
 	root    string   // path of the root module
 	nested  []string // folders of the nested modules that are published, in the order of their tags
-	users   []user
-	command string // folder of the command that users install
-	dir     string // of the root module
+	command string   // folder of the command that users install
+	dir     string   // of the root module
 	version string
 }
 
@@ -52,11 +51,6 @@ type release struct {
 func ours() *release {
 	return &release{
 		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel"}, command: "cmd/kinformer-measure",
-		users: []user{
-			{"", "testdata/users/root/main.go", "2 pods\n"},
-			{"kinformerprom", "testdata/users/prom/main.go", "kinformer_objects 2\n"},
-			{"kinformerotel", "testdata/users/otel/main.go", "kinformer.sync\n"},
-		},
 	}
 }
 
@@ -142,7 +136,7 @@ func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "\nPush the tags one after the other, and name the version in tools/api/baseline.txt:")
+	fmt.Fprintln(out, "\nPush the tags one after the other, and then set BASELINE of the Makefile:")
 	for _, tag := range r.tags() {
 		fmt.Fprintln(out, "    git push origin", tag)
 	}

@@ -5,7 +5,6 @@ package blank
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"strconv"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
@@ -143,12 +141,8 @@ func TestOtherFramesAreThoseOfAnAPIServer(t *testing.T) {
 func TestListsAreThoseOfAnAPIServer(t *testing.T) {
 	everyEncoding(t, func(t *testing.T, s *Set, r world.Resource) {
 		items := some(s, r)
-		body, err := s.AppendListBegin(nil, r, items, world.FirstVersion+7)
+		body, err := s.List(r, items, world.FirstVersion+7)
 		require.NoError(t, err)
-		for i := range items {
-			body = s.AppendItem(body, r, &items[i], i == 0)
-		}
-		body = s.AppendListEnd(body, r)
 		object, err := runtime.Decode(Codecs.UniversalDeserializer(), body)
 		require.NoError(t, err)
 		again, err := runtime.Encode(encoder(s, r), object)
@@ -156,31 +150,6 @@ func TestListsAreThoseOfAnAPIServer(t *testing.T) {
 		assert.Equal(t, string(again), string(body))
 		assert.Equal(t, len(items), meta.LenList(object))
 	})
-}
-
-// TestCustomResources have lists and events of JSON that dynamic clients decode.
-func TestCustomResources(t *testing.T) {
-	of := world.Certificates
-	s, err := NewSet(Config{Deployments: 1, MediaType: JSON, Only: &of})
-	require.NoError(t, err)
-	o := []world.Object{{Serial: 1, Version: world.FirstVersion + 1}, {Serial: 2, Version: world.FirstVersion + 2}}
-	body, err := s.AppendListBegin(nil, of, o, world.FirstVersion+3)
-	require.NoError(t, err)
-	body = s.AppendListEnd(s.AppendItem(s.AppendItem(body, of, &o[0], true), of, &o[1], false), of)
-	list, err := runtime.Decode(unstructured.UnstructuredJSONScheme, body)
-	require.NoError(t, err)
-	require.Len(t, list.(*unstructured.UnstructuredList).Items, 2)
-	frame := s.AppendEvent(nil, of, &world.Change{Kind: world.Modified, Object: o[1]})
-	frame, err = s.AppendBookmark(frame, of, world.FirstVersion+9, true)
-	require.NoError(t, err)
-	for decoder := json.NewDecoder(bytes.NewReader(frame)); decoder.More(); {
-		var event struct{ Object json.RawMessage }
-		require.NoError(t, decoder.Decode(&event))
-		_, err = runtime.Decode(unstructured.UnstructuredJSONScheme, event.Object)
-		require.NoError(t, err)
-	}
-	_, err = NewSet(Config{Deployments: 1, MediaType: Protobuf, Only: &of})
-	assert.Error(t, err)
 }
 
 // TestPodsOfADeploymentDiffer where pods do, and are of a size that pods have.

@@ -6,5 +6,5 @@
 // pods of 7 KB has forms for some thousands, and what it does for each is a copy of the bytes.
 //
 // A form is made of an object whose variable texts and times are marks, which are then looked for
-// in its encoding. Frames and brackets are written here; a test compares all with apimachinery's.
+// in its encoding. What is around it in a frame or a list is apimachinery's.
 package blank

@@ -4,10 +4,12 @@
 package blank
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"math/bits"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,95 +17,89 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// brackets are what is around the inner bytes of an object.
-//
-//	JSON      {"kind":"Pod","apiVersion":"v1", inner
-//	protobuf  "k8s\0", a runtime.Unknown: its type, inner with its length, and end
-type brackets struct {
-	protobuf   bool
-	begin, end []byte
+var changeNames = [...]string{world.Added: "ADDED", world.Modified: "MODIFIED", world.Deleted: "DELETED"}
+
+// encode encodes an object as API servers do.
+func (s *Set) encode(object runtime.Object, version schema.GroupVersion) ([]byte, error) {
+	return runtime.Encode(Codecs.EncoderForVersion(s.serializer.Serializer, version), object)
 }
 
-// bracketsOf are those of a kind.
-func bracketsOf(gvk schema.GroupVersionKind, protobuf bool) (brackets, error) {
-	version, kind := gvk.ToAPIVersionAndKind()
-	if !protobuf {
-		return brackets{begin: []byte(`{"kind":"` + kind + `","apiVersion":"` + version + `",`)}, nil
+// frame is one of a watch.
+func (s *Set) frame(kind string, object []byte) ([]byte, error) {
+	var b bytes.Buffer
+	event := &metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
+	err := s.serializer.StreamSerializer.Encode(event, s.serializer.StreamSerializer.NewFrameWriter(&b))
+	return b.Bytes(), err
+}
+
+// newForm makes the form of an object.
+func (s *Set) newForm(r world.Resource, object runtime.Object) (f form, err error) {
+	if s.protobuf {
+		f.inner, err = object.(interface{ Marshal() ([]byte, error) }).Marshal()
+	} else if f.inner, err = json.Marshal(object); err == nil {
+		f.inner = f.inner[1:] // the brace stands before the kind
 	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: kind}}
-	encoded, err := unknown.Marshal()
-	const end = 4 // two empty texts
-	at := len(encoded) - end
-	return brackets{true, append([]byte("k8s\x00"), encoded[:at]...), encoded[at:]}, err
-}
-
-// size is how many bytes an object takes, with n within.
-func (b *brackets) size(n int) int {
-	if b.protobuf {
-		n += 1 + uvarintLen(n)
+	if err != nil {
+		return f, err
 	}
-	return len(b.begin) + n + len(b.end)
-}
-
-// open appends what comes before n bytes within.
-func (b *brackets) open(to []byte, n int) []byte {
-	to = append(to, b.begin...)
-	if b.protobuf {
-		to = appendLength(to, 2, n)
+	f.places = places(f.inner, s.protobuf, partsOf(r))
+	encoded, err := s.encode(object, Of(r).GroupVersion())
+	for kind, name := range changeNames {
+		if err != nil {
+			return f, err
+		}
+		var frame []byte
+		frame, err = s.frame(name, encoded)
+		before, after, found := bytes.Cut(frame, f.inner)
+		if f.around[kind] = [2][]byte{before, after}; !found {
+			return f, fmt.Errorf("blank: the frame of %s does not have the object", r)
+		}
 	}
-	return to
+	return f, err
 }
 
-// whole encodes an object.
-func (b *brackets) whole(object any) ([]byte, error) {
-	inner, err := innerOf(object, b.protobuf)
-	return append(append(b.open(nil, len(inner)), inner...), b.end...), err
-}
-
-// innerOf encodes what is within the brackets of an object whose kind is not set.
-func innerOf(object any, protobuf bool) ([]byte, error) {
-	if protobuf {
-		return object.(interface{ Marshal() ([]byte, error) }).Marshal()
-	}
-	text, err := json.Marshal(object)
+// List returns a list.
+func (s *Set) List(r world.Resource, items []world.Object, version uint64) ([]byte, error) {
+	kind := Of(r).GroupVersionKind
+	kind.Kind += "List"
+	list, err := Scheme.New(kind)
 	if err != nil {
 		return nil, err
 	}
-	return text[1:], nil // the brace is of the brackets
-}
-
-func uvarintLen(n int) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
-
-// appendLength appends the tag of a field of protobuf with a length.
-func appendLength(to []byte, number byte, n int) []byte {
-	return binary.AppendUvarint(append(to, number<<3|2), uint64(n))
-}
-
-var changeNames = [...]string{world.Added: "ADDED", world.Modified: "MODIFIED", world.Deleted: "DELETED"}
-
-// appendFrame appends a frame of a watch, up to an object of so many bytes.
-func appendFrame(to []byte, protobuf bool, kind string, size int) []byte {
-	if !protobuf {
-		return append(append(append(to, `{"type":"`...), kind...), `","object":`...)
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
 	}
-	extension := 1 + uvarintLen(size) + size
-	to = binary.BigEndian.AppendUint32(to, uint32(2+len(kind)+1+uvarintLen(extension)+extension))
-	to = append(appendLength(to, 1, len(kind)), kind...)
-	return appendLength(appendLength(to, 2, extension), 1, size)
+	accessor.SetResourceVersion(world.FormatVersion(version))
+	empty, err := s.encode(list, kind.GroupVersion())
+	if err != nil || s.protobuf {
+		return s.listProtobuf(empty, r, items, err)
+	}
+	before, after, _ := bytes.Cut(empty, []byte("null"))
+	to := append(before, '[')
+	for i := range items {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = s.form(r, &items[i]).append(append(to, '{'), r, &items[i], false)
+	}
+	return append(append(to, ']'), after...), nil
 }
 
-func closeFrame(to []byte, protobuf bool) []byte {
-	if protobuf {
-		return to
+// listProtobuf adds items, which are fields of number 2, to a list in an envelope.
+func (s *Set) listProtobuf(empty []byte, r world.Resource, items []world.Object, err error) ([]byte, error) {
+	const magic = "k8s\x00"
+	var envelope runtime.Unknown
+	if err == nil {
+		err = envelope.Unmarshal(empty[len(magic):])
 	}
-	return append(to, "}\n"...)
-}
-
-// listBefore is what comes before the items of a list, within its brackets.
-func listBefore(version string, protobuf bool) ([]byte, error) {
-	if !protobuf {
-		return []byte(`"metadata":{"resourceVersion":"` + version + `"},"items":[`), nil
+	if err != nil {
+		return nil, err
 	}
-	encoded, err := (&metav1.ListMeta{ResourceVersion: version}).Marshal()
-	return append(appendLength(nil, 1, len(encoded)), encoded...), err
+	for i := range items {
+		f := s.form(r, &items[i])
+		envelope.Raw = f.append(binary.AppendUvarint(append(envelope.Raw, 2<<3|2), uint64(len(f.inner))), r, &items[i], true)
+	}
+	encoded, err := envelope.Marshal()
+	return append([]byte(magic), encoded...), err
 }

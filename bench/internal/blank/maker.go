@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinformer/cache/bench/internal/workload"
@@ -78,7 +79,7 @@ func markTimes(pod *corev1.Pod) {
 }
 
 // object makes the object of a form.
-func (m *maker) object(r world.Resource, shape world.Shape) any {
+func (m *maker) object(r world.Resource, shape world.Shape) runtime.Object {
 	switch r {
 	case world.Pods:
 		return m.podAs(shape)
@@ -90,8 +91,6 @@ func (m *maker) object(r world.Resource, shape world.Shape) any {
 		return event(shape)
 	case world.Nodes:
 		return nodeAs(shape)
-	case world.Certificates:
-		return newCertificate()
 	default:
 		return lease()
 	}

@@ -155,36 +155,3 @@ func capacity(cpu, memory string) corev1.ResourceList {
 		corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 	}
 }
-
-// certificate is a custom resource: about 2 KB of JSON, with numbers, lists and conditions.
-type certificate struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              map[string]any `json:"spec"`
-	Status            map[string]any `json:"status"`
-}
-
-func newCertificate() *certificate {
-	name := "api-tls-" + mark(suffix, 0)
-	made, now := timeMark(created).Format(secondsLayout), timeMark(changed).Format(secondsLayout)
-	condition := func(kind, at string) any {
-		return map[string]any{
-			"type": kind, "status": "True", "reason": "Ready", "observedGeneration": 2,
-			"message": "Certificate is up to date and has not expired", "lastTransitionTime": at,
-		}
-	}
-	return &certificate{
-		ObjectMeta: metaOf(name, namespaceOf(7), "controller",
-			`{"f:spec":{"f:dnsNames":{},"f:issuerRef":{}},"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:notAfter":{},"f:revision":{}}}`),
-		Spec: map[string]any{
-			"secretName": name, "duration": "2160h0m0s", "renewBefore": "360h0m0s",
-			"dnsNames":   []any{name + ".example.com", name + "." + namespaceOf(7) + ".svc"},
-			"issuerRef":  map[string]any{"group": "certificates.example.com", "kind": "ClusterIssuer", "name": "internal"},
-			"privateKey": map[string]any{"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
-			"usages":     []any{"digital signature", "key encipherment", "server auth"},
-		},
-		Status: map[string]any{
-			"conditions": []any{condition("Ready", now), condition("Issuing", made)},
-			"notBefore":  made, "notAfter": made, "renewalTime": made, "revision": 3, "load": 0.25,
-		},
-	}
-}

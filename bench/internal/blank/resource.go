@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -52,20 +51,18 @@ var kinds = [world.Resources]schema.GroupVersionKind{
 	world.Leases: coordinationv1.SchemeGroupVersion.WithKind("Lease"), world.Pods: corev1.SchemeGroupVersion.WithKind("Pod"),
 	world.Slices: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), world.Events: corev1.SchemeGroupVersion.WithKind("Event"),
 	world.ReplicaSets: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), world.Nodes: corev1.SchemeGroupVersion.WithKind("Node"),
-	world.Certificates: {Group: "certificates.example.com", Version: "v1", Kind: "Certificate"},
 }
 
 // Of returns what is known of a resource.
 func Of(r world.Resource) Resource { return Resource{kinds[r], r.String()} }
 
-// New makes an empty object; one without a type where clients have no Go type for the resource.
+// New makes an empty object.
 func (r Resource) New() runtime.Object {
-	if made, err := Scheme.New(r.GroupVersionKind); err == nil {
-		return made
+	made, err := Scheme.New(r.GroupVersionKind)
+	if err != nil {
+		panic(err) // all kinds are in it
 	}
-	untyped := &unstructured.Unstructured{}
-	untyped.SetGroupVersionKind(r.GroupVersionKind)
-	return untyped
+	return made
 }
 
 // APIPath is the root of the paths of the resource's group.

@@ -24,18 +24,8 @@ func heapObjects() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-const (
-	// peakGCPercent lets garbage be at most this share of the live heap while
-	// a peak is looked for, so that the peak is one of live memory. The same
-	// share of the base is the error, which is why peaks are measured on light
-	// objects.
-	peakGCPercent = 1
-	// peakInterval is how often the heap is read.
-	peakInterval = 200 * time.Microsecond
-)
-
-// PeakHeap is WatchHeap with a garbage collector that never rests.
-func PeakHeap(do func() error) (HeapCourse, error) { return WatchHeap(peakGCPercent, do) }
+// peakInterval is how often the heap is read.
+const peakInterval = 200 * time.Microsecond
 
 // HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the highest
 // that the heap came to.

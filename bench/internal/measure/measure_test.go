@@ -46,7 +46,7 @@ func TestRegionPassesTheErrorOn(t *testing.T) {
 
 func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
 	const size = 32 << 20
-	course, err := PeakHeap(func() error {
+	course, err := WatchHeap(1, func() error {
 		held := make([]byte, size)
 		runtime.GC()
 		runtime.KeepAlive(held)

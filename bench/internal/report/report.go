@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report holds the results of a benchmark, condenses them to what may honestly be said, and
-// writes them as Markdown and JSON.
+// writes them as Markdown.
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -17,54 +16,54 @@ import (
 
 // Document is one run of the benchmark.
 type Document struct {
-	Machine measure.Machine `json:"machine"`
+	Machine measure.Machine
 	// Sides are the two that were compared; less is better, and ratios are the
 	// first over the second.
-	Sides [2]Side `json:"sides"`
+	Sides [2]Side
 	// LoadBefore and LoadAfter are the load averages over 1, 5 and 15 minutes
 	// at the start and the end.
-	LoadBefore string `json:"loadBefore"`
-	LoadAfter  string `json:"loadAfter"`
+	LoadBefore string
+	LoadAfter  string
 	// Busy says that other work ran on the machine when the run started.
-	Busy    bool          `json:"busy"`
-	Objects int           `json:"objects"`
-	Seed    uint64        `json:"seed"`
-	Rounds  int           `json:"rounds"`
-	Quick   bool          `json:"quick"`
-	Started time.Time     `json:"started"`
-	Took    time.Duration `json:"tookNanoseconds"`
-	Rows    []Row         `json:"rows"`
+	Busy    bool
+	Objects int
+	Seed    uint64
+	Rounds  int
+	Quick   bool
+	Started time.Time
+	Took    time.Duration
+	Rows    []Row
 	// Command is what to call for the same document.
-	Command string `json:"command"`
+	Command string
 	// Notes is Markdown that comes after the rows.
-	Notes string `json:"-"`
+	Notes string
 }
 
 // Side is one implementation.
 type Side struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name    string
+	Version string
 }
 
 // Row is one workload.
 type Row struct {
 	// Group is the heading under which the row stands, Name is what -run
 	// selects it by, and Title says what was done.
-	Group string `json:"group"`
-	Name  string `json:"name"`
-	Title string `json:"title"`
+	Group string
+	Name  string
+	Title string
 	// Measures are in the order in which the workload reports them.
-	Measures []Measure `json:"measures"`
+	Measures []Measure
 }
 
 // Measure is one figure of a row, sampled once per side and round.
 type Measure struct {
-	Name string `json:"name"`
-	Unit string `json:"unit"`
+	Name string
+	Unit string
 	// Shown says that less is not better: the sides are not compared.
-	Shown bool `json:"shown,omitempty"`
+	Shown bool
 	// Samples are those of the two sides, in the order of the rounds.
-	Samples [2][]float64 `json:"samples"`
+	Samples [2][]float64
 }
 
 // Summaries condenses the samples of both sides.
@@ -100,13 +99,6 @@ func (r *Row) measure(name, unit string) *Measure {
 	}
 	r.Measures = append(r.Measures, Measure{Name: name, Unit: unit})
 	return &r.Measures[len(r.Measures)-1]
-}
-
-// WriteJSON writes the whole document, samples included.
-func (d *Document) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(d)
 }
 
 // WriteMarkdown writes the text of docs/benchmarks/README.md.

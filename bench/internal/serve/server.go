@@ -6,11 +6,11 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,8 +74,8 @@ type server struct {
 	still  *world.Still
 	forms  *blank.Set
 	driver *driver
-	gate   *gate
-	stall  atomic.Pointer[chan struct{}] // closed when it is over; nil for none
+	http   *httptest.Server
+	door   door
 
 	mu struct {
 		sync.Mutex
@@ -112,9 +112,6 @@ func newServer(c Config) (*server, error) {
 //	resume, pause   let time pass, or stop it; pause returns the Notes with all states
 //	notes           returns the Notes
 //	gone            {resource}: versions before now are too old, and the watch ends; "" for all
-//	end             ends all watches
-//	cut             cuts all connections
-//	stall           true or false: sends nothing through watches, or goes on
 //	shut            true or false: cuts all connections and refuses new ones, or takes them again
 //	late            returns the Lateness since it was last asked
 //	feed, rewind    change each object of a world that stands once, or take that back
@@ -129,30 +126,52 @@ func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
-	s.gate = newGate(listener)
-	h := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	hello := Hello{URL: "http://" + listener.Addr().String()}
-	serve := func() error { return h.Serve(s.gate) }
+	s.http = httptest.NewUnstartedServer(s.handler())
+	s.door.Listener, s.http.Listener, s.http.EnableHTTP2 = s.http.Listener, &s.door, c.TLS
+	start := s.http.Start
 	if c.TLS {
-		hello.URL = "https://" + listener.Addr().String()
-		if h.TLSConfig, hello.CA, err = certified(); err != nil {
-			return errors.Join(err, listener.Close())
-		}
-		serve = func() error { return h.ServeTLS(s.gate, "", "") }
+		start = s.http.StartTLS
+	}
+	start()
+	hello := Hello{URL: s.http.URL}
+	if c.TLS {
+		hello.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = serve() }) // http.ErrServerClosed
 	running.Go(func() { s.driver.run(ctx) })
 	err = child.Serve(ctx, in, out, hello, s.commands())
 	cancel()
 	s.end("")
-	err = errors.Join(err, h.Close())
+	s.http.CloseClientConnections()
+	s.http.Close()
 	running.Wait()
 	return err
+}
+
+// door is a listener that can be shut: then it closes what it accepts.
+type door struct {
+	net.Listener
+	shut atomic.Bool
+}
+
+// Accept accepts a connection.
+func (d *door) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil || !d.shut.Load() {
+			return c, err
+		}
+		_ = c.Close() // the client notices
+	}
+}
+
+// setShut shuts the door and cuts all connections, as a load balancer does that goes away, or opens
+// it again.
+func (s *server) setShut(shut bool) {
+	s.door.shut.Store(shut)
+	if shut {
+		s.http.CloseClientConnections()
+	}
 }
 
 func (s *server) commands() map[string]child.Command {
@@ -161,10 +180,7 @@ func (s *server) commands() map[string]child.Command {
 		"pause":  child.With(func(context.Context, any) (any, error) { return s.paused(), nil }),
 		"notes":  child.With(func(context.Context, any) (any, error) { return s.noted(), nil }),
 		"gone":   child.Do(s.gone),
-		"end":    child.Do(s.end),
-		"cut":    child.Do(func(any) { s.gate.cut() }),
-		"stall":  child.Do(s.setStall),
-		"shut":   child.Do(s.gate.setShut),
+		"shut":   child.Do(s.setShut),
 		"late":   child.With(func(context.Context, any) (any, error) { return s.lateness(), nil }),
 		"feed":   child.Do(func(any) { s.still.Feed() }),
 		"rewind": child.Do(func(any) { s.still.Rewind() }),
@@ -234,13 +250,4 @@ func (s *server) lateness() Lateness {
 	}
 	s.mu.late.Reset()
 	return l
-}
-
-// setStall begins a stall, or ends it.
-func (s *server) setStall(begins bool) {
-	if begins {
-		s.stall.CompareAndSwap(nil, new(make(chan struct{})))
-	} else if over := s.stall.Swap(nil); over != nil {
-		close(*over)
-	}
 }

@@ -98,17 +98,8 @@ func (t *watcher) whole(what string, fill func() error) error {
 // list appends a list.
 func (t *watcher) list() (err error) {
 	snapshot := t.snapshot()
-	if t.buffer, err = t.server.forms.AppendListBegin(t.buffer, t.of, snapshot.Objects, snapshot.Version); err != nil {
-		return err
-	}
-	for i := range snapshot.Objects {
-		t.buffer = t.server.forms.AppendItem(t.buffer, t.of, &snapshot.Objects[i], i == 0)
-		if err := t.writeFull(); err != nil {
-			return err
-		}
-	}
-	t.buffer = t.server.forms.AppendListEnd(t.buffer, t.of)
-	return nil
+	t.buffer, err = t.server.forms.List(t.of, snapshot.Objects, snapshot.Version)
+	return err
 }
 
 var errEnded = errors.New("the watch has ended")
@@ -191,7 +182,7 @@ func (t *watcher) follow(ctx context.Context) error {
 			return errEnded
 		}
 		if err == nil && n > 0 {
-			err = t.send(ctx, changes[:n])
+			err = t.send(changes[:n])
 		}
 		if err != nil {
 			return err // the client is gone, or too slow
@@ -214,15 +205,8 @@ func (t *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// send sends changes, after a stall; those that wait already are written together.
-func (t *watcher) send(ctx context.Context, changes []world.Change) error {
-	if over := t.server.stall.Load(); over != nil {
-		select {
-		case <-*over:
-		case <-ctx.Done():
-			return errEnded
-		}
-	}
+// send sends changes; those that wait already are written together.
+func (t *watcher) send(changes []world.Change) error {
 	now := time.Now().UnixNano()
 	t.server.mu.Lock()
 	for i := range changes {

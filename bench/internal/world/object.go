@@ -16,12 +16,10 @@ const (
 	Events
 	ReplicaSets
 	Nodes
-	// Certificates are custom resources, which clusters have none of: see Still.
-	Certificates
 	Resources // how many there are
 )
 
-var resourceNames = [Resources]string{"leases", "pods", "endpointslices", "events", "replicasets", "nodes", "certificates"}
+var resourceNames = [Resources]string{"leases", "pods", "endpointslices", "events", "replicasets", "nodes"}
 
 // String returns the resource's name, in the plural as in paths.
 func (r Resource) String() string { return resourceNames[r] }

@@ -7,25 +7,20 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
 	"time"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
@@ -49,53 +44,41 @@ type chain struct {
 	loopback *restclient.Config
 }
 
-func newChain(opts apiserver.Options, db *database, net *listener, id *identity) (*chain, error) {
-	base, err := baseConfig(opts, net, id)
+func newChain(opts apiserver.Options, db *database, l net.Listener) (*chain, apiserver.Endpoint, error) {
+	base, endpoint, err := baseConfig(opts, l)
 	if err != nil {
-		return nil, err
+		return nil, endpoint, fmt.Errorf("serving: %w", err)
 	}
 	crds, err := newCRDServer(*base, opts, db)
 	if err != nil {
-		return nil, fmt.Errorf("custom resources: %w", err)
+		return nil, endpoint, fmt.Errorf("custom resources: %w", err)
 	}
 	core, err := newCoreServer(*base, opts, db, crds)
 	if err != nil {
-		return nil, fmt.Errorf("built-in resources: %w", err)
+		return nil, endpoint, fmt.Errorf("built-in resources: %w", err)
 	}
 	core.ShutdownTimeout = shutdownTimeout
-	core.Handler.NonGoRestfulMux.Handle(apiserver.CompactPath, compactHandler(db))
-	fmt.Fprintf(opts.Log, "apiserver: %d built-in resources and custom resources installed, watch cache %s\n",
-		len(resources), onOff(!opts.DisableWatchCache))
-	return &chain{server: core, loopback: base.LoopbackClientConfig}, nil
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
+	return &chain{server: core, loopback: base.LoopbackClientConfig}, endpoint, nil
 }
 
 // baseConfig is what both servers have in common.
-func baseConfig(opts apiserver.Options, l *listener, id *identity) (*genericapiserver.Config, error) {
+func baseConfig(opts apiserver.Options, l net.Listener) (*genericapiserver.Config, apiserver.Endpoint, error) {
 	cfg := genericapiserver.NewConfig(builtinCodecs)
-	serving := options.NewSecureServingOptions()
-	serving.BindAddress, serving.BindPort, serving.Listener = net.ParseIP(host), l.port(), l.Listener
-	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = id.certFile, id.keyFile
-	if err := serving.WithLoopback().ApplyTo(&cfg.SecureServing, &cfg.LoopbackClientConfig); err != nil {
-		return nil, fmt.Errorf("serving options: %w", err)
+	secure, endpoint, err := serving(l, opts.DataDir)
+	if err == nil {
+		err = secure.ApplyTo(&cfg.SecureServing, &cfg.LoopbackClientConfig)
 	}
-	cfg.PublicAddress = serving.BindAddress
-	cfg.Authentication.Authenticator = id.authenticator()
+	if err != nil {
+		return nil, endpoint, err
+	}
+	cfg.PublicAddress = secure.BindAddress
+	cfg.Authentication.Authenticator = authenticatorOf(endpoint)
 	cfg.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	cfg.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	cfg.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
 	cfg.SkipOpenAPIInstallation = true
 	cfg.ShutdownWatchTerminationGracePeriod = watchDrain
-	if opts.MaxRequestsInFlight > 0 {
-		cfg.MaxRequestsInFlight = opts.MaxRequestsInFlight
-	}
-	return cfg, nil
+	return cfg, endpoint, nil
 }
 
 func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *database,
@@ -142,29 +125,6 @@ func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapi
 		return err
 	}
 	return server.InstallAPIGroups(slices.Collect(maps.Values(groups))...)
-}
-
-// compactHandler serves apiserver.CompactPath for administrators.
-func compactHandler(db *database) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		who, ok := request.UserFrom(r.Context())
-		switch {
-		case !ok || !slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup):
-			http.Error(w, "only for administrators", http.StatusForbidden)
-			return
-		case r.Method != http.MethodPost:
-			http.Error(w, "only POST", http.StatusMethodNotAllowed)
-			return
-		}
-		revision, err := db.compact(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		// An error here means that the client has gone.
-		_ = json.NewEncoder(w).Encode(apiserver.CompactResult{Revision: revision})
-	}
 }
 
 // waitReady waits until the server answers that it is ready; it fails when

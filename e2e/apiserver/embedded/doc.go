@@ -10,7 +10,7 @@
 //
 //	embedded.Run
 //	  etcd      one member on 127.0.0.1, files in the data folder
-//	  identity  serving certificate and tokens, kept in the data folder
-//	  core      GenericAPIServer: built-in types, discovery, /kinformer/compact
+//	  identity  serving certificate, kept in the data folder, and token
+//	  core      GenericAPIServer: built-in types, discovery
 //	    └─ crds   apiextensions server: what core does not know goes there
 package embedded

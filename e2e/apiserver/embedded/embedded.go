@@ -6,54 +6,64 @@
 package embedded
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"time"
+	"io"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// Run runs a server in this process until ctx ends, and calls ready once it
-// serves.
-func Run(ctx context.Context, opts apiserver.Options, ready func(apiserver.Endpoint) error) error {
-	began := time.Now()
-	fmt.Fprintf(opts.Log, "apiserver: starting in process %d, data in %s\n", os.Getpid(), opts.DataDir)
+// Run runs a server in this process until ctx or what it reads ends. Once it serves it writes its
+// Endpoint, and for each line that it reads it compacts etcd and writes what came of that.
+func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := make(chan struct{})
+	go func() {
+		defer stop()
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			lines <- struct{}{}
+		}
+	}()
 	db, err := startEtcd(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer db.close()
-	id, err := loadIdentity(opts.DataDir)
+	l, err := listen(ctx, opts.Port)
 	if err != nil {
-		return err
+		return fmt.Errorf("listen: %w", err)
 	}
-	net, err := listen(ctx, opts.Port, id)
+	chain, endpoint, err := newChain(opts, db, l)
 	if err != nil {
-		return err
+		return errors.Join(err, l.Close())
 	}
-	chain, err := newChain(opts, db, net, id)
-	if err != nil {
-		return errors.Join(err, net.close())
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	ended := make(chan struct{})
 	var served error
 	go func() {
 		defer close(ended)
 		served = chain.server.PrepareRun().RunWithContext(ctx)
 	}()
-	err = chain.waitReady(ctx, ended)
-	if err == nil {
-		fmt.Fprintf(opts.Log, "apiserver: ready in %v at %s\n", time.Since(began).Round(time.Millisecond), net.endpoint(id).URL)
-		err = errors.Join(apiserver.WriteKubeconfigs(opts.DataDir, net.endpoint(id)), ready(net.endpoint(id)))
+	answers := json.NewEncoder(out)
+	if err = chain.waitReady(ctx, ended); err == nil {
+		err = errors.Join(endpoint.WriteKubeconfig(opts.DataDir), answers.Encode(endpoint))
 	}
 	if err != nil {
 		stop()
 	}
-	<-ended
-	fmt.Fprintln(opts.Log, "apiserver: stopped")
-	return errors.Join(err, served)
+	for {
+		select {
+		case <-lines:
+			var c apiserver.Compacted
+			if c.Revision, err = db.compact(ctx); err != nil {
+				c.Error = err.Error()
+			}
+			err = answers.Encode(c)
+		case <-ended:
+			return errors.Join(err, served)
+		}
+	}
 }

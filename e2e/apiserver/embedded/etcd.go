@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -51,7 +50,6 @@ type database struct {
 }
 
 func startEtcd(ctx context.Context, opts apiserver.Options) (*database, error) {
-	began := time.Now()
 	server, err := embed.StartEtcd(etcdConfig(filepath.Join(opts.DataDir, "etcd")))
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
@@ -71,8 +69,6 @@ func startEtcd(ctx context.Context, opts apiserver.Options) (*database, error) {
 		db.close()
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	fmt.Fprintf(opts.Log, "apiserver: etcd started in %v at %s\n",
-		time.Since(began).Round(time.Millisecond), db.url)
 	return db, nil
 }
 

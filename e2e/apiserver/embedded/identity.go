@@ -7,155 +7,69 @@ package embedded
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
+	"crypto/sha256"
 	"fmt"
-	"io/fs"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authentication/user"
-	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+	"k8s.io/apiserver/pkg/server/options"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-const host = "127.0.0.1"
-
 // Ports are taken at random from below the range out of which Linux gives
 // ports to outgoing connections, so that a port is still free after a restart.
-const (
-	firstPort    = 20000
-	lastPort     = 32000
-	portAttempts = 50
-)
+const firstPort, lastPort = 20000, 32000
 
-// identity is what makes a server the same server after a restart.
-type identity struct {
-	certFile, keyFile     string
-	cert                  []byte
-	adminToken, userToken string
-}
-
-// loadIdentity reads the identity from dir and creates what is missing.
-func loadIdentity(dir string) (*identity, error) {
-	id := &identity{
-		certFile: filepath.Join(dir, "pki", "apiserver.crt"),
-		keyFile:  filepath.Join(dir, "pki", "apiserver.key"),
-	}
-	var err error
-	if id.cert, err = loadCertificate(id.certFile, id.keyFile); err != nil {
-		return nil, fmt.Errorf("serving certificate: %w", err)
-	}
-	if id.adminToken, err = loadToken(filepath.Join(dir, "admin.token")); err != nil {
-		return nil, fmt.Errorf("admin token: %w", err)
-	}
-	if id.userToken, err = loadToken(filepath.Join(dir, "user.token")); err != nil {
-		return nil, fmt.Errorf("user token: %w", err)
-	}
-	return id, nil
-}
-
-func loadCertificate(certFile, keyFile string) ([]byte, error) {
-	exists, err := certutil.CanReadCertAndKey(certFile, keyFile)
-	if err != nil {
-		return nil, err
-	}
-	if exists {
-		return os.ReadFile(certFile)
-	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey(host, []net.IP{net.ParseIP(host)}, []string{"localhost"})
-	if err != nil {
-		return nil, err
-	}
-	if err := keyutil.WriteKey(keyFile, key); err != nil {
-		return nil, err
-	}
-	return cert, certutil.WriteCert(certFile, cert)
-}
-
-func loadToken(path string) (string, error) {
-	b, err := os.ReadFile(path)
-	if err == nil && len(b) > 0 {
-		return strings.TrimSpace(string(b)), nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	token := rand.Text()
-	return token, os.WriteFile(path, []byte(token), 0o600)
-}
-
-// authenticator knows the two tokens and nobody else.
-func (id *identity) authenticator() authenticator.Request {
-	return bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
-		id.adminToken: {Name: "kinformer-admin", UID: "kinformer-admin",
-			Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},
-		id.userToken: {Name: "kinformer-user", UID: "kinformer-user",
-			Groups: []string{user.AllAuthenticated}},
-	}))
-}
-
-// listener is the socket of the server.
-type listener struct{ net.Listener }
-
-// listen opens port, or a free one if it is 0. A fixed port that is taken is
-// retried until ctx ends, for at most five seconds: the socket of a process that
-// was just killed may linger.
-func listen(ctx context.Context, port int, id *identity) (*listener, error) {
-	if port == 0 {
-		return listenAnywhere(ctx)
-	}
-	var l *listener
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 5*time.Second, true,
-		func(ctx context.Context) (bool, error) {
-			l, last = listenOn(ctx, port)
-			return last == nil, nil
-		})
-	if err != nil {
-		return nil, errors.Join(err, last)
-	}
-	return l, nil
-}
-
-func listenAnywhere(ctx context.Context) (*listener, error) {
-	for range portAttempts {
-		if l, err := listenOn(ctx, firstPort+mathrand.IntN(lastPort-firstPort)); err == nil {
+// listen opens a port, or a free one if it is 0. One that is taken is tried for
+// five seconds: the socket of a process that was just killed may linger.
+func listen(ctx context.Context, port int) (l net.Listener, err error) {
+	for range 100 {
+		at := port
+		if port == 0 {
+			at = firstPort + rand.IntN(lastPort-firstPort)
+		}
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", at)); err == nil {
 			return l, nil
 		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
-	return listenOn(ctx, 0)
+	return nil, err
 }
 
-func listenOn(ctx context.Context, port int) (*listener, error) {
-	var cfg net.ListenConfig
-	l, err := cfg.Listen(ctx, "tcp", fmt.Sprintf("%s:%d", host, port))
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+// serving has a server serve on l, with a certificate that is kept in dir.
+func serving(l net.Listener, dir string) (*options.SecureServingOptionsWithLoopback, apiserver.Endpoint, error) {
+	at := l.Addr().(*net.TCPAddr)
+	o := options.NewSecureServingOptions()
+	o.BindAddress, o.BindPort, o.Listener = at.IP, at.Port, l
+	o.ServerCert.CertDirectory, o.ServerCert.PairName = filepath.Join(dir, "pki"), "apiserver"
+	e := apiserver.Endpoint{URL: "https://" + at.String(), Port: at.Port}
+	if err := o.MaybeDefaultWithSelfSignedCerts(at.IP.String(), nil, nil); err != nil {
+		return nil, e, err
 	}
-	return &listener{l}, nil
+	var err error
+	if e.CA, err = os.ReadFile(o.ServerCert.CertKey.CertFile); err != nil {
+		return nil, e, err
+	}
+	key, err := os.ReadFile(o.ServerCert.CertKey.KeyFile)
+	e.Token = fmt.Sprintf("%x", sha256.Sum256(append([]byte("token of "), key...))) // the same as long as the key is
+	return o.WithLoopback(), e, err
 }
 
-func (l *listener) port() int { return l.Addr().(*net.TCPAddr).Port }
-
-func (l *listener) close() error { return l.Listener.Close() }
-
-func (l *listener) endpoint(id *identity) apiserver.Endpoint {
-	return apiserver.Endpoint{
-		URL:        fmt.Sprintf("https://%s:%d", host, l.port()),
-		Port:       l.port(),
-		CA:         id.cert,
-		AdminToken: id.adminToken,
-		UserToken:  id.userToken,
-	}
+// authenticatorOf knows the token and nobody else.
+func authenticatorOf(e apiserver.Endpoint) authenticator.Request {
+	return bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
+		e.Token: {Name: "kinformer-admin", UID: "kinformer-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},
+	}))
 }

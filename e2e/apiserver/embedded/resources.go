@@ -7,7 +7,6 @@ package embedded
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,7 +22,6 @@ type resource struct {
 	version    schema.GroupVersion
 	kind       string
 	plural     string
-	short      []string
 	namespaced bool
 	status     bool // has a status subresource
 
@@ -66,36 +64,19 @@ type getters = map[string]func(runtime.Object) string
 
 // resources are the built-in resources that the server serves.
 var resources = []resource{
-	{corev1.SchemeGroupVersion, "Pod", "pods", []string{"po"}, true, true, getters{
+	{corev1.SchemeGroupVersion, "Pod", "pods", true, true, getters{
 		"spec.nodeName": getter(func(p *corev1.Pod) string { return p.Spec.NodeName }),
 		"status.phase":  getter(func(p *corev1.Pod) string { return string(p.Status.Phase) }),
-		"status.podIP":  getter(func(p *corev1.Pod) string { return p.Status.PodIP }),
 	}},
-	{corev1.SchemeGroupVersion, "Node", "nodes", []string{"no"}, false, true, getters{
-		"spec.unschedulable": getter(func(n *corev1.Node) string { return strconv.FormatBool(n.Spec.Unschedulable) }),
-	}},
-	{corev1.SchemeGroupVersion, "ConfigMap", "configmaps", []string{"cm"}, true, false, nil},
-	{corev1.SchemeGroupVersion, "ServiceAccount", "serviceaccounts", []string{"sa"}, true, false, nil},
-	{corev1.SchemeGroupVersion, "Secret", "secrets", nil, true, false, getters{
-		"type": getter(func(s *corev1.Secret) string { return string(s.Type) }),
-	}},
-	{corev1.SchemeGroupVersion, "Service", "services", []string{"svc"}, true, true, getters{
-		"spec.clusterIP": getter(func(s *corev1.Service) string { return s.Spec.ClusterIP }),
-		"spec.type":      getter(func(s *corev1.Service) string { return string(s.Spec.Type) }),
-	}},
-	{corev1.SchemeGroupVersion, "Namespace", "namespaces", []string{"ns"}, false, true, getters{
-		"status.phase": getter(func(n *corev1.Namespace) string { return string(n.Status.Phase) }),
-	}},
-	{corev1.SchemeGroupVersion, "Event", "events", []string{"ev"}, true, false, getters{
-		"involvedObject.kind":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Kind }),
-		"involvedObject.namespace": getter(func(e *corev1.Event) string { return e.InvolvedObject.Namespace }),
-		"involvedObject.name":      getter(func(e *corev1.Event) string { return e.InvolvedObject.Name }),
-		"involvedObject.uid":       getter(func(e *corev1.Event) string { return string(e.InvolvedObject.UID) }),
-		"reason":                   getter(func(e *corev1.Event) string { return e.Reason }),
-		"type":                     getter(func(e *corev1.Event) string { return e.Type }),
-	}},
-	{appsv1.SchemeGroupVersion, "Deployment", "deployments", []string{"deploy"}, true, true, nil},
-	{appsv1.SchemeGroupVersion, "ReplicaSet", "replicasets", []string{"rs"}, true, true, nil},
-	{coordinationv1.SchemeGroupVersion, "Lease", "leases", nil, true, false, nil},
-	{eventsv1.SchemeGroupVersion, "Event", "events", []string{"ev"}, true, false, nil},
+	{corev1.SchemeGroupVersion, "Node", "nodes", false, true, nil},
+	{corev1.SchemeGroupVersion, "ConfigMap", "configmaps", true, false, nil},
+	{corev1.SchemeGroupVersion, "ServiceAccount", "serviceaccounts", true, false, nil},
+	{corev1.SchemeGroupVersion, "Secret", "secrets", true, false, nil},
+	{corev1.SchemeGroupVersion, "Service", "services", true, true, nil},
+	{corev1.SchemeGroupVersion, "Namespace", "namespaces", false, true, nil},
+	{corev1.SchemeGroupVersion, "Event", "events", true, false, nil},
+	{appsv1.SchemeGroupVersion, "Deployment", "deployments", true, true, nil},
+	{appsv1.SchemeGroupVersion, "ReplicaSet", "replicasets", true, true, nil},
+	{coordinationv1.SchemeGroupVersion, "Lease", "leases", true, false, nil},
+	{eventsv1.SchemeGroupVersion, "Event", "events", true, false, nil},
 }

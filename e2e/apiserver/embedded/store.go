@@ -29,7 +29,7 @@ func newStorage(r resource, getter generic.RESTOptionsGetter) (map[string]rest.S
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.plural, err)
 	}
-	storage := map[string]rest.Storage{r.plural: &namedStore{Store: store, short: r.short}}
+	storage := map[string]rest.Storage{r.plural: store}
 	if r.status {
 		storage[r.plural+"/status"] = newStatusStore(store, r)
 	}
@@ -67,15 +67,6 @@ func (r resource) attributes(obj runtime.Object) (labels.Set, fields.Set, error)
 	}
 	return m.GetLabels(), selectable, nil
 }
-
-// namedStore adds the short names that discovery shows.
-type namedStore struct {
-	*registry.Store
-	short []string
-}
-
-// ShortNames implements rest.ShortNamesProvider.
-func (s *namedStore) ShortNames() []string { return s.short }
 
 // strategy accepts every object whose metadata is valid, as it is.
 type strategy struct {

@@ -29,7 +29,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
-	if len(summary.Violations) > 0 {
+	if len(summary.Violated) > 0 {
 		os.Exit(3)
 	}
 }

@@ -90,7 +90,7 @@ func (o options) connect(ctx context.Context) (*rest.Config, func() error, error
 		}
 		return config, func() error { return nil }, nil
 	}
-	server, err := apiserver.StartChild(ctx, apiserver.Options{Binary: o.apiserver, Log: os.Stderr})
+	server, err := apiserver.StartChild(ctx, apiserver.Options{Binary: o.apiserver})
 	if err != nil {
 		return nil, nil, fmt.Errorf("embedded API server: %w", err)
 	}

@@ -199,12 +199,11 @@ func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
 	}
 }
 
-// TestReadsNoticeWhatGoesBack, whichever method shows it.
+// TestReadsNoticeWhatGoesBack.
 func TestReadsNoticeWhatGoesBack(t *testing.T) {
 	for name, read := range map[string]func(*checker.Reads){
-		"an older state":       func(r *checker.Reads) { r.Some([]any{pod("a", 3)}) },
-		"what was not listed":  func(r *checker.Reads) { r.Keys([]string{"ns/b"}); r.One("ns/a", pod("a", 5), true) },
-		"what was not there":   func(r *checker.Reads) { r.One("ns/a", nil, false); r.Whole([]any{pod("a", 5)}, 0) },
+		"an older state":       func(r *checker.Reads) { r.Whole([]any{pod("a", 3), pod("b", 7)}, 0) },
+		"what was not listed":  func(r *checker.Reads) { r.Whole([]any{pod("b", 7)}, 0); r.Whole([]any{pod("a", 5), pod("b", 7)}, 0) },
 		"an older position":    func(r *checker.Reads) { r.Position("6") },
 		"a position of nobody": func(r *checker.Reads) { r.Position("x") },
 	} {
@@ -219,9 +218,6 @@ func TestReadsNoticeWhatGoesBack(t *testing.T) {
 	r := checker.NewReads(nil, found.report)
 	r.Whole([]any{pod("a", 5), pod("a", 5)}, 0)
 	assert.Equal(t, faults{"mixed"}, found, "one object twice")
-	found = nil
-	r.One("ns/a", pod("b", 7), true)
-	assert.Equal(t, faults{"mixed"}, found, "another object")
 }
 
 // lying answers for an index as it likes.

@@ -19,9 +19,7 @@ import (
 type Ledger struct {
 	mu      sync.RWMutex
 	objects map[string]*account
-	recent  [8]string // keys of the last acknowledgements
-	next    int       // place in recent that is overwritten next
-	settled uint64    // the last resourceVersion acknowledged before Settle
+	settled uint64 // the last resourceVersion acknowledged before Settle
 	last    uint64
 }
 
@@ -62,8 +60,6 @@ func (l *Ledger) Acknowledged(key string, state State) {
 	defer l.mu.Unlock()
 	a := l.objects[key]
 	a.acknowledged = append(a.acknowledged, acknowledgement{State: state})
-	l.recent[l.next] = key
-	l.next = (l.next + 1) % len(l.recent)
 	l.last = max(l.last, state.RV)
 }
 
@@ -159,15 +155,12 @@ func (l *Ledger) contradicts(key string, at uint64, later bool, state State) str
 	}
 }
 
-// keys returns the keys that were written, or only those that were acknowledged last.
-func (l *Ledger) keys(recent bool) []string {
+// keys returns the keys that were written.
+func (l *Ledger) keys() []string {
 	if l == nil {
 		return nil
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if recent {
-		return slices.Clone(l.recent[:])
-	}
 	return slices.Collect(maps.Keys(l.objects))
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Reads checks what one reader is shown by a store, by whatever method.
+// Reads checks what one reader is shown by a store.
 type Reads struct {
 	ledger  *Ledger // may be nil
 	report  Report
@@ -36,8 +36,8 @@ func (r *Reads) Position(text string) uint64 {
 	return at
 }
 
-// Some takes objects of an answer.
-func (r *Reads) Some(objects []any) (highest uint64) {
+// some takes objects of an answer.
+func (r *Reads) some(objects []any) (highest uint64) {
 	for _, obj := range objects {
 		key, state := StateOf(obj)
 		if state.RV < r.floor[key] {
@@ -55,37 +55,16 @@ func (r *Reads) Some(objects []any) (highest uint64) {
 // Whole takes an answer that has all objects of a store that was at that position or later. It is
 // of one moment: an object of some version is there only with all that was acknowledged up to then.
 func (r *Reads) Whole(objects []any, at uint64) {
-	at = max(at, r.Some(objects))
+	at = max(at, r.some(objects))
 	all := ContentsOf(objects)
 	if len(all) != len(objects) {
 		r.fault("mixed", "%d objects of %d keys in one answer", len(objects), len(all))
 	}
 	r.absent(func(key string) bool { return all[key] != State{} })
-	for _, key := range r.ledger.keys(false) {
+	for _, key := range r.ledger.keys() {
 		if text := r.ledger.contradicts(key, at, true, all[key]); text != "" {
 			r.fault("mixed", "all of at least %d: %s", at, text)
 		}
-	}
-}
-
-// Keys takes an answer that has all keys.
-func (r *Reads) Keys(keys []string) {
-	now := map[string]bool{}
-	for _, key := range keys {
-		now[key] = true
-	}
-	r.absent(func(key string) bool { return now[key] })
-}
-
-// One takes the answer about one key.
-func (r *Reads) One(key string, obj any, exists bool) {
-	if !exists {
-		r.absent(func(other string) bool { return other != key })
-		return
-	}
-	r.Some([]any{obj})
-	if got, _ := StateOf(obj); got != key {
-		r.fault("mixed", "%s under the key %s", got, key)
 	}
 }
 
@@ -111,33 +90,18 @@ type Snapshot interface {
 func (r *Reads) Exactly(s Snapshot) {
 	at := r.Position(s.ResourceVersion())
 	objects := s.List()
-	if highest := r.Some(objects); highest > at && at > 0 {
+	if highest := r.some(objects); highest > at && at > 0 {
 		r.fault("mixed", "a snapshot of %d has %d", at, highest)
 	}
 	if len(objects) != s.Len() {
 		r.fault("mixed", "a snapshot of %d objects lists %d", s.Len(), len(objects))
 	}
-	r.Glance(s, false)
-}
-
-// Glance is Exactly without a look at all objects: for what nobody has written it does not look,
-// and if recent is set it looks only for what was acknowledged last, which takes microseconds. It
-// may be called concurrently.
-func (r *Reads) Glance(s Snapshot, recent bool) {
-	at, err := strconv.ParseUint(s.ResourceVersion(), 10, 64)
-	if err != nil {
-		return // before the first list
-	}
-	for _, key := range r.ledger.keys(recent) {
+	for _, key := range r.ledger.keys() {
 		state := State{}
 		if obj, exists := s.Get(key); exists {
 			_, state = StateOf(obj)
 		}
-		text := r.ledger.contradicts(key, at, false, state)
-		if state.RV > at {
-			text = fmt.Sprintf("%s at %v", key, state)
-		}
-		if text != "" {
+		if text := r.ledger.contradicts(key, at, false, state); text != "" {
 			r.fault("mixed", "a snapshot of %d: %s", at, text)
 		}
 	}

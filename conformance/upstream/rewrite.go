@@ -1,0 +1,170 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// file is a Go source file with its tree.
+type file struct {
+	name string
+	src  []byte
+	tree *ast.File
+	fset *token.FileSet
+}
+
+func parseFile(name string, src []byte) (file, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	return file{name, src, tree, fset}, err
+}
+
+// edit replaces a part of a file.
+type edit struct {
+	from, to token.Pos
+	text     string
+}
+
+func replace(n ast.Node, text string) edit { return edit{n.Pos(), n.End(), text} }
+
+// edited returns a file with edits that do not overlap. Line breaks within what is replaced are
+// kept, so that a test that fails is reported at the line where its author wrote it.
+func (f file) edited(edits []edit) (file, error) {
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		from, to := int(e.from-f.tree.FileStart), int(e.to-f.tree.FileStart)
+		out.Write(f.src[at:from])
+		out.WriteString(e.text)
+		out.Write(bytes.Repeat([]byte("\n"), bytes.Count(f.src[from:to], []byte("\n"))))
+		at = to
+	}
+	out.Write(f.src[at:])
+	return parseFile(f.name, out.Bytes())
+}
+
+// asserted are unexported types of assertions x.(*T), with the exported type that is asserted
+// instead.
+var asserted = map[string]string{"sharedIndexInformer": "SharedIndexInformer", "threadSafeMap": "ThreadSafeStoreWithTransaction"}
+
+// ofRig are the type and functions by which tests make reflectors, with those of the rig.
+var ofRig = map[string]string{
+	"Reflector": "rig", "NewReflector": "newRig", "NewNamedReflector": "newNamedRig", "NewReflectorWithOptions": "newRigWithOptions",
+}
+
+// rewriteAll has tests inside of a package test another one. Each file gets a dot import of that,
+// so that the same names mean its own. The rig, if it is wanted, takes the place of reflectors;
+// rigged are the functions that it has changed.
+func rewriteAll(files []file, tested string, rig bool) (rewritten []file, rigged []string, err error) {
+	for _, f := range files {
+		var edits []edit
+		if !strings.HasSuffix(f.tree.Name.Name, "_test") { // which imports it by its path
+			edits = append(edits, edit{f.tree.Name.End(), f.tree.Name.End(), "; import . " + strconv.Quote(tested)})
+		}
+		for _, spec := range f.tree.Imports {
+			if below, found := strings.CutPrefix(spec.Path.Value, `"`+clientGo+"/tools/cache"); found {
+				edits = append(edits, replace(spec.Path, `"`+ours+below))
+			}
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if a, ok := n.(*ast.TypeAssertExpr); ok {
+				if star, ok := a.Type.(*ast.StarExpr); ok && asserted[nameOf(star.X)] != "" {
+					edits = append(edits, replace(star, asserted[nameOf(star.X)]))
+				}
+			}
+			return true
+		})
+		for _, decl := range f.tree.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && rig && makesReflector(fn) {
+				edits, rigged = append(edits, rigEdits(fn)...), append(rigged, fn.Name.Name)
+			}
+		}
+		if f, err = f.edited(edits); err != nil {
+			return nil, nil, err
+		}
+		rewritten = append(rewritten, f)
+	}
+	return rewritten, rigged, nil
+}
+
+// nameOf is that of an identifier, "" for anything else.
+func nameOf(e ast.Expr) string {
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// makesReflector reports whether a function calls a constructor, or has a literal. Elsewhere, as a
+// parameter of an error handler, the type still is client-go's.
+func makesReflector(fn *ast.FuncDecl) (makes bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			makes = makes || ofRig[nameOf(n.Fun)] != ""
+		case *ast.CompositeLit:
+			makes = makes || nameOf(n.Type) == "Reflector"
+		}
+		return !makes
+	})
+	return makes
+}
+
+// rigEdits rename all that names a constructor or the type. A selected name and the key of a
+// literal are other names with the same letters.
+func rigEdits(fn *ast.FuncDecl) (edits []edit) {
+	other := map[ast.Node]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			other[n.Sel] = true
+		case *ast.KeyValueExpr:
+			other[n.Key] = true
+		case *ast.Ident:
+			if to := ofRig[n.Name]; to != "" && !other[n] {
+				edits = append(edits, replace(n, to))
+			}
+		}
+		return true
+	})
+	return edits
+}
+
+// reaching returns the tests that name, directly or through other functions, one of those.
+func reaching(files []file, functions, tests []string) (some []string) {
+	reached := map[string]bool{}
+	for _, name := range functions {
+		reached[name] = true
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, f := range files {
+			for _, decl := range f.tree.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				if ok && fn.Recv == nil && !reached[fn.Name.Name] && mentions(fn, reached) {
+					reached[fn.Name.Name], changed = true, true
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !reached[test] })
+}
+
+func mentions(fn *ast.FuncDecl, names map[string]bool) (found bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && names[id.Name]
+		return !found
+	})
+	return found
+}
