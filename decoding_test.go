@@ -317,6 +317,23 @@ func TestDifferenceIsNoResync(t *testing.T) {
 	}
 }
 
+// TestDifferentListIsNone: a list in which a sample differs reaches nobody; the client's follows at
+// once.
+func TestDifferentListIsNone(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, mode := range decodingModes {
+			options := []cache.Option{cache.WithListMode(mode), wrongAbout("19", "25"), cache.WithDecoding(cache.Decoding{Verify: 10})}
+			got := runDecoding(t, media, true, eventsOf(12, media), options...)
+			for _, call := range got.heard {
+				assert.NotContains(t, call, "wrong")
+			}
+			assert.Len(t, got.stored, 20)
+			assert.EqualValues(t, 1, got.status.Decoding.Differences)
+			assert.NoError(t, got.status.LastError)
+		}
+	}
+}
+
 // TestOddListsSuspend: after a list that is none the client decodes one, and the informer goes on
 // to decode directly; after the third it no longer does. The status says so, and in a word, Causes.
 func TestOddListsSuspend(t *testing.T) {

@@ -51,10 +51,14 @@ func (v *versions) next() string {
 	return strconv.Itoa(int(*v))
 }
 
-// drawPod draws a pod with a name and labels that a script has few of.
+// drawPod draws a pod with a name and labels that a script has few of; d has no namespace.
 func (v *versions) drawPod(t *rapid.T) any {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
-	return labelled(name, v.next(), "app", rapid.SampledFrom([]string{"", "x", "y", "x,y,x", "y,z"}).Draw(t, "app"))
+	p := labelled(name, v.next(), "app", rapid.SampledFrom([]string{"", "x", "y", "x,y,x", "y,z"}).Draw(t, "app"))
+	if name == "d" {
+		p.Namespace = ""
+	}
+	return p
 }
 
 // drawAny draws what a queue may be given: mostly pods, and what has a key in another way, or none,
