@@ -46,6 +46,7 @@ var packages = map[string]string{
 	"fmt":           "fmt",
 	"http":          "net/http",
 	"informers":     "k8s.io/client-go/informers",
+	"inspect":       "github.com/kinformer/cache/inspect",
 	"kinformerprom": "github.com/kinformer/cache/kinformerprom",
 	"kubernetes":    "k8s.io/client-go/kubernetes",
 	"log":           "log",
