@@ -32,7 +32,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
 func take(any, bool) error { return nil }
 
 func TestPanickingKeyFunction(t *testing.T) {
