@@ -32,8 +32,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-func take(any, bool) error { return nil }
-
 func TestPanickingKeyFunction(t *testing.T) {
 	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, KeyFunction: func(any) (string, error) { panic("no key") }})
 	assert.ErrorAs(t, q.Add(testkit.PodAt("a", "1")), &cache.KeyError{})

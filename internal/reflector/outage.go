@@ -22,9 +22,9 @@ const (
 	outageWarning = 5 * time.Second
 	// maxNamed is how many reflectors that line names.
 	maxNamed = 10
-	// lateAnswer is how long a request may take that an API server answers which was there when the
-	// request was sent. Clients wait for longer on their own: client-go's repeats a request whose
-	// connection breaks ten times, with a second between.
+	// lateAnswer is how long a request for a watch may take that an API server answers which was
+	// there when the request was sent. Clients wait for longer on their own: client-go's repeats a
+	// request whose connection breaks ten times, with a second between.
 	lateAnswer = time.Second
 )
 
@@ -64,6 +64,9 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 	if on = isOutOfReach(err); on {
 		o.lost(ctx, err)
 	} else {
+		if isExpired(err) {
+			o.late()
+		}
 		o.answered()
 	}
 	if !o.since.IsZero() {
@@ -123,14 +126,21 @@ func (o *outage) quit() {
 
 // answered takes notice of an answer, whatever it says: the server is there.
 func (o *outage) answered() {
-	o.err = nil
-	if o.reach == gone || o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
-		o.reach = back
-	}
-	if o.since.IsZero() {
+	if o.err = nil; o.since.IsZero() {
 		return
 	}
+	if o.reach == gone {
+		o.reach = back
+	}
 	o.server.answered()
+}
+
+// late takes notice of an answer to a request for a watch. One that has come late is that of a
+// server which is back. Lists say nothing of that, because they take as long as they are large.
+func (o *outage) late() {
+	if o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
+		o.reach = back
+	}
 }
 
 // opens takes notice of an open watch. Servers say only then that its version has expired, so the

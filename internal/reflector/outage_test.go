@@ -278,8 +278,8 @@ func TestGoneAgain(t *testing.T) {
 }
 
 // TestLateAnswer: a client that repeats a request in an outage on its own brings a 410 in the end,
-// and the state is asked for at once. A second late answer leads to a backoff; a late one after a
-// new state does not.
+// and the state is asked for at once. An answer to that, however late, leads to a backoff; a late 410
+// after a new state does not.
 func TestLateAnswer(t *testing.T) {
 	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
 	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
@@ -313,7 +313,7 @@ func testLateAnswer(t *testing.T, opens bool) {
 		synctest.Wait()
 		require.Len(t, asked, 4)
 		assert.Equal(t, []time.Duration{0, 6 * time.Second}, asked[:2])
-		assert.GreaterOrEqual(t, asked[2], 72*time.Second, "after the second late answer")
+		assert.GreaterOrEqual(t, asked[2], 72*time.Second, "after a late answer to a list")
 		assert.LessOrEqual(t, asked[3]-asked[2], 13*time.Second, "after a new state, and a watch of six seconds")
 	})
 }

@@ -61,6 +61,7 @@ func (r *round) connected(s *stream) error {
 	if reflect.TypeOf(s.watch) == emptyWatch {
 		return ErrNoConnection
 	}
+	r.outage.late()
 	r.outage.answered()
 	return nil
 }
