@@ -278,8 +278,8 @@ func TestGoneAgain(t *testing.T) {
 }
 
 // TestLateAnswer: a client that repeats a request in an outage on its own brings a 410 in the end,
-// and the state is asked for at once. An answer to that, however late, leads to a backoff; a late 410
-// after a new state does not.
+// and the state is asked for at once. An answer to that, however late, leads to a backoff; a late
+// 410 after a new state does not.
 func TestLateAnswer(t *testing.T) {
 	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
 	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
