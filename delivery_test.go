@@ -175,6 +175,7 @@ func TestDisconnect(t *testing.T) {
 		}})
 		e.change("b", 3)
 		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
+		assert.Equal(t, 1, e.informer.EventHandlerCount())
 		e.change("c", 1)
 		require.Len(t, reported, 1)
 		assert.ErrorIs(t, reported[0], cache.ErrDisconnected)
