@@ -59,12 +59,12 @@ func ExampleInspect() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("lists:", inspection.Lists.Ended, "objects:", inspection.Lists.Objects)
+	fmt.Println(inspection.Type, inspection.Status.Objects)
 	for _, index := range inspection.Indices {
 		fmt.Println(index.Name, "values:", index.Values, "members:", index.Members)
 	}
 	// Output:
-	// lists: 1 objects: 2
+	// *v1.ConfigMap 2
 	// namespace values: 1 members: 2
 }
 
