@@ -80,7 +80,7 @@ func (f *Floors) add(line string) error {
 // Check returns an error for each floor that the results do not reach or do
 // not show, and for each row of a quick run that the floors leave out. known
 // are all rows that there are; its values say which of them a quick run has.
-// Nil Floors accept everything.
+// Nil Floors accept everything. A noisy measure is below its floor if even its best ratio is.
 func (f *Floors) Check(results []Row, known map[string]bool) error {
 	if f == nil {
 		return nil
@@ -137,7 +137,12 @@ func (p place) check(row *Row, floor float64) error {
 		if m.Name+", "+m.Unit != p.measure || m.Shown {
 			continue
 		}
-		if ratio := m.Verdict().Ratio; !(ratio >= floor) {
+		verdict := m.Verdict()
+		ratio := verdict.Ratio
+		if verdict.Noisy { // and a median says little
+			ratio = verdict.Best
+		}
+		if !(ratio >= floor) {
 			return fmt.Errorf("%s, %s: %s is less than %s: %w", p.row, p.measure, Format(ratio), Format(floor), ErrBelow)
 		}
 		return nil

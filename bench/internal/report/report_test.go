@@ -128,6 +128,10 @@ func results() []Row {
 	get.Record(1, "CPU", "ns/op", 100)
 	get.Record(0, "allocations", "allocs/op", 0)
 	get.Record(1, "allocations", "allocs/op", 0)
+	for i, wall := range []float64{100, 200, 900} {
+		get.Record(0, "wall", "ns/op", wall)
+		get.Record(1, "wall", "ns/op", []float64{300, 700, 800}[i])
+	}
 	get.Show(0, "rate", "events/s", 5)
 	get.Show(1, "rate", "events/s", 5)
 	return []Row{get}
@@ -143,6 +147,8 @@ func TestCheck(t *testing.T) {
 		"just reached":        {"store/get | CPU, ns/op | 2", nil},
 		"below":               {"store/get | CPU, ns/op | 2.1", ErrBelow},
 		"no ratio":            {"store/get | allocations, allocs/op | 1", ErrBelow},
+		"noisy, reached":      {"store/get | wall, ns/op | 3", nil},
+		"noisy, below":        {"store/get | wall, ns/op | 3.1", ErrBelow},
 		"unknown row":         {"store/get | -\nstore/got | CPU, ns/op | 1", ErrUnknown},
 		"unknown row, a dash": {"store/get | -\nstore/got | -", ErrUnknown},
 		"unknown measure":     {"store/get | CPU, us/op | 1", ErrUnknown},

@@ -62,6 +62,8 @@ type Verdict struct {
 	// Bound is what the ratio is at least (above 1) or at most (below 1) when
 	// the two ranges do not touch, however noisy they are; else 0.
 	Bound float64
+	// Best is A's worst sample over B's best one: what the ratio can be at most.
+	Best float64
 }
 
 // Compare judges the samples of two sides.
@@ -69,6 +71,7 @@ func Compare(a, b Summary) Verdict {
 	v := Verdict{
 		Ratio: a.Median / b.Median,
 		Noisy: a.Spread() > NoiseLimit || b.Spread() > NoiseLimit,
+		Best:  a.Max / b.Min,
 	}
 	switch {
 	case a.Min > b.Max:
