@@ -32,10 +32,9 @@ const (
 type reach int
 
 const (
-	fresh   reach = iota // it comes after a backoff, or at once if this one was answered late
+	settled reach = iota // it comes after a backoff
 	gone                 // a request was not answered by the server itself, nor any since
 	back                 // the server has answered since: it comes at once
-	settled              // it comes after a backoff
 )
 
 // outage is the time in which a reflector is blind because it has lost its server: from the first
@@ -49,6 +48,7 @@ type outage struct {
 
 	since  time.Time // when it was noticed; zero: there is none
 	reach  reach
+	lately time.Time // the last late answer; zero: there was none
 	err    error     // the last one, if the last request got no answer
 	opened time.Time // when a watch was opened that has not lasted yet; zero: none was
 }
@@ -136,11 +136,16 @@ func (o *outage) answered() {
 }
 
 // late takes notice of an answer to a request for a watch. One that has come late is that of a
-// server which is back. Lists say nothing of that, because they take as long as they are large.
+// server which is back, if there was none shortly before: else the server is slow. Lists say nothing
+// of that, because they take as long as they are large.
 func (o *outage) late() {
-	if o.reach == fresh && time.Since(o.member.asked) > lateAnswer {
+	if o.reach != settled || time.Since(o.member.asked) <= lateAnswer {
+		return
+	}
+	if time.Since(o.lately) > backoffReset {
 		o.reach = back
 	}
+	o.lately = time.Now()
 }
 
 // opens takes notice of an open watch. Servers say only then that its version has expired, so the
@@ -155,7 +160,7 @@ func (o *outage) opens() {
 // over takes notice that the reflector is fresh, since that time.
 func (o *outage) over(ctx context.Context, since time.Time) {
 	o.answered()
-	if o.reach = fresh; o.since.IsZero() {
+	if o.reach = settled; o.since.IsZero() {
 		return
 	}
 	blind := since.Sub(o.since)

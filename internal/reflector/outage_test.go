@@ -278,8 +278,8 @@ func TestGoneAgain(t *testing.T) {
 }
 
 // TestLateAnswer: a client that repeats a request in an outage on its own brings a 410 in the end,
-// and the state is asked for at once. An answer to that, however late, leads to a backoff; a late
-// 410 after a new state does not.
+// and the state is asked for at once. A late answer to that leads to a backoff, and so does the next
+// late 410, as of a slow server. One that comes long after does not.
 func TestLateAnswer(t *testing.T) {
 	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
 	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
@@ -298,10 +298,10 @@ func testLateAnswer(t *testing.T, opens bool) {
 			return testkit.PodList("5"), lists[min(n, len(lists))-1]
 		}
 		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			if n > 2 {
+			if n > 3 {
 				return testkit.NewScriptedWatch(0), nil
 			}
-			time.Sleep(6 * time.Second)
+			time.Sleep([]time.Duration{6 * time.Second, 6 * time.Second, 200 * time.Second}[n-1])
 			if w := testkit.NewScriptedWatch(1); opens {
 				w.Events <- testkit.FailedWith(testkit.ErrExpired)
 				return w, nil
@@ -311,10 +311,11 @@ func testLateAnswer(t *testing.T, opens bool) {
 		defer process(t, 1, server, func(o *Options) { o.Backoff = &wait.Backoff{Duration: time.Minute, Factor: 1, Steps: 1} })()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Len(t, asked, 4)
+		require.Len(t, asked, 5)
 		assert.Equal(t, []time.Duration{0, 6 * time.Second}, asked[:2])
 		assert.GreaterOrEqual(t, asked[2], 72*time.Second, "after a late answer to a list")
-		assert.LessOrEqual(t, asked[3]-asked[2], 13*time.Second, "after a new state, and a watch of six seconds")
+		assert.GreaterOrEqual(t, asked[3]-asked[2], 72*time.Second, "after a new state and a second late 410")
+		assert.LessOrEqual(t, asked[4]-asked[3], 207*time.Second, "after a new state and one that is late long after that")
 	})
 }
 
