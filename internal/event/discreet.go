@@ -132,6 +132,10 @@ func withoutBody(s metav1.Status) string {
 	return message
 }
 
+// CauseWatchDecoding is client-go's name, which has no constant there, of the cause that its reader
+// of a watch gives: the error of its connection, or of its decoder.
+const CauseWatchDecoding metav1.CauseType = "ClientWatchDecoding"
+
 // bodyIn returns what a Status that a client made quotes, and what may be said of it.
 func bodyIn(s metav1.Status) (body, instead string) {
 	if s.Details == nil {
@@ -139,7 +143,7 @@ func bodyIn(s metav1.Status) (body, instead string) {
 	}
 	for _, cause := range s.Details.Causes {
 		switch cause.Type {
-		case "ClientWatchDecoding": // client-go's name, which has no constant: the error of its decoder
+		case CauseWatchDecoding:
 			return cause.Message, withoutQuotes(withoutUntyped(cause.Message))
 		case metav1.CauseTypeUnexpectedServerResponse:
 			body, instead = cause.Message, fmt.Sprintf("%d bytes of text that are not shown", len(cause.Message))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,7 +103,18 @@ func isA[E error](err error) bool {
 // isBroken reports whether a watch that was open has ended without a reason of the server's. An
 // internal error is one, unless the client has made it of a connection that broke.
 func isBroken(err error) bool {
-	return utilnet.IsHTTP2ConnectionLost(err) || isOutOfReach(err) && !apierrors.IsInternalError(err)
+	return utilnet.IsHTTP2ConnectionLost(err) || isCutOff(err) || isOutOfReach(err) && !apierrors.IsInternalError(err)
+}
+
+// cutOff are beginnings of what net/http and the operating system say of a connection, or a stream
+// in it, that breaks while a watch reads. client-go knows some more, for which the watch just ends.
+var cutOff = []string{"http2: client connection force closed", "stream error: stream ID ", "read tcp ", "write tcp "}
+
+// isCutOff reports whether an error event says that the client could not read on, and not that it
+// did not understand what it read. The error has become a text by then.
+func isCutOff(err error) bool {
+	return apierrors.HasStatusCause(err, event.CauseWatchDecoding) &&
+		slices.ContainsFunc(cutOff, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
 // errorOf makes an error of the object of an Error event. An object that is no Status is described

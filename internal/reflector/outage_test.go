@@ -5,8 +5,11 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -441,6 +445,27 @@ func TestWatchesThatBreak(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, 1+lists, server.Mu.Lists)
 			})
+		})
+	}
+}
+
+// TestWatchIsCutOff: a connection that breaks in a way that client-go's reader of watches does not
+// know costs no list, and what that reader does not understand does.
+func TestWatchIsCutOff(t *testing.T) {
+	for cause, lists := range map[error]int{
+		errors.New("http2: client connection lost"):                                  1,
+		errors.New("http2: client connection force closed via ClientConn.Close"):     1,
+		errors.New("stream error: stream ID 5; INTERNAL_ERROR; received from peer"):  1,
+		errors.New("read tcp 10.0.0.1:40586->10.0.0.2:6443: read: no route to host"): 1,
+		errors.New("write tcp 10.0.0.1:40586->10.0.0.2:6443: write: broken pipe"):    1,
+		errors.New("no kind \"Pot\" is registered for version \"v1\""):               2,
+	} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", string(event.CauseWatchDecoding))
+			failed := watch.Event{Type: watch.Error, Object: reporter.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", cause))}
+			got := watchedFor(t, nil, testkit.Sent(testkit.Added("b", "7"), failed))
+			asked := strings.Join(got.asked, " ")
+			assert.Equal(t, lists, strings.Count(asked, "list"), asked)
 		})
 	}
 }
