@@ -45,10 +45,7 @@ func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp 
 	if setUp != nil {
 		setUp(informer)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 	synctest.Wait()
 	return informer
 }
@@ -321,10 +318,7 @@ func TestRatesForget(t *testing.T) {
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1")), &corev1.Pod{}, 0, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); informer.RunWithContext(ctx) }()
-		defer func() { cancel(); <-ended }()
+		defer testkit.InBackground(t, informer.RunWithContext)()
 		synctest.Wait()
 		page := Handler(Options{})
 		read := func(query string) string { return get(page, query+"&"+idOf(t, informer)).Body.String() }
@@ -333,7 +327,7 @@ func TestAudits(t *testing.T) {
 		lost, _, _ := informer.GetStore().GetByKey("ns/a")
 		require.NoError(t, informer.GetStore().Delete(lost))
 		at := time.Now().Add(time.Second).Format(time.RFC3339) // the repair comes after that
-		_, err := audit.Once(ctx, informer, audit.Options{Repair: audit.Relist})
+		_, err := audit.Once(t.Context(), informer, audit.Options{Repair: audit.Relist})
 		require.NoError(t, err)
 		assert.Contains(t, read("refresh=off"),
 			"<p>Audits: different 1; the last at "+at+": different; objects that differ: 0. Found in all: missing 1. Relists for it: 1.</p>")
@@ -631,69 +625,6 @@ func TestOddObjects(t *testing.T) {
 	})
 }
 
-// TestManyHandlers: few of them are shown, those first that matter.
-func TestManyHandlers(t *testing.T) {
-	testkit.AtNight(t)
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		defer close(release)
-		informer := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			for i := range 10_000 {
-				var f cache.ResourceEventHandlerFuncs
-				if i == 7777 {
-					f.AddFunc = func(any) { <-release }
-				}
-				_, err := informer.AddEventHandler(cache.Deliver(f, cache.Delivery{Name: fmt.Sprint("handler-", i)}))
-				require.NoError(t, err)
-			}
-		})
-		h := Handler(Options{Objects: true})
-		for _, query := range everywhere(t, informer) {
-			assert.Less(t, get(h, query).Body.Len(), 100_000, query)
-		}
-		view := decoded[informerView](t, get(h, idOf(t, informer)+"&format=json"))
-		assert.Len(t, view.HandlerViews, mostHandlers)
-		assert.Equal(t, 10_000-mostHandlers, view.HandlersOmitted)
-		assert.Equal(t, "handler-7777", view.HandlerViews[0].Name, "the one that is behind")
-	})
-}
-
-// TestManyIndexValues: nor does what is shown grow with objects, values and indices.
-func TestManyIndexValues(t *testing.T) {
-	testkit.AtNight(t)
-	synctest.Test(t, func(t *testing.T) {
-		const n = 20_000
-		var objects []runtime.Object
-		for i := range n {
-			objects = append(objects, testkit.PodAt(fmt.Sprint("pod-", i), "1"))
-		}
-		informer := follow(t, serving(objects...), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			indexers := cache.Indexers{
-				"i":    func(any) ([]string, error) { return []string{"v"}, nil },
-				"name": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil },
-			}
-			for i := range mostIndices {
-				indexers[fmt.Sprint("z", i)] = func(any) ([]string, error) { return nil, nil }
-			}
-			require.NoError(t, informer.AddIndexers(indexers))
-		})
-		h := Handler(Options{Objects: true})
-		for _, query := range everywhere(t, informer) {
-			assert.Less(t, get(h, query).Body.Len(), 60_000, query)
-		}
-		view := decoded[informerView](t, get(h, idOf(t, informer)+"&format=json"))
-		require.Len(t, view.Indices, mostIndices)
-		assert.Equal(t, 2, view.IndicesOmitted)
-		assert.Equal(t, n, view.Indices[0].Members)
-		assert.InEpsilon(t, n, view.Indices[1].Values, 0.3)
-		for _, query := range []string{"&keys", "&index=i&value=v"} {
-			keys := decoded[keysView](t, get(h, idOf(t, informer)+query+"&format=json"))
-			assert.Len(t, keys.Keys, mostKeys)
-			assert.True(t, keys.More)
-		}
-	})
-}
-
 // TestManyInformers: the table has some of them, and says where the others are.
 func TestManyInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -794,7 +725,8 @@ func TestHugeInformer(t *testing.T) {
 			assert.Contains(t, page, text)
 		}
 		view := decoded[informerView](t, get(h, idOf(t, informer)+"&format=json"))
-		assert.Equal(t, bloated(7777)[:mostText]+"…", view.HandlerViews[0].Name)
+		assert.Equal(t, bloated(7777)[:mostText]+"…", view.HandlerViews[0].Name, "the one that is behind")
+		assert.Len(t, view.Indices, mostIndices)
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
 		get(h, idOf(t, informer))
@@ -833,7 +765,8 @@ func TestHugeTable(t *testing.T) {
 	})
 }
 
-// TestHugeKeys: nor do keys make a page longer that no object of a server has.
+// TestHugeKeys: nor do keys make a page longer that no object of a server has, all or those of an
+// index.
 func TestHugeKeys(t *testing.T) {
 	testkit.AtNight(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -841,12 +774,18 @@ func TestHugeKeys(t *testing.T) {
 		for i := range mostKeys + 1 {
 			objects = append(objects, testkit.PodAt(bloated(i), "1"))
 		}
-		informer := follow(t, serving(objects...), &corev1.Pod{}, nil)
+		informer := follow(t, serving(objects...), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
+			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}))
+		})
 		h := Handler(Options{Objects: true})
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)
 		}
-		assert.Len(t, decoded[keysView](t, get(h, idOf(t, informer)+"&keys&format=json")).Keys, mostKeys)
+		for _, query := range []string{"&keys", "&index=i&value=v"} {
+			keys := decoded[keysView](t, get(h, idOf(t, informer)+query+"&format=json"))
+			assert.Len(t, keys.Keys, mostKeys)
+			assert.True(t, keys.More)
+		}
 	})
 }
 
