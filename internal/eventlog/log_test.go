@@ -6,7 +6,6 @@ package eventlog
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"weak"
 
@@ -231,53 +230,6 @@ func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
 		c.Skip(len(c.Peek()))
 	}
 	assert.Equal(t, rest, got)
-}
-
-// TestAReaderAtTheEndOfASegment has a reader look all the time while a segment gets its last entry
-// and then a successor.
-func TestAReaderAtTheEndOfASegment(t *testing.T) {
-	const entries = 1000 * SegmentSize
-	log := &Log[int]{Spare: &sync.Pool{}}
-	var c Cursor[int]
-	c.Enter(log)
-	var read atomic.Int64
-	var group sync.WaitGroup
-	group.Go(func() {
-		for want, looks := 0, 0; want < entries; looks++ {
-			for _, got := range c.Peek() {
-				if got != want {
-					t.Errorf("got %d, want %d", got, want)
-					read.Store(entries)
-					return
-				}
-				want++
-				c.Skip(1)
-			}
-			read.Store(int64(want))
-			if looks%64 == 0 { // rarely: it is to be between two looks when the writer writes
-				runtime.Gosched()
-			}
-		}
-	})
-	next := 0
-	put := func(n int) {
-		batch := make([]int, n)
-		for i := range batch {
-			batch[i] = next
-			next++
-		}
-		log.Append(batch)
-	}
-	put(SegmentSize - 1)
-	for next < entries-1 {
-		for read.Load() < int64(next) {
-			runtime.Gosched()
-		}
-		put(1)
-		put(SegmentSize - 1)
-	}
-	put(1)
-	group.Wait()
 }
 
 // TestSegmentsAreUsedAgain when the last cursor has left them, whatever the others do.

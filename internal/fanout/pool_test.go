@@ -25,94 +25,10 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// blockingHandler counts calls, and some of them block until it is released or, if exits is set,
-// end their goroutine.
-type blockingHandler struct {
-	calls   int
-	blocks  map[int]bool // by number of the call
-	exits   bool
-	release chan struct{}
-}
-
-func (h *blockingHandler) OnAdd(any, bool) {}
-
-func (h *blockingHandler) OnDelete(any) {}
-
-func (h *blockingHandler) OnUpdate(any, any) {
-	h.calls++
-	switch {
-	case !h.blocks[h.calls]:
-	case h.exits:
-		runtime.Goexit()
-	default:
-		<-h.release
-	}
-}
-
-// stopsAt returns the number of the call in which the handler is blocked, or of all calls.
-func (h *blockingHandler) stopsAt(all int) (calls int, blocked bool) {
-	for call := 1; call <= all; call++ {
-		if h.blocks[call] && !h.exits {
-			return call, true
-		}
-	}
-	return all, false
-}
-
-// TestBlockedCallsHoldUpNobodyElse: whichever calls of whichever handlers block, the other handlers
-// hear of everything, and there are no more goroutines than blocked calls.
-func TestBlockedCallsHoldUpNobodyElse(t *testing.T) {
-	for seed := range uint64(100) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		inProcessorBubble(t, func(t *testing.T, p *Processor) {
-			handlers := randomBlockers(random)
-			for _, h := range handlers {
-				p.Add(newTestListener(t, p, h), givenSnapshot(nil))
-			}
-			updates := 1 + random.IntN(100)
-			for i := range updates {
-				p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Key: "ns/a", Old: testkit.Pod("a", "1"), New: testkit.Pod("a", fmt.Sprint(i))}})
-				if random.IntN(3) == 0 {
-					synctest.Wait()
-				}
-			}
-			synctest.Wait()
-			stuck := 0
-			for i, h := range handlers {
-				calls, blocked := h.stopsAt(updates)
-				assert.Equal(t, calls, h.calls, "seed %d, handler %d", seed, i)
-				if blocked {
-					stuck++
-				}
-			}
-			assert.Equal(t, stuck, workersAtWork(), "seed %d", seed)
-			for _, h := range handlers {
-				close(h.release)
-			}
-			synctest.Wait()
-			for i, h := range handlers {
-				assert.Equal(t, updates, h.calls, "seed %d, handler %d", seed, i)
-			}
-			assert.Zero(t, workersAtWork(), "seed %d", seed)
-		})
-	}
-}
-
 // workersAtWork counts the workers of all processors that have begun.
 func workersAtWork() int {
 	stacks := make([]byte, 1<<20)
 	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*pool).workOn("))
-}
-
-func randomBlockers(random *rand.Rand) []*blockingHandler {
-	handlers := make([]*blockingHandler, 1+random.IntN(12))
-	for i := range handlers {
-		handlers[i] = &blockingHandler{blocks: map[int]bool{}, release: make(chan struct{}), exits: random.IntN(4) == 0}
-		for range random.IntN(4) {
-			handlers[i].blocks[1+random.IntN(100)] = true
-		}
-	}
-	return handlers
 }
 
 // TestRemovedHandlerKeepsNoObject: neither what it was told last nor what it would have been told,
@@ -219,8 +135,8 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		inProcessorBubble(t, func(t *testing.T, p *Processor) {
-			stuck, release := &blockingHandler{blocks: map[int]bool{1: true}, release: make(chan struct{})}, make(chan struct{})
-			p.Add(newTestListener(t, p, stuck), givenSnapshot(nil))
+			stuck, release := make(chan struct{}), make(chan struct{})
+			p.Add(newTestListener(t, p, &testkit.Journal{On: func(string) { <-stuck }}), givenSnapshot(nil))
 			var heard [6]atomic.Int64
 			for i := range heard {
 				slow := random.IntN(2) == 0
@@ -256,7 +172,7 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 			for i := range heard {
 				assert.EqualValues(t, updates, heard[i].Load(), "seed %d, handler %d", seed, i)
 			}
-			close(stuck.release)
+			close(stuck)
 		})
 	}
 }
