@@ -347,10 +347,11 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, w)}
-		report := NewJournal()
-		defer process(t, 1, server, func(o *Options) { o.Journal = report })()
+		report, servers := NewJournal(), &Servers{}
+		defer process(t, 1, server, func(o *Options) { o.Journal, o.Servers = report, servers })()
 		time.Sleep(10 * time.Second)
 		assert.True(t, report.Status().OutOfReach)
+		assert.Empty(t, servers.mu.known, "its host is not known")
 		w.Events <- testkit.EndMark("5")
 		synctest.Wait()
 		assert.False(t, report.Status().OutOfReach)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -181,29 +180,6 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestTheSecondAnswerAfterAnOutage is followed by a backoff, like any other one.
-func TestTheSecondAnswerAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-		var at []time.Time
-		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			at = append(at, time.Now())
-			if n <= 3 {
-				return nil, testkit.ErrRefused
-			}
-			return nil, testkit.ErrExpired
-		}
-		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: &Servers{}}).Run)()
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		require.Greater(t, len(at), 5)
-		assert.LessOrEqual(t, at[4].Sub(at[3]), time.Second)
-		for n := 5; n < len(at); n++ {
-			assert.GreaterOrEqual(t, at[n].Sub(at[n-1]), backoffFirst, n)
-		}
-	})
-}
-
 // TestOneThatIsBackWakesTheOthers, whose backoff would last for up to a minute and a half, and all
 // are fresh within two seconds of the first answer, which comes within two paces of the server's
 // return. None asks more often than with client-go.
@@ -329,57 +305,35 @@ func TestWatchBeforeList(t *testing.T) {
 	}
 }
 
-// TestWatchesThatAreNeverServed lead to lists, so that the cache does not stay as it is.
+// TestWatchesThatAreNeverServed lead to lists, so that the cache does not stay as it is: after
+// three, of which each is an outage, or two if the server is there and closes them.
 func TestWatchesThatAreNeverServed(t *testing.T) {
-	for name, answer := range map[string]any{
-		"reset":          &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
-		"unavailable":    apierrors.NewServiceUnavailable("no watches"),
-		"no connection":  watch.NewEmptyWatch(),
-		"broken at once": testkit.Sent(testkit.FailedWith(apierrors.NewServiceUnavailable("no watches"))),
+	const list, again = "list rv=0 limit=500", "list rv=5 limit=0"
+	for name, tc := range map[string]struct {
+		answer any
+		misses int
+	}{
+		"reset":                {&url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET}, watchMisses},
+		"unavailable":          {apierrors.NewServiceUnavailable("no watches"), watchMisses},
+		"no connection":        {watch.NewEmptyWatch(), watchMisses},
+		"broken at once":       {testkit.Sent(testkit.FailedWith(apierrors.NewServiceUnavailable("no watches"))), watchMisses},
+		"closed at once":       {testkit.Sent(testkit.Closed), 2},
+		"closed without sense": {testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
 			synctest.Test(t, func(t *testing.T) {
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
 				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					return testkit.Watches(answer)(1, ctx, o)
-				}
-				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Servers: &Servers{}})
-				defer testkit.InBackground(t, r.Run)()
-				time.Sleep(8500 * time.Millisecond)
-				synctest.Wait()
-				testkit.FirstCalls(t, []string{
-					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5",
-					"list rv=5 limit=0", "watch rv=5", "watch rv=5", "watch rv=5", "list rv=5 limit=0",
-				}, server.Asked())
-			})
-		})
-	}
-}
-
-// TestWatchesThatAreClosedAtOnce are opened again after a backoff, once, and then lead to a list:
-// the server is there, and no outage is noted.
-func TestWatchesThatAreClosedAtOnce(t *testing.T) {
-	for name, answer := range map[string]any{
-		"without an event": testkit.Sent(testkit.Closed),
-		"without sense":    testkit.Sent(watch.Event{Type: watch.Added}, testkit.Closed),
-	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.Reports(t)
-			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-				server.OnWatch = func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					return testkit.Watches(answer)(1, ctx, o)
+					return testkit.Watches(tc.answer)(1, ctx, o)
 				}
 				report := NewJournal()
-				r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Backoff: testkit.Second(), Journal: report})
-				defer testkit.InBackground(t, r.Run)()
-				time.Sleep(3500 * time.Millisecond)
+				defer process(t, 1, server, func(o *Options) { o.Backoff, o.Journal = testkit.Second(), report })()
+				time.Sleep(8500 * time.Millisecond)
 				synctest.Wait()
-				assert.Equal(t, []string{
-					"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "watch rv=5",
-				}, server.Asked())
-				assert.Empty(t, report.History().Outages)
+				watches := slices.Repeat([]string{"watch rv=5"}, tc.misses)
+				testkit.FirstCalls(t, slices.Concat([]string{list}, watches, []string{again}, watches, []string{again}), server.Asked())
+				assert.Equal(t, tc.misses == watchMisses, len(report.History().Outages) > 0)
 			})
 		})
 	}
@@ -473,24 +427,4 @@ func TestHerd(t *testing.T) {
 			assert.LessOrEqual(t, requests, theirRequests)
 		}
 	}
-}
-
-// TestServersAreForgotten with the last reflector that knows them.
-func TestServersAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		servers := &Servers{}
-		var stops []func()
-		for _, host := range []string{"a:6443", "a:6443", "b:6443", ""} {
-			server := &apiServer{host: host}
-			server.away(time.Hour)
-			stops = append(stops, process(t, 1, server, func(o *Options) { o.Servers = servers }))
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.ElementsMatch(t, []string{"a:6443", "b:6443"}, slices.Collect(maps.Keys(servers.mu.known)))
-		for _, stop := range stops {
-			stop()
-		}
-		assert.Empty(t, servers.mu.known)
-	})
 }
