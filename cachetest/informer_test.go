@@ -5,6 +5,7 @@ package cachetest_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,25 +33,73 @@ var modes = []struct {
 		`watch-list rv="" match=NotOlderThan bookmarks`, `list rv="0" limit=500`, `watch rv="3" bookmarks`}},
 }
 
-func TestInformerSeesEverything(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode, NewList: podList, Objects: pods("a", "b")})
-				var recorder cachetest.Recorder
-				informer := startPods(t, src, &recorder)
-				settle(t, src)
-				require.True(t, informer.HasSynced())
-				require.ElementsMatch(t, []string{"add default/a 2 initial", "add default/b 3 initial"}, recorder.Take())
-				require.Equal(t, mode.start, requests(src))
+// started runs an informer of a source with a and b, and returns both once it has heard of these.
+func started(t *testing.T, opts cachetest.Options) (*cachetest.Source, clientgo.SharedIndexInformer, *cachetest.Recorder) {
+	t.Helper()
+	opts.NewList, opts.Objects = podList, pods("a", "b")
+	src, recorder := cachetest.NewSource(opts), &cachetest.Recorder{}
+	informer := startPods(t, src, recorder)
+	settle(t, src)
+	require.True(t, informer.HasSynced())
+	require.ElementsMatch(t, []string{"add default/a 2 initial", "add default/b 3 initial"}, recorder.Take())
+	return src, informer, recorder
+}
 
-				relabel(src, "a", "1")
-				src.Create(pod("c"))
-				src.Delete("default", "b")
-				settle(t, src)
-				require.Equal(t, []string{"update default/a 2 -> 4", "add default/c 5", "delete default/b 6"}, recorder.Take())
-				require.Len(t, src.Requests(), len(mode.start))
+// TestInformerFollows: an informer hears of what happens to a source, and asks no more than it has
+// to.
+func TestInformerFollows(t *testing.T) {
+	for name, c := range map[string]struct {
+		do           func(src *cachetest.Source)
+		heard, asked []string
+	}{
+		"writes": {func(src *cachetest.Source) {
+			relabel(src, "a", "1")
+			src.Create(pod("c"))
+			src.Delete("default", "b")
+		}, []string{"update default/a 2 -> 4", "add default/c 5", "delete default/b 6"}, nil},
+		"a cut": {func(src *cachetest.Source) {
+			relabel(src, "a", "1")
+			src.Cut()
+			relabel(src, "a", "2")
+		}, []string{"update default/a 2 -> 4", "update default/a 4 -> 5"}, []string{`watch rv="4" bookmarks`}},
+		"garbage and duplicates": {func(src *cachetest.Source) {
+			src.Inject(cachetest.Garbage(src.Get("default", "a"))...)
+			relabel(src, "a", "1")
+			src.Resend(4, 2, 4)
+		}, []string{
+			"update default/a 2 -> 4",
+			"update default/a 4 -> 4",
+			"update default/a 4 -> 2", // client-go believes whatever comes
+			"update default/a 2 -> 4",
+		}, nil},
+	} {
+		for _, mode := range modes {
+			t.Run(name+" "+mode.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					src, informer, recorder := started(t, cachetest.Options{WatchList: mode.mode})
+					require.Equal(t, mode.start, requests(src))
+					c.do(src)
+					settle(t, src)
+					require.Equal(t, c.heard, recorder.Take())
+					require.Equal(t, append(slices.Clone(mode.start), c.asked...), requests(src))
+					stored, _, err := informer.GetStore().GetByKey("default/a")
+					require.NoError(t, err)
+					require.Equal(t, src.Get("default", "a"), stored)
+				})
 			})
+		}
+	}
+}
+
+func TestInformerBearsAnOutage(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			src, _, _ := started(t, cachetest.Options{WatchList: mode.mode})
+			end := src.Outage(cachetest.ConnectionRefused())
+			relabel(src, "a", "1")
+			require.Contains(t, unsettled(t, src), `handler 1 [default/a: has "2", not "4"]`)
+			end()
+			settle(t, src)
 		})
 	}
 }
@@ -119,35 +168,11 @@ type listOnly struct{ *cachetest.Source }
 
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-func TestInformerStartsAWatchAgainAfterACut(t *testing.T) {
-	for _, mode := range modes {
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode, Objects: pods("a", "b")})
-			var recorder cachetest.Recorder
-			startPods(t, src, &recorder)
-			settle(t, src)
-			recorder.Take()
-
-			relabel(src, "a", "1")
-			src.Cut()
-			relabel(src, "a", "2")
-			settle(t, src)
-			require.Equal(t, []string{"update default/a 2 -> 4", "update default/a 4 -> 5"}, recorder.Take())
-			require.Equal(t, append(mode.start, `watch rv="4" bookmarks`), requests(src))
-		})
-	}
-}
-
 func TestInformerRelistsAfterCompaction(t *testing.T) {
 	for _, failAtStart := range []bool{false, true} {
 		for _, mode := range modes {
 			synctest.Test(t, func(t *testing.T) {
-				src := cachetest.NewSource(cachetest.Options{
-					WatchList: mode.mode, Objects: pods("a", "b"), FailAtStart: failAtStart})
-				var recorder cachetest.Recorder
-				startPods(t, src, &recorder)
-				settle(t, src)
-				recorder.Take()
+				src, _, recorder := started(t, cachetest.Options{WatchList: mode.mode, FailAtStart: failAtStart})
 				<-time.After(time.Minute) // else the watch is "very short"
 
 				heal := src.Partition()
@@ -160,54 +185,6 @@ func TestInformerRelistsAfterCompaction(t *testing.T) {
 				require.Equal(t, `watch rv="3" bookmarks`, requests(src)[len(mode.start)])
 			})
 		}
-	}
-}
-
-func TestInformerBearsAnOutage(t *testing.T) {
-	for _, mode := range modes {
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode, Objects: pods("a", "b")})
-			var recorder cachetest.Recorder
-			startPods(t, src, &recorder)
-			settle(t, src)
-
-			end := src.Outage(cachetest.ConnectionRefused())
-			relabel(src, "a", "1")
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			err := src.Settle(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, `handler 1 [default/a: has "2", not "4"]`)
-			end()
-			settle(t, src)
-		})
-	}
-}
-
-func TestInformerBearsGarbageAndDuplicates(t *testing.T) {
-	for _, mode := range modes {
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode, Objects: pods("a", "b")})
-			var recorder cachetest.Recorder
-			informer := startPods(t, src, &recorder)
-			settle(t, src)
-			recorder.Take()
-
-			src.Inject(cachetest.Garbage(src.Get("default", "a"))...)
-			relabel(src, "a", "1")
-			src.Resend(4, 2, 4)
-			settle(t, src)
-			stored, _, err := informer.GetStore().GetByKey("default/a")
-			require.NoError(t, err)
-			require.Equal(t, src.Get("default", "a"), stored)
-			require.Equal(t, []string{
-				"update default/a 2 -> 4",
-				"update default/a 4 -> 4",
-				"update default/a 4 -> 2", // client-go believes whatever comes
-				"update default/a 2 -> 4",
-			}, recorder.Take())
-			require.Len(t, src.Requests(), len(mode.start))
-		})
 	}
 }
 
@@ -308,18 +285,6 @@ func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
 		require.NoError(t, src.Settle(t.Context()))
 		goes.OnDelete(src.Get("default", "a"))
 		require.NoError(t, src.Settle(t.Context()))
-	})
-}
-
-func TestSettleFollowsARewind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
-		handler := src.Track(nil)
-		handler.OnAdd(src.Get("default", "a"), true)
-		handler.OnAdd(src.Create(pod("b")), false)
-		require.NoError(t, src.Settle(t.Context()))
-		src.Rewind(2)
-		require.Contains(t, unsettled(t, src), "default/b: was not told of the deletion")
 	})
 }
 

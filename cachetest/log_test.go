@@ -86,20 +86,6 @@ func stateAt(s *Source, rv uint64) map[string]runtime.Object {
 	return state
 }
 
-func TestLogKeepsWhatOpenStreamsNeed(t *testing.T) {
-	var l eventLog
-	for rv := uint64(1); rv <= 10; rv++ {
-		l.append(entry{kind: change, rv: rv})
-	}
-	l.compact(8, 4)
-	require.False(t, l.replayable(7))
-	require.True(t, l.replayable(8))
-	require.EqualValues(t, 5, l.at(4).rv)
-	l.compact(8, l.next)
-	require.EqualValues(t, 8, l.first())
-	require.EqualValues(t, 9, l.at(l.first()).rv)
-}
-
 func TestWindowBoundsTheLog(t *testing.T) {
 	s := NewSource(Options{Window: 10})
 	longest := 0

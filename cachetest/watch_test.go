@@ -186,12 +186,6 @@ func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
 	})
 }
 
-func TestEachStreamHasItsOwnCopies(t *testing.T) {
-	src := cachetest.New(pod("a"))
-	first, second := open(t, src, metav1.ListOptions{}), open(t, src, metav1.ListOptions{})
-	require.NotSame(t, (<-first.ResultChan()).Object, (<-second.ResultChan()).Object)
-}
-
 func TestStopLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.New(pod("a"))
@@ -207,16 +201,6 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 		}
 		w.Stop()
 	})
-}
-
-func TestStopFromManyGoroutines(t *testing.T) {
-	src := cachetest.New(pod("a"))
-	w := open(t, src, metav1.ListOptions{})
-	var group sync.WaitGroup
-	for range 10 {
-		group.Go(w.Stop)
-	}
-	group.Wait()
 }
 
 func TestStreamEndsWithItsContext(t *testing.T) {
@@ -287,32 +271,6 @@ func replicate(w watch.Interface, last string) map[string]string {
 		}
 	}
 	return replica
-}
-
-// TestCompactionBesideARefusedWatch: a stream that only says 410 has no need of
-// the log, wherever that begins by now.
-func TestCompactionBesideARefusedWatch(t *testing.T) {
-	for name, write := range map[string]func(*cachetest.Source){
-		"by hand":   func(src *cachetest.Source) { src.Compact(src.ResourceVersion()) },
-		"by writes": func(src *cachetest.Source) { writeTimes(src, 20) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			src := scriptedPast(cachetest.Options{Window: 4})
-			writeTimes(src, 20)
-			src.Compact(src.ResourceVersion() - 1)
-			w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
-			require.NotPanics(t, func() { write(src) })
-			event := <-w.ResultChan()
-			require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)), "%v", event.Object)
-			requireEnd(t, w)
-		})
-	}
-}
-
-func writeTimes(src *cachetest.Source, n int) {
-	for i := range n {
-		relabel(src, "c", formatLast(uint64(i)))
-	}
 }
 
 // watched is a stream of the model: what is still to come on it, and whether it
@@ -457,17 +415,6 @@ func TestFaultsBelongToTheirVerb(t *testing.T) {
 	_, err = src.Watch(watchListFrom(""))
 	require.ErrorIs(t, err, boom)
 	open(t, src, watchListFrom(""))
-}
-
-func TestDelayedRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
-		src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Minute})
-		start := time.Now()
-		_, err := src.List(metav1.ListOptions{})
-		require.NoError(t, err)
-		require.Equal(t, time.Minute, time.Since(start))
-	})
 }
 
 func TestAnotherClockIsUsedForDelays(t *testing.T) {
