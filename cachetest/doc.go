@@ -55,7 +55,7 @@
 //	the initial events never end         StreamScript.OmitInitialEventsEnd
 //	an old server, a fake clientset      Options.WatchList
 //	no watch cache                       Options.NoWatchCache
-//	a slow stream, a stalled one         SetEventDelay, Stall, StreamScript.Stall
+//	a stalled stream                     Stall
 //	a slow answer, a late one            Fault.Delay, Until, IgnoreContext
 //	a panic in List                      Fault.Panic
 //	duplicates, old versions             Resend
@@ -81,7 +81,7 @@
 //     waits for it for three seconds.
 //   - Streams end, and bookmarks come, when a script says so, and not after some
 //     time. With Options.HonorTimeout, streams end as the server's do.
-//   - Only Compact and Options.Window forget the past.
+//   - Only Compact forgets the past.
 //   - All objects of a source are in one list, whatever their namespaces. To see
 //     one namespace, select by metadata.namespace.
 //

@@ -34,10 +34,6 @@ type Fault struct {
 type StreamScript struct {
 	// First are sent before everything else.
 	First []watch.Event
-	// Stall, if not nil, is waited for (until it is closed or a value can be received) when
-	// StallAfter events have been delivered.
-	Stall      <-chan struct{}
-	StallAfter int
 	// Cut makes the source end the stream when CutAfter events, bookmarks
 	// included, have been delivered: before the first one if 0.
 	Cut      bool
@@ -122,7 +118,7 @@ func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
 	}
 	if f.Delay > 0 {
 		select {
-		case <-s.opts.After(f.Delay):
+		case <-time.After(f.Delay):
 		case <-ctx.Done():
 		}
 	}

@@ -107,16 +107,6 @@ func (l *eventLog) compact(rv, inUse uint64) {
 	}
 }
 
-// overflow returns the resourceVersion to compact at so that window entries are
-// left, 0 while less than twice that many are held: so compaction costs a
-// constant per entry.
-func (l *eventLog) overflow(window int) uint64 {
-	if window <= 0 || len(l.entries) < 2*window {
-		return 0
-	}
-	return l.entries[len(l.entries)-window-1].rv
-}
-
 // rewind takes the entries after rv out, and returns them.
 func (l *eventLog) rewind(rv uint64) []entry {
 	keep := l.indexAfter(rv)

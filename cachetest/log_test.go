@@ -85,15 +85,3 @@ func stateAt(s *Source, rv uint64) map[string]runtime.Object {
 	}
 	return state
 }
-
-func TestWindowBoundsTheLog(t *testing.T) {
-	s := NewSource(Options{Window: 10})
-	longest := 0
-	for i := range 200 {
-		s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: int64(i)}})
-		longest = max(longest, len(s.mu.log.entries))
-	}
-	require.LessOrEqual(t, longest, 20)
-	require.GreaterOrEqual(t, len(s.mu.log.entries), 10)
-	require.False(t, s.mu.log.replayable(100))
-}

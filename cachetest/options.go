@@ -4,8 +4,6 @@
 package cachetest
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -48,9 +46,6 @@ type Options struct {
 	// ResourceVersion is the counter's start: the first write gets the next
 	// one. 0 means 1, as in etcd, so that no list is ever at "0".
 	ResourceVersion uint64
-	// Window bounds the log: it holds between Window and twice Window entries,
-	// and compacts what is older. 0 holds everything.
-	Window int
 
 	// Fields are what field selectors can name besides metadata.name and
 	// metadata.namespace, such as "spec.nodeName", each with a function that
@@ -78,12 +73,6 @@ type Options struct {
 	Share bool
 	// Buffer is the capacity of each stream's channel.
 	Buffer int
-	// EventDelay passes before each event is delivered. See SetEventDelay.
-	EventDelay time.Duration
-	// After is the clock of all delays, such as the method After of a
-	// k8s.io/utils/clock. When nil it is the time package, which is fake inside
-	// a synctest bubble.
-	After func(time.Duration) <-chan time.Time
 
 	// Version identifies one version of an object, for Settle. When nil it is
 	// the resourceVersion. An informer whose transform clears that needs
@@ -94,9 +83,6 @@ type Options struct {
 func (o *Options) setDefaults() {
 	if o.ResourceVersion == 0 {
 		o.ResourceVersion = 1
-	}
-	if o.After == nil {
-		o.After = time.After
 	}
 	if o.Version == nil {
 		o.Version = metav1.Object.GetResourceVersion

@@ -6,7 +6,6 @@ package cachetest
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -100,12 +99,4 @@ func (s *Source) stall(n int) {
 	defer s.mu.Unlock()
 	s.mu.stalls += n
 	s.notifyLocked()
-}
-
-// SetEventDelay sets the time that passes before each event is delivered, from
-// the next event on. See Options.EventDelay.
-func (s *Source) SetEventDelay(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.delay = d
 }

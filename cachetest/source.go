@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,7 +49,6 @@ type Source struct {
 		streams map[*stream]struct{}
 		stalls  int
 		losing  int
-		delay   time.Duration
 
 		requests   []Request
 		faults     map[Verb][]Fault
@@ -94,7 +92,6 @@ func NewSource(opts Options) *Source {
 	s := &Source{opts: opts}
 	s.mu.rv = opts.ResourceVersion
 	s.mu.log.compacted = opts.ResourceVersion
-	s.mu.delay = opts.EventDelay
 	s.mu.example = opts.Example
 	s.mu.state = map[string]stored{}
 	s.mu.undone = map[string][]stored{}
@@ -202,7 +199,11 @@ func (s *Source) Tick() uint64 {
 func (s *Source) Compact(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.compactLocked(min(rv, s.mu.rv))
+	inUse := s.mu.log.next
+	for w := range s.mu.streams {
+		inUse = min(inUse, w.next)
+	}
+	s.mu.log.compact(min(rv, s.mu.rv), inUse)
 }
 
 // precondition decides whether a write may go on.
@@ -348,18 +349,7 @@ func (s *Source) storeLocked(key string, obj runtime.Object) {
 func (s *Source) appendLocked(e entry) {
 	e.rv = s.mu.rv
 	s.mu.log.append(e)
-	if rv := s.mu.log.overflow(s.opts.Window); rv > 0 {
-		s.compactLocked(rv)
-	}
 	s.notifyLocked()
-}
-
-func (s *Source) compactLocked(rv uint64) {
-	inUse := s.mu.log.next
-	for w := range s.mu.streams {
-		inUse = min(inUse, w.next)
-	}
-	s.mu.log.compact(rv, inUse)
 }
 
 // keysLocked returns the keys of the state in order, to be read only.

@@ -70,17 +70,6 @@ func (t *Tracked) Forget() {
 	s.notifyLocked()
 }
 
-// Seen returns the handler's replica as the version of each key.
-func (t *Tracked) Seen() map[string]string {
-	t.src.mu.Lock()
-	defer t.src.mu.Unlock()
-	versions := make(map[string]string, len(t.seen))
-	for key, seen := range t.seen {
-		versions[key] = seen.version
-	}
-	return versions
-}
-
 // OnAdd passes the call on, then records it, even if the handler panics. So do OnUpdate and
 // OnDelete.
 func (t *Tracked) OnAdd(obj any, isInInitialList bool) {

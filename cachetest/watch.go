@@ -179,8 +179,6 @@ type stream struct {
 	born uint64
 	// sent counts the events delivered.
 	sent int
-	// paced is true once the delay of the next event has passed.
-	paced bool
 }
 
 func (s *Source) newStream(ctx context.Context, options metav1.ListOptions) *stream {
@@ -192,7 +190,7 @@ func (s *Source) newStream(ctx context.Context, options metav1.ListOptions) *str
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	if seconds := options.TimeoutSeconds; seconds != nil && s.opts.HonorTimeout {
-		w.timeout = s.opts.After(time.Duration(*seconds) * time.Second)
+		w.timeout = time.After(time.Duration(*seconds) * time.Second)
 	}
 	return w
 }
@@ -226,12 +224,11 @@ func (w *stream) close() {
 	close(w.done)
 }
 
-// step is what a stream does next: the first that is set of ending, waiting,
-// letting time pass, and delivering the event.
+// step is what a stream does next: the first that is set of ending, waiting, and
+// delivering the event.
 type step struct {
 	over  bool
 	wait  <-chan struct{}
-	delay time.Duration
 	event watch.Event
 }
 
@@ -242,20 +239,10 @@ func (w *stream) do(next step) bool {
 		return false
 	case next.wait != nil:
 		return w.until(next.wait)
-	case next.delay > 0:
-		w.paced = true
-		select {
-		case <-w.src.opts.After(next.delay):
-			return true
-		case <-w.ctx.Done():
-		case <-w.timeout:
-		}
-		return false
 	}
 	select {
 	case w.result <- w.src.copyEvent(next.event):
 		w.sent++
-		w.paced = false
 		return true
 	case <-w.ctx.Done():
 	case <-w.timeout:
@@ -275,11 +262,6 @@ func (w *stream) until(ch <-chan struct{}) bool {
 
 // poll decides on the next step. An event that it returns counts as taken.
 func (w *stream) poll() step {
-	if w.script.Stall != nil && w.sent >= w.script.StallAfter {
-		stall := w.script.Stall
-		w.script.Stall = nil
-		return step{wait: stall}
-	}
 	s := w.src
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +270,6 @@ func (w *stream) poll() step {
 		return step{over: true}
 	case !w.seekLocked() || s.mu.stalls > 0:
 		return step{wait: s.changedLocked()}
-	case s.mu.delay > 0 && !w.paced:
-		return step{delay: s.mu.delay}
 	}
 	return w.takeLocked()
 }

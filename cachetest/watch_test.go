@@ -417,21 +417,15 @@ func TestFaultsBelongToTheirVerb(t *testing.T) {
 	open(t, src, watchListFrom(""))
 }
 
-func TestAnotherClockIsUsedForDelays(t *testing.T) {
-	ticks := make(chan time.Time, 2)
-	var asked []time.Duration
-	src := cachetest.NewSource(cachetest.Options{
-		Objects: pods("a"),
-		After: func(d time.Duration) <-chan time.Time {
-			asked = append(asked, d)
-			return ticks
-		},
+func TestDelayedRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := cachetest.New(pod("a"))
+		src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Minute})
+		start := time.Now()
+		_, err := src.List(metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, time.Since(start))
 	})
-	src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Hour})
-	ticks <- time.Time{}
-	_, err := src.List(metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Equal(t, []time.Duration{time.Hour}, asked)
 }
 
 func TestHeldRequestEndsWithItsContext(t *testing.T) {
@@ -566,21 +560,6 @@ func TestStreamScripts(t *testing.T) {
 			requireSilent(t, w)
 		})
 	})
-	t.Run("stall after one", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			stall := make(chan struct{})
-			w := scripted(t, cachetest.StreamScript{Stall: stall, StallAfter: 1}, metav1.ListOptions{})
-			require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
-			requireSilent(t, w)
-			close(stall)
-			require.Equal(t, []string{"ADDED b 3"}, take(t, w, 1))
-		})
-	})
-	t.Run("stop during a stall", func(t *testing.T) {
-		w := scripted(t, cachetest.StreamScript{Stall: make(chan struct{})}, metav1.ListOptions{})
-		w.Stop()
-		requireEnd(t, w)
-	})
 }
 
 func TestInjectedEventsKeepTheirPlace(t *testing.T) {
@@ -661,27 +640,6 @@ func TestStallHoldsAllStreams(t *testing.T) {
 		requireSilent(t, w)
 		second()
 		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
-	})
-}
-
-func TestEventDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b"), EventDelay: time.Second})
-		w := open(t, src, metav1.ListOptions{})
-		start := time.Now()
-		take(t, w, 2)
-		require.Equal(t, 2*time.Second, time.Since(start))
-
-		src.SetEventDelay(time.Minute)
-		relabel(src, "a", "1")
-		take(t, w, 1)
-		require.Equal(t, 62*time.Second, time.Since(start))
-
-		relabel(src, "a", "2")
-		synctest.Wait()
-		w.Stop()
-		requireEnd(t, w)
-		require.Equal(t, 62*time.Second, time.Since(start))
 	})
 }
 
