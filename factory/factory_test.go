@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,17 +175,6 @@ func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource)
 	return resources
 }
 
-// TestForResourceKnowsWhatClientGoKnows, and makes informers of ours for it.
-func TestForResourceKnowsWhatClientGoKnows(t *testing.T) {
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
-	for _, gvr := range resourcesOfClientGo(t) {
-		informer, err := f.ForResource(gvr)
-		if assert.NoError(t, err) {
-			assert.True(t, isOurs(informer.Informer()), gvr.String())
-		}
-	}
-}
-
 func TestOnlyAccessedTypesAreListed(t *testing.T) {
 	client := fake.NewClientset(pod("ns", "a"))
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
@@ -286,23 +274,6 @@ func TestAConstructorOfTheUserIsUsed(t *testing.T) {
 	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 }
 
-func TestOneTypedInformerStopsAlone(t *testing.T) {
-	ctx := boundedContext(t)
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
-	pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
-	podsCtx, stopPods := context.WithCancel(ctx)
-	defer stopPods()
-	ended := make(chan struct{})
-	go func() { pods.RunWithContext(podsCtx); close(ended) }()
-	require.True(t, cache.WaitFor(ctx, "pods", pods.HasSyncedChecker()))
-	run(t, ctx, f)
-	stopPods()
-	<-ended
-	assert.True(t, pods.IsStopped())
-	assert.False(t, nodes.IsStopped())
-	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
-}
-
 var (
 	podsResource  = corev1.SchemeGroupVersion.WithResource("pods")
 	nodesResource = corev1.SchemeGroupVersion.WithResource("nodes")
@@ -323,40 +294,6 @@ func resourceFactories(t *testing.T, options ...factory.Option) map[string]*fact
 	return map[string]*factory.ResourceFactory{
 		"dynamic":  factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, options...),
 		"metadata": factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial("ns"), partial("other")), 0, options...),
-	}
-}
-
-func TestResourceFactories(t *testing.T) {
-	var transformed, tweaked atomic.Int64
-	factories := resourceFactories(t, factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(func(*metav1.ListOptions) { tweaked.Add(1) }),
-		factory.WithTransform(func(obj any) (any, error) { transformed.Add(1); return obj, nil }))
-	for name, f := range factories {
-		t.Run(name, func(t *testing.T) {
-			transformed.Store(0)
-			tweaked.Store(0)
-			ctx, cancel := context.WithCancel(boundedContext(t))
-			defer cancel()
-			pods := f.ForResource(podsResource)
-			assert.Same(t, pods.Informer(), f.ForResource(podsResource).Informer())
-			assert.True(t, isOurs(pods.Informer()))
-			f.Start(ctx.Done())
-			f.StartWithContext(ctx)
-			assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: true}, f.WaitForCacheSync(ctx.Done()))
-			_, err := pods.Lister().ByNamespace("ns").Get("a")
-			require.NoError(t, err)
-			assert.Equal(t, []string{"ns/a"}, pods.Informer().GetStore().ListKeys())
-			assert.EqualValues(t, 1, transformed.Load())
-			assert.GreaterOrEqual(t, tweaked.Load(), int64(1))
-
-			cancel()
-			f.Shutdown()
-			f.Shutdown()
-			assert.True(t, pods.Informer().IsStopped())
-			nodes := f.ForResource(nodesResource)
-			f.StartWithContext(t.Context())
-			assert.False(t, nodes.Informer().(interface{ HasStarted() bool }).HasStarted(), "nothing starts after Shutdown")
-		})
 	}
 }
 

@@ -39,14 +39,258 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
+// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
+// of hanging, and with the test, which then waits for the end of f.
+func bubbleContext(t *testing.T, f interface{ Shutdown() }) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+	t.Cleanup(func() { cancel(); f.Shutdown() })
+	return ctx
+}
+
+// followed is an informer of pods of a factory that runs, and its fake server.
+type followed struct {
+	informers.GenericInformer
+	*clienttesting.Fake
+	create func(name string)
+	stop   func()
+}
+
+// factoryKinds are the kinds of factories.
+var factoryKinds = []string{"typed", "dynamic", "metadata"}
+
+// follow runs a factory of a kind, in a bubble, with a server that has these pods.
+func follow(t *testing.T, kind string, resync time.Duration, options []factory.Option, pods ...*corev1.Pod) followed {
+	var served []runtime.Object
+	for _, p := range pods {
+		served = append(served, servedAs(kind, p))
+	}
+	var f followed
+	var tracker clienttesting.ObjectTracker
+	var start func(context.Context)
+	follows := func(all *factory.ResourceFactory) {
+		f.GenericInformer, start, f.stop = all.ForResource(podsResource), func(ctx context.Context) { all.Start(ctx.Done()) }, all.Shutdown
+	}
+	switch kind {
+	case "typed":
+		client := fake.NewClientset(served...)
+		all := factory.Wrap(informers.NewSharedInformerFactory(client, resync), options...)
+		pods, err := all.ForResource(podsResource)
+		require.NoError(t, err)
+		f, start, tracker = followed{GenericInformer: pods, Fake: &client.Fake, stop: all.Shutdown}, all.StartWithContext, client.Tracker()
+	case "dynamic":
+		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, served...)
+		f.Fake, tracker = &client.Fake, client.Tracker()
+		follows(factory.Dynamic(client, resync, options...))
+	case "metadata":
+		client := metadatafake.NewSimpleMetadataClient(metadataScheme(t), served...)
+		f.Fake, tracker = &client.Fake, client.Tracker()
+		follows(factory.Metadata(client, resync, options...))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+	shutdown := f.stop
+	f.stop = func() { cancel(); shutdown() }
+	t.Cleanup(f.stop)
+	f.create = func(name string) {
+		require.NoError(t, tracker.Create(podsResource, servedAs(kind, pod("ns", name)), "ns"))
+	}
+	assert.True(t, isOurs(f.Informer()))
+	start(ctx)
+	synctest.Wait()
+	return f
+}
+
+// servedAs returns a pod as the server of a factory of a kind has it.
+func servedAs(kind string, p *corev1.Pod) runtime.Object {
+	switch kind {
+	case "dynamic":
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		utilruntime.Must(err)
+		obj := &unstructured.Unstructured{Object: content}
+		obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		return obj
+	case "metadata":
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
+	}
+	return p
+}
+
+// ofEachKind has test look at an informer of a pod, of a factory of each kind, which watches.
+func ofEachKind(t *testing.T, test func(t *testing.T, pods followed), options ...factory.Option) {
+	for _, kind := range factoryKinds {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods := follow(t, kind, time.Minute, options, pod("ns", "a"))
+				require.True(t, pods.Informer().HasSynced())
+				test(t, pods)
+			})
+		})
+	}
+}
+
+// asked returns the options of the first list and of the first watch.
+func (f followed) asked(t *testing.T) (list, watch metav1.ListOptions) {
+	t.Helper()
+	actions := f.Actions()
+	require.Len(t, actions, 2)
+	return actions[0].(clienttesting.ListActionImpl).ListOptions, actions[1].(clienttesting.WatchActionImpl).ListOptions
+}
+
+// TestOfEachKind: what informers of all factories have.
+func TestOfEachKind(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, pods followed){
+		"the namespace index, as client-go's, and more": func(t *testing.T, pods followed) {
+			indexer := pods.Informer().GetIndexer()
+			found, err := indexer.ByIndex(cache.NamespaceIndex, "ns")
+			require.NoError(t, err)
+			assert.Len(t, found, 1)
+			require.NoError(t, pods.Informer().AddIndexers(cache.Indexers{"name": func(obj any) ([]string, error) {
+				return []string{obj.(metav1.Object).GetName()}, nil
+			}}))
+			assert.Equal(t, []string{"a"}, indexer.ListIndexFuncValues("name"))
+		},
+		"listers that name what they miss": func(t *testing.T, pods followed) {
+			found, err := pods.Lister().ByNamespace("ns").Get("a")
+			require.NoError(t, err)
+			assert.Equal(t, "a", found.(metav1.Object).GetName())
+			_, err = pods.Lister().ByNamespace("nowhere").Get("a")
+			require.ErrorContains(t, err, `pods "a" not found`)
+		},
+		"the factory's resync period": func(t *testing.T, pods followed) {
+			heard := 0
+			_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) {
+				assert.Same(t, old, current)
+				heard++
+			}})
+			require.NoError(t, err)
+			time.Sleep(3*time.Minute + time.Second)
+			synctest.Wait()
+			assert.Equal(t, 3, heard)
+		},
+		"a place among those that are inspected, with their handlers": inspected,
+	} {
+		t.Run(name, func(t *testing.T) { ofEachKind(t, test) })
+	}
+}
+
+func inspected(t *testing.T, pods followed) {
+	_, err := pods.Informer().AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "mine"}))
+	require.NoError(t, err)
+	pods.create("b")
+	synctest.Wait()
+	var all []inspect.Inspection
+	for informer := range inspect.Informers() {
+		inspection, err := inspect.Of(informer)
+		require.NoError(t, err)
+		all = append(all, inspection)
+	}
+	require.Len(t, all, 1)
+	assert.Equal(t, fmt.Sprintf("%T", pods.Informer().GetStore().List()[0]), all[0].Type)
+	assert.Equal(t, 2, all[0].Status.Objects)
+	assert.Positive(t, all[0].Memory.Objects)
+	handedOut, err := inspect.Of(pods.Informer())
+	require.NoError(t, err)
+	assert.Equal(t, all[0].ID, handedOut.ID)
+	handlers, err := cache.HandlersOf(pods.Informer())
+	require.NoError(t, err)
+	require.Len(t, handlers, 1)
+	assert.Equal(t, "mine", handlers[0].Name)
+	assert.NoError(t, inspect.ReadyCheck(inspect.ReadyOptions{}, pods.Informer()).Check(nil))
+	pods.stop()
+	for range inspect.Informers() {
+		t.Error("it does not run any more")
+	}
+}
+
+// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has
+// left out.
+func TestTweakReachesEveryRequest(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, pods followed) {
+		list, watch := pods.asked(t)
+		assert.Equal(t, "app=a", list.LabelSelector)
+		assert.Equal(t, "app=a", watch.LabelSelector)
+	}, factory.WithTweakListOptions(selectA))
+}
+
+// TestOptionsAddUp: options of informers that are given at several places are all applied, after
+// those of the factory, and of others the last one counts.
+func TestOptionsAddUp(t *testing.T) {
+	var nobody *cache.InformerName
+	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
+	var limit atomic.Int64 // not every client keeps it
+	ofEachKind(t, func(t *testing.T, pods followed) {
+		list, _ := pods.asked(t)
+		assert.EqualValues(t, 9, limit.Swap(0))
+		assert.Empty(t, list.LabelSelector)
+		assert.Equal(t, "SharedIndexInformer others.v9", pods.Informer().HasSyncedChecker().Name())
+		transformed, err := pods.Lister().ByNamespace("ns").Get("a")
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"seen": "yes"}, transformed.(metav1.Object).GetLabels())
+	},
+		factory.WithInformerOptions(cache.WithPageSize(7), cache.WithIdentifier(others, nil)), factory.WithInformerOptions(cache.WithPageSize(9)),
+		factory.WithNamespace("other"), factory.WithNamespace("ns"),
+		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
+		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(func(obj any) (any, error) {
+			obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
+			return obj, nil
+		}))
+}
+
+// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its
+// option says.
+func TestFactoryWithDelivery(t *testing.T) {
+	why := make(chan error, 1)
+	option := cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }})
+	for name, option := range map[string]factory.Option{
+		"WithInformerOptions": factory.WithInformerOptions(option),
+		"WithConstructor":     factory.WithConstructor(cache.InformerFunc(option)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ofEachKind(t, func(t *testing.T, pods followed) {
+				release := make(chan struct{})
+				defer close(release)
+				handle, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+				require.NoError(t, err)
+				for i := range 3 {
+					pods.create(fmt.Sprint("p", i))
+					synctest.Wait()
+				}
+				assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Stats().State)
+				assert.ErrorIs(t, <-why, cache.ErrDisconnected)
+			}, option)
+		})
+	}
+}
+
+// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type
+// of what is there.
+func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unstructuredPods := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+		metadataPods := metadatafake.NewSimpleMetadataClient(metadataScheme(t))
+		for client, f := range map[*clienttesting.Fake]*factory.ResourceFactory{
+			&unstructuredPods.Fake: factory.Dynamic(unstructuredPods, 0), &metadataPods.Fake: factory.Metadata(metadataPods, 0),
+		} {
+			stream := watch.NewFake()
+			client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(stream, nil))
+			pods := f.ForResource(podsResource).Informer()
+			f.StartWithContext(bubbleContext(t, f))
+			stream.Add(pod("ns", "a"))
+			synctest.Wait()
+			assert.Empty(t, pods.GetStore().ListKeys())
+			status, err := cache.StatusOf(pods)
+			require.NoError(t, err)
+			assert.EqualValues(t, 1, status.Dropped)
+		}
+	})
+}
+
 // TestStopWaitsForItsHandlers: when it returns, no call of a handler runs, and none will.
 func TestStopWaitsForItsHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
 		f := factory.Dynamic(client, 0)
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		calls := 0
 		_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			time.Sleep(time.Minute)
@@ -59,20 +303,10 @@ func TestStopWaitsForItsHandlers(t *testing.T) {
 		assert.True(t, f.Stop(podsResource))
 		assert.Equal(t, time.Minute, time.Since(began))
 		assert.Equal(t, 1, calls)
-		create(t, client, "b")
+		require.NoError(t, client.Tracker().Create(podsResource, servedAs("dynamic", pod("ns", "b")), "ns"))
 		time.Sleep(time.Hour)
 		assert.Equal(t, 1, calls)
 	})
-}
-
-func create(t *testing.T, client *dynamicfake.FakeDynamicClient, name string) {
-	t.Helper()
-	obj := &unstructured.Unstructured{}
-	obj.SetAPIVersion("v1")
-	obj.SetKind("Pod")
-	obj.SetName(name)
-	_, err := client.Resource(podsResource).Namespace("ns").Create(t.Context(), obj, metav1.CreateOptions{})
-	require.NoError(t, err)
 }
 
 // TestResourceThatIsFollowedAgain: after Stop the next informer begins with what there is then, for
@@ -81,9 +315,7 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
 		f := factory.Dynamic(client, 0)
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		var heard []string
 		follow := func(round string) {
 			_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -98,7 +330,7 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 		follow("first")
 		first := f.ForResource(podsResource)
 		f.Stop(podsResource)
-		create(t, client, "b")
+		require.NoError(t, client.Tracker().Create(podsResource, servedAs("dynamic", pod("ns", "b")), "ns"))
 		follow("second")
 		assert.Equal(t, "first a", heard[0])
 		assert.ElementsMatch(t, []string{"second a", "second b"}, heard[1:])
@@ -114,9 +346,7 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 func TestInformerWhoseContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		short, end := context.WithCancel(ctx)
 		ended := f.ForResource(podsResource).Informer()
 		f.StartWithContext(short)
@@ -144,7 +374,7 @@ func TestShutdownWaits(t *testing.T) {
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithInformerName(name))
-		ctx, cancel := context.WithCancel(bubbleContext(t))
+		ctx, cancel := context.WithCancel(bubbleContext(t, f))
 		_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			time.Sleep(time.Minute)
 			_, taken := cache.NewInformerName("factory-test-shutdown")
@@ -177,12 +407,11 @@ func TestEveryInformerAsksForItsResource(t *testing.T) {
 		want := map[schema.GroupVersionResource]bool{}
 		for _, gvr := range resources {
 			want[gvr] = true
-			_, err := f.ForResource(gvr)
+			informer, err := f.ForResource(gvr)
 			require.NoError(t, err)
+			assert.True(t, isOurs(informer.Informer()), gvr.String())
 		}
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		f.StartWithContext(ctx)
 		synced := f.WaitForCacheSyncWithContext(ctx)
 		require.NoError(t, synced.AsError())
@@ -192,29 +421,6 @@ func TestEveryInformerAsksForItsResource(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	})
-}
-
-// TestPluralsAreTheServers: the resource of an accessor's informer is what the API calls it.
-func TestPluralsAreTheServers(t *testing.T) {
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
-	for resource, informer := range map[string]cache.SharedIndexInformer{
-		"endpoints.v1":                         f.Core().V1().Endpoints().Informer(),
-		"networkpolicies.v1.networking.k8s.io": f.Networking().V1().NetworkPolicies().Informer(),
-		"ingresses.v1.networking.k8s.io":       f.Networking().V1().Ingresses().Informer(),
-		"ingressclasses.v1.networking.k8s.io":  f.Networking().V1().IngressClasses().Informer(),
-		"priorityclasses.v1.scheduling.k8s.io": f.Scheduling().V1().PriorityClasses().Informer(),
-		"endpointslices.v1.discovery.k8s.io":   f.Discovery().V1().EndpointSlices().Informer(),
-	} {
-		gvr, group := schema.ParseResourceArg(resource)
-		if gvr == nil {
-			gvr = &schema.GroupVersionResource{Version: group.Group, Resource: group.Resource}
-		}
-		generic, err := f.ForResource(*gvr)
-		require.NoError(t, err, resource)
-		assert.Same(t, informer.GetIndexer(), generic.Informer().GetIndexer(), resource)
-		_, err = generic.Lister().Get("x")
-		assert.ErrorContains(t, err, gvr.Resource, resource)
-	}
 }
 
 // TestUnknownResourceIsNamed: with its group and version, one of which is most often what is wrong.
@@ -292,21 +498,6 @@ func refusePods(client interface {
 	})
 }
 
-// waited is what a wait has returned.
-type waited[K comparable] struct {
-	synced map[K]bool
-	err    error
-}
-
-// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
-// of hanging.
-func bubbleContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // TestWaitIsOverWhenAnInformerStops: an informer that has stopped will not sync, and the others are
 // still waited for.
 func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
@@ -322,28 +513,20 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 					client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 					refusePods(client)
 					f := factory.Dynamic(client, 0, factory.WithConstructor(construct))
-					ctx, cancel := context.WithCancel(bubbleContext(t))
-					defer f.Shutdown()
-					defer cancel()
+					ctx := bubbleContext(t, f)
 					podsCtx, stopPods := context.WithCancel(ctx)
 					f.ForResource(podsResource)
 					f.StartWithContext(podsCtx)
 					f.ForResource(nodesResource)
 					f.StartWithContext(ctx)
-					result := make(chan waited[schema.GroupVersionResource], 1)
-					go func() {
-						synced, err := f.WaitForCacheSyncWithContext(ctx)
-						result <- waited[schema.GroupVersionResource]{synced, err}
-					}()
-					synctest.Wait()
-					require.Empty(t, result, "pods may still sync")
-
-					stop(f, stopPods)
-					got := <-result
-					require.Error(t, got.err)
-					assert.NotErrorIs(t, got.err, context.DeadlineExceeded)
-					assert.ErrorContains(t, got.err, "stopped before")
-					assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, got.synced)
+					began := time.Now()
+					time.AfterFunc(time.Minute, func() { stop(f, stopPods) })
+					synced, err := f.WaitForCacheSyncWithContext(ctx)
+					assert.Equal(t, time.Minute, time.Since(began), "pods may sync until then")
+					require.Error(t, err)
+					assert.NotErrorIs(t, err, context.DeadlineExceeded)
+					assert.ErrorContains(t, err, "stopped before")
+					assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
 				})
 			})
 		}
@@ -356,9 +539,7 @@ func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 		refusePods(client)
 		f := factory.Dynamic(client, 0, factory.WithInformerOptions(cache.WithErrorPolicy(cache.StopOnForbidden)))
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		f.ForResource(podsResource)
 		f.ForResource(nodesResource)
 		f.StartWithContext(ctx)
@@ -378,9 +559,7 @@ func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 		client := fake.NewClientset()
 		refusePods(client)
 		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		podsCtx, stopPods := context.WithCancel(ctx)
 		pods := f.Core().V1().Pods().Informer()
 		f.Core().V1().Nodes().Informer()
@@ -410,9 +589,7 @@ func TestTypedWaitEndsWithItsContext(t *testing.T) {
 		client := fake.NewClientset()
 		refusePods(client)
 		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
-		ctx, cancel := context.WithCancel(bubbleContext(t))
-		defer f.Shutdown()
-		defer cancel()
+		ctx := bubbleContext(t, f)
 		f.Core().V1().Pods().Informer()
 		f.StartWithContext(ctx)
 		late := errors.New("too late")
@@ -434,9 +611,10 @@ func TestFactoryWithBadOptions(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, began := bubbleContext(t), time.Now()
+				began := time.Now()
 				client := fake.NewClientset()
 				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), options...)
+				ctx := bubbleContext(t, f)
 				informer := f.Core().V1().Pods().Informer()
 				f.StartWithContext(ctx)
 				synced := f.WaitForCacheSyncWithContext(ctx)
@@ -452,140 +630,6 @@ func TestFactoryWithBadOptions(t *testing.T) {
 			})
 		})
 	}
-}
-
-// startOf begins to follow pods, and returns their informer and a function that creates one.
-type startOf func(ctx context.Context, option factory.Option) (pods cache.SharedIndexInformer, create func(name string), shutdown func())
-
-// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its
-// option says.
-func TestFactoryWithDelivery(t *testing.T) {
-	for name, optionFor := range map[string]func(cache.Option) factory.Option{
-		"WithInformerOptions": func(o cache.Option) factory.Option { return factory.WithInformerOptions(o) },
-		"WithConstructor":     func(o cache.Option) factory.Option { return factory.WithConstructor(cache.InformerFunc(o)) },
-	} {
-		for kind, start := range map[string]startOf{"Wrap": startWrapped, "Dynamic": startDynamic} {
-			t.Run(kind+" "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var why error
-					disconnectsSlowHandler(t, start, optionFor(cache.WithDelivery(cache.Delivery{
-						Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why = err },
-					})))
-					assert.ErrorIs(t, why, cache.ErrDisconnected)
-				})
-			})
-		}
-	}
-}
-
-// disconnectsSlowHandler adds a handler that does not return, and creates more than it may be
-// behind.
-func disconnectsSlowHandler(t *testing.T, start startOf, option factory.Option) {
-	ctx, cancel := context.WithCancel(bubbleContext(t))
-	pods, create, shutdown := start(ctx, option)
-	defer shutdown()
-	defer cancel()
-	release := make(chan struct{})
-	defer close(release)
-	handle, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-	require.NoError(t, err)
-	synctest.Wait()
-	for i := range 3 {
-		create(fmt.Sprint("p", i))
-		synctest.Wait()
-	}
-	assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Stats().State)
-}
-
-func startWrapped(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
-	client := fake.NewClientset()
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), option)
-	pods := f.Core().V1().Pods().Informer()
-	f.StartWithContext(ctx)
-	return pods, func(name string) {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-		_, err := client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{})
-		utilruntime.Must(err)
-	}, f.Shutdown
-}
-
-func startDynamic(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
-	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-	f := factory.Dynamic(client, 0, option)
-	pods := f.ForResource(podsResource).Informer()
-	f.StartWithContext(ctx)
-	return pods, func(name string) {
-		pod := &unstructured.Unstructured{}
-		pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		pod.SetNamespace("ns")
-		pod.SetName(name)
-		_, err := client.Resource(podsResource).Namespace("ns").Create(ctx, pod, metav1.CreateOptions{})
-		utilruntime.Must(err)
-	}, f.Shutdown
-}
-
-// TestInformersOfFactoriesAreInspected: they are found, with their handlers, without a line of the
-// program's, and inspected as what the factory hands out.
-func TestInformersOfFactoriesAreInspected(t *testing.T) {
-	for name, tc := range map[string]struct {
-		start startOf
-		typ   string
-	}{
-		"typed":    {startWrapped, "*v1.Pod"},
-		"dynamic":  {startDynamic, "*unstructured.Unstructured"},
-		"metadata": {startMetadata, "*v1.PartialObjectMetadata"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(bubbleContext(t))
-				pods, create, shutdown := tc.start(ctx, factory.WithInformerOptions())
-				_, err := pods.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "mine"}))
-				require.NoError(t, err)
-				synctest.Wait()
-				create("a")
-				synctest.Wait()
-				var all []inspect.Inspection
-				for informer := range inspect.Informers() {
-					inspection, err := inspect.Of(informer)
-					require.NoError(t, err)
-					all = append(all, inspection)
-				}
-				require.Len(t, all, 1)
-				assert.Equal(t, tc.typ, all[0].Type)
-				assert.Equal(t, 1, all[0].Status.Objects)
-				assert.Positive(t, all[0].Memory.Objects)
-				handedOut, err := inspect.Of(pods)
-				require.NoError(t, err)
-				assert.Equal(t, all[0].ID, handedOut.ID)
-				handlers, err := cache.HandlersOf(pods)
-				require.NoError(t, err)
-				require.Len(t, handlers, 1)
-				assert.Equal(t, "mine", handlers[0].Name)
-				assert.NoError(t, inspect.ReadyCheck(inspect.ReadyOptions{}, pods).Check(nil))
-				cancel()
-				shutdown()
-				for range inspect.Informers() {
-					t.Error("it does not run any more")
-				}
-			})
-		})
-	}
-}
-
-func startMetadata(ctx context.Context, option factory.Option) (cache.SharedIndexInformer, func(string), func()) {
-	known := metadatafake.NewTestScheme()
-	utilruntime.Must(metav1.AddMetaToScheme(known))
-	client := metadatafake.NewSimpleMetadataClient(known)
-	f := factory.Metadata(client, 0, option)
-	pods := f.ForResource(podsResource).Informer()
-	f.StartWithContext(ctx)
-	return pods, func(name string) {
-		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-		pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		namespace := client.Resource(podsResource).Namespace("ns").(metadatafake.MetadataClient)
-		_, err := namespace.CreateFake(pod, metav1.CreateOptions{})
-		utilruntime.Must(err)
-	}, f.Shutdown
 }
 
 func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
@@ -690,114 +734,6 @@ func testUnreadable(t *testing.T, group core.Interface) {
 	assert.Empty(t, logged)
 }
 
-// actor is a fake client that tells what was asked of it.
-type actor interface{ Actions() []clienttesting.Action }
-
-// podsOf runs an informer of pods of each kind of factory in a bubble until it watches, and has
-// test look at it and at its client.
-func podsOf(t *testing.T, test func(t *testing.T, pods informers.GenericInformer, client actor), options ...factory.Option) {
-	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
-	for name, start := range map[string]func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()){
-		"typed": func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
-			client := fake.NewClientset(pod("ns", "a"), pod("other", "a"))
-			f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), options...)
-			pods, err := f.ForResource(podsResource)
-			require.NoError(t, err)
-			f.StartWithContext(ctx)
-			return pods, client, f.Shutdown
-		},
-		"dynamic": func(_ *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
-			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a"))
-			f := factory.Dynamic(client, 0, options...)
-			pods := f.ForResource(podsResource)
-			f.StartWithContext(ctx)
-			return pods, client, f.Shutdown
-		},
-		"metadata": func(t *testing.T, ctx context.Context) (informers.GenericInformer, actor, func()) {
-			client := metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial)
-			f := factory.Metadata(client, 0, options...)
-			pods := f.ForResource(podsResource)
-			f.StartWithContext(ctx)
-			return pods, client, f.Shutdown
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(bubbleContext(t))
-				pods, client, shutdown := start(t, ctx)
-				defer shutdown()
-				defer cancel()
-				synctest.Wait()
-				require.True(t, pods.Informer().HasSynced())
-				test(t, pods, client)
-			})
-		})
-	}
-}
-
-// asked returns the options of the first list and of the first watch.
-func asked(t *testing.T, client actor) (list, watch metav1.ListOptions) {
-	t.Helper()
-	actions := client.Actions()
-	require.Len(t, actions, 2)
-	return actions[0].(clienttesting.ListActionImpl).ListOptions, actions[1].(clienttesting.WatchActionImpl).ListOptions
-}
-
-// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has
-// left out.
-func TestTweakReachesEveryRequest(t *testing.T) {
-	podsOf(t, func(t *testing.T, _ informers.GenericInformer, client actor) {
-		list, watch := asked(t, client)
-		assert.Equal(t, "app=a", list.LabelSelector)
-		assert.Equal(t, "app=a", watch.LabelSelector)
-	}, factory.WithTweakListOptions(selectA))
-}
-
-// TestInformersHaveTheNamespaceIndex, as client-go's have, under its name; and take more.
-func TestInformersHaveTheNamespaceIndex(t *testing.T) {
-	podsOf(t, func(t *testing.T, pods informers.GenericInformer, _ actor) {
-		indexer := pods.Informer().GetIndexer()
-		found, err := indexer.ByIndex(cache.NamespaceIndex, "ns")
-		require.NoError(t, err)
-		assert.Len(t, found, 1)
-		require.NoError(t, pods.Informer().AddIndexers(cache.Indexers{"name": func(obj any) ([]string, error) {
-			return []string{obj.(metav1.Object).GetName()}, nil
-		}}))
-		assert.Equal(t, []string{"a"}, indexer.ListIndexFuncValues("name"))
-	})
-}
-
-// TestListersNameWhatTheyMiss: an error of theirs says which resource it is about, as those of
-// client-go do.
-func TestListersNameWhatTheyMiss(t *testing.T) {
-	podsOf(t, func(t *testing.T, pods informers.GenericInformer, _ actor) {
-		found, err := pods.Lister().ByNamespace("ns").Get("a")
-		require.NoError(t, err)
-		assert.Equal(t, "a", found.(metav1.Object).GetName())
-		_, err = pods.Lister().ByNamespace("nowhere").Get("a")
-		require.ErrorContains(t, err, `pods "a" not found`)
-	})
-}
-
-// TestOptionsAddUp: options of informers that are given at several places are all applied, after
-// those of the factory, and of others the last one counts.
-func TestOptionsAddUp(t *testing.T) {
-	var nobody *cache.InformerName
-	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
-	var limit atomic.Int64 // not every client keeps it
-	podsOf(t, func(t *testing.T, pods informers.GenericInformer, client actor) {
-		list, _ := asked(t, client)
-		assert.EqualValues(t, 9, limit.Swap(0))
-		assert.Empty(t, list.LabelSelector)
-		assert.Equal(t, "SharedIndexInformer others.v9", pods.Informer().HasSyncedChecker().Name())
-		assert.Equal(t, []string{"ns/a"}, pods.Informer().GetStore().ListKeys())
-	},
-		factory.WithInformerOptions(cache.WithPageSize(7), cache.WithIdentifier(others, nil)), factory.WithInformerOptions(cache.WithPageSize(9)),
-		factory.WithNamespace("other"), factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
-		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(nil))
-}
-
 // hanging is a dynamic client whose requests go on until their context ends.
 type hanging struct {
 	dynamic.Interface
@@ -842,11 +778,8 @@ func TestRequestsEndWithTheirInformer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := &hanging{lists: lists, begun: make(chan context.Context, 1), closed: make(chan struct{})}
 				f := factory.Dynamic(client, 0)
-				ctx, cancel := context.WithCancel(context.WithValue(bubbleContext(t), key{}, "carried"))
-				defer f.Shutdown()
-				defer cancel()
 				f.ForResource(podsResource)
-				f.StartWithContext(ctx)
+				f.StartWithContext(context.WithValue(bubbleContext(t, f), key{}, "carried"))
 				assert.Equal(t, "carried", (<-client.begun).Value(key{}))
 				assert.True(t, f.Stop(podsResource))
 				<-client.closed
@@ -855,91 +788,16 @@ func TestRequestsEndWithTheirInformer(t *testing.T) {
 	}
 }
 
-// TestResyncPeriodOfAFactory: handlers without one of their own hear of every object again each
-// time it is over.
-func TestResyncPeriodOfAFactory(t *testing.T) {
-	partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod("ns", "a").ObjectMeta}
-	for name, make := range map[string]func(t *testing.T) *factory.ResourceFactory{
-		"dynamic": func(*testing.T) *factory.ResourceFactory {
-			return factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), time.Minute)
-		},
-		"metadata": func(t *testing.T) *factory.ResourceFactory {
-			return factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), []runtime.Object{partial}...), time.Minute)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := make(t)
-				ctx, cancel := context.WithCancel(bubbleContext(t))
-				defer f.Shutdown()
-				defer cancel()
-				heard := 0
-				_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-					UpdateFunc: func(old, current any) {
-						assert.Same(t, old, current)
-						heard++
-					},
-				})
-				require.NoError(t, err)
-				f.StartWithContext(ctx)
-				time.Sleep(3*time.Minute + time.Second)
-				synctest.Wait()
-				assert.Equal(t, 3, heard)
-			})
-		})
-	}
-}
-
-// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type
-// of what is there.
-func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
-	for name, make := range map[string]func(t *testing.T) (*factory.ResourceFactory, *clienttesting.Fake){
-		"dynamic": func(*testing.T) (*factory.ResourceFactory, *clienttesting.Fake) {
-			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-			return factory.Dynamic(client, 0), &client.Fake
-		},
-		"metadata": func(t *testing.T) (*factory.ResourceFactory, *clienttesting.Fake) {
-			client := metadatafake.NewSimpleMetadataClient(metadataScheme(t))
-			return factory.Metadata(client, 0), &client.Fake
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, client := make(t)
-				stream := watch.NewFake()
-				client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(stream, nil))
-				ctx, cancel := context.WithCancel(bubbleContext(t))
-				defer f.Shutdown()
-				defer cancel()
-				pods := f.ForResource(podsResource).Informer()
-				f.StartWithContext(ctx)
-				stream.Add(pod("ns", "a"))
-				synctest.Wait()
-				assert.Empty(t, pods.GetStore().ListKeys())
-				status, err := cache.StatusOf(pods)
-				require.NoError(t, err)
-				assert.EqualValues(t, 1, status.Dropped)
-			})
-		})
-	}
-}
-
 // askedFor is the provider of the whole process: the first one that is set stays.
 var askedFor recorder
 
-// recorder is a provider that counts what is published, by name and resource, and by metric.
-type recorder struct {
-	mu     sync.Mutex
-	counts map[string]map[string]int
-}
+// recorder is a provider that notes what is published, as "name resource metric".
+type recorder struct{ known sync.Map }
 
-// published returns how often each metric of "name resource" was set since the last call.
-func (r *recorder) published(informer string) map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	counts := r.counts[informer]
-	delete(r.counts, informer)
-	return counts
+// published reports whether a metric was set since the last call.
+func (r *recorder) published(metric string) bool {
+	_, was := r.known.LoadAndDelete(metric)
+	return was
 }
 
 func (r *recorder) NewQueuedItemMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
@@ -964,19 +822,9 @@ type metric struct {
 func (m metric) Observe(value float64) { m.Set(value) }
 
 func (m metric) Set(float64) {
-	if !m.id.Reserved() {
-		return
+	if m.id.Reserved() {
+		m.to.known.Store(m.id.Name()+" "+m.id.GroupVersionResource().Resource+" "+m.name, true)
 	}
-	m.to.mu.Lock()
-	defer m.to.mu.Unlock()
-	informer := m.id.Name() + " " + m.id.GroupVersionResource().Resource
-	if m.to.counts == nil {
-		m.to.counts = map[string]map[string]int{}
-	}
-	if m.to.counts[informer] == nil {
-		m.to.counts[informer] = map[string]int{}
-	}
-	m.to.counts[informer][m.name]++
 }
 
 // TestInformerNameByOption: metrics carry the name of the option, and of a resource what
@@ -998,8 +846,8 @@ func TestInformerNameByOption(t *testing.T) {
 	cancel()
 	typed.Shutdown()
 	generic.Shutdown()
-	assert.Contains(t, askedFor.published("factory-test-option networkpolicys"), "depth")
-	assert.Contains(t, askedFor.published("factory-test-option pods"), "depth")
+	assert.True(t, askedFor.published("factory-test-option networkpolicys depth"))
+	assert.True(t, askedFor.published("factory-test-option pods depth"))
 	again, err := cache.NewInformerName("factory-test-option")
 	require.NoError(t, err, "Shutdown has released the name")
 	again.Release()
@@ -1019,9 +867,8 @@ func TestMetricsGoOnAfterStop(t *testing.T) {
 		_, err = f.WaitForCacheSyncWithContext(ctx)
 		require.NoError(t, err)
 		assert.True(t, f.Stop(podsResource))
-		published := askedFor.published("factory-test-stop pods")
 		for _, metric := range []string{"depth", "latency", "version"} {
-			assert.Positive(t, published[metric], metric)
+			assert.True(t, askedFor.published("factory-test-stop pods "+metric), metric)
 		}
 	}
 	cancel()
