@@ -146,11 +146,9 @@ func TestRunLogs(t *testing.T) {
 // too.
 func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 	log := testkit.CaptureLog(t)
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a")
-		r := follow(t, src, src, nil)
+	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
-		src.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
+		r.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
 		ctx, cancel := context.WithTimeout(t.Context(), 46*time.Minute)
 		defer cancel()
 		assert.ErrorIs(t, audit.Run(ctx, r, audit.Options{}), context.DeadlineExceeded)
@@ -178,9 +176,7 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src, slots := pods("a"), cache.NewListSlots(1)
 			informer := cache.InformerFunc(cache.WithListSlots(slots))(wrapped(src), &corev1.Pod{}, 0, nil)
-			ctx, stop := context.WithCancel(t.Context())
-			stopped := make(chan struct{})
-			go func() { defer close(stopped); informer.RunWithContext(ctx) }()
+			stop := testkit.InBackground(t, informer.RunWithContext)
 			synctest.Wait()
 			answer := make(chan struct{})
 			defer close(answer)
@@ -197,7 +193,6 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 				synctest.Wait()
 			}
 			stop()
-			<-stopped
 			synctest.Wait()
 			assert.ErrorIs(t, <-ended, audit.ErrEnded)
 			require.Len(t, reports, 1)
@@ -244,9 +239,7 @@ func TestSenselessOptions(t *testing.T) {
 // TestHistory: what audits have come to is told by Inspect and by the Status, which is degraded
 // until an audit finds that all is well.
 func TestHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a", "b")
-		r := follow(t, src, src, nil)
+	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		known := func() (inspect.Inspection, []string) {
 			all, err := inspect.Of(r)
 			require.NoError(t, err)
@@ -273,7 +266,7 @@ func TestHistory(t *testing.T) {
 		assert.Equal(t, "3", last.ResourceVersion)
 		assert.Equal(t, 1, all.Audits.Differing)
 
-		src.FailNext(cachetest.VerbList, cachetest.InternalError())
+		r.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err := audit.Once(t.Context(), r, audit.Options{})
 		require.Error(t, err)
 		all, degraded = known()
@@ -297,23 +290,6 @@ func TestHistory(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		again, _ := known()
 		assert.Equal(t, all.Audits, again.Audits, "one that was given up does not count")
-	})
-}
-
-// TestPassingIsCounted apart from what is confirmed.
-func TestPassingIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a", "b")
-		r := follow(t, src, src, nil)
-		require.NoError(t, r.GetStore().Delete(r.stored("a")))
-		time.AfterFunc(time.Second/2, func() { src.Put(testkit.Pod("a", "2")) })
-		r.once(t, audit.Options{})
-		all, err := inspect.Of(r)
-		require.NoError(t, err)
-		assert.EqualValues(t, 1, all.Audits.Passing)
-		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
-		assert.Empty(t, all.Audits.Found)
-		assert.Empty(t, all.Status.Causes)
 	})
 }
 
@@ -383,21 +359,21 @@ func TestRefusedWhileRelisted(t *testing.T) {
 // TestReportOfAFailedAudit: a report knows what was not compared, and what was not looked at twice.
 func TestReportOfAFailedAudit(t *testing.T) {
 	assert.False(t, audit.Report{}.Equal())
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a")
-		r := follow(t, src, src, nil)
+	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", nil)
-		src.FailNext(cachetest.VerbList, forbidden)
+		r.FailNext(cachetest.VerbList, forbidden)
 		report, err := audit.Once(t.Context(), r, audit.Options{})
 		assert.True(t, apierrors.IsForbidden(err))
 		assert.False(t, report.Equal())
 		assert.Equal(t, "*v1.Pod, by versions: not compared", report.String())
 
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
-		src.FailNext(cachetest.VerbList, nil, forbidden)
+		r.FailNext(cachetest.VerbList, nil, forbidden)
 		report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
 		assert.True(t, apierrors.IsForbidden(err))
 		assert.False(t, report.Equal())
+		assert.ErrorContains(t, err, "not confirmed")
+		assert.Equal(t, []string{"missing ns/a once"}, found(report))
 		assert.Nil(t, report.Confirmed)
 		assert.False(t, report.Relisted)
 		assert.Equal(t, `*v1.Pod: 0 objects at version "2", by versions: 1 missing, not confirmed (missing ns/a)`, report.String())
