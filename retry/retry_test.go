@@ -166,26 +166,6 @@ func TestRetryGivesUp(t *testing.T) {
 	})
 }
 
-func TestNewerItemHasAllItsAttempts(t *testing.T) {
-	inRetryRig(t, func(r *retryRig) {
-		r.fails["a1"], r.fails["a2"] = 100, 2
-		r.put(cache.Added, "a", 1)
-		assert.Equal(t, []string{"a1", "a1"}, r.after(1))
-		r.put(cache.Updated, "a", 2)
-		assert.Equal(t, []string{"a2", "a2", "a2"}, r.after(10))
-		assert.Empty(t, r.givenUp)
-	})
-}
-
-func TestReplaceSupersedesWhatWaits(t *testing.T) {
-	inRetryRig(t, func(r *retryRig) {
-		r.fails["a1"] = 1
-		r.put(cache.Added, "a", 1)
-		r.replace("7")
-		assert.Equal(t, []string{"a1", "replace 7"}, r.after(10))
-	})
-}
-
 // TestFailingReplaceHoldsBackEverything: nothing may be applied and then be undone by an older
 // list.
 func TestFailingReplaceHoldsBackEverything(t *testing.T) {
