@@ -26,11 +26,9 @@ func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexIn
 	if setUp != nil {
 		setUp(informer)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	end := testkit.InBackground(t, informer.RunWithContext)
 	synctest.Wait()
-	return func() { cancel(); <-ended; synctest.Wait() }
+	return func() { end(); synctest.Wait() }
 }
 
 func serving(pods ...*corev1.Pod) *testkit.Server {

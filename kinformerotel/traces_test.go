@@ -27,10 +27,7 @@ import (
 func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); RunTraces(ctx, provider, TraceOptions{}) }()
-	return spans, func() { cancel(); <-ended }
+	return spans, testkit.InBackground(t, func(ctx context.Context) { RunTraces(ctx, provider, TraceOptions{}) })
 }
 
 // lines tells of spans, each with the seconds at which it began and ended.

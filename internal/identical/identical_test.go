@@ -315,16 +315,3 @@ func TestWhileRead(t *testing.T) {
 	}
 	readers.Wait()
 }
-
-func BenchmarkObjects(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	pod := &corev1.Pod{}
-	fill(r, reflect.ValueOf(pod).Elem(), 12)
-	twin := pod.DeepCopy()
-	b.ReportAllocs()
-	for b.Loop() {
-		if !Objects(pod, twin) {
-			b.Fatal("a copy differs")
-		}
-	}
-}

@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -39,11 +38,9 @@ func informerOf(indexers cache.Indexers, options ...cache.Option) cache.SharedIn
 
 // run runs an informer until stop is called, and waits for all that can happen.
 func run(t *testing.T, informer cache.Controller) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	end := testkit.InBackground(t, informer.RunWithContext)
 	synctest.Wait()
-	return func() { cancel(); <-ended; synctest.Wait() }
+	return func() { end(); synctest.Wait() }
 }
 
 // values are what a reader says, by the metric and its labels but those of the informer's identity.
