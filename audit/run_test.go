@@ -160,18 +160,11 @@ func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// deaf is a source whose lists do not heed their context, as those of a ListFunc without one.
-type deaf struct{ *cachetest.Source }
-
-func (d deaf) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return d.List(o)
-}
-
 // TestRunEndsWithItsInformer while the server does not answer an audit, which gives its turn back.
 func TestRunEndsWithItsInformer(t *testing.T) {
 	for _, wrapped := range []func(*cachetest.Source) cache.ListerWatcher{
 		func(src *cachetest.Source) cache.ListerWatcher { return src },
-		func(src *cachetest.Source) cache.ListerWatcher { return deaf{src} },
+		func(src *cachetest.Source) cache.ListerWatcher { return otherList{src, src.List} }, // does not heed its context
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			src, slots := pods("a"), cache.NewListSlots(1)
@@ -293,25 +286,6 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// slowPages is a source whose informer waits for an hour for each second page, and then gets an
-// error.
-type slowPages struct {
-	*cachetest.Source
-	slow atomic.Bool
-}
-
-func (s *slowPages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if o.Continue != "" && o.Limit == 150 && s.slow.Load() {
-		time.Sleep(time.Hour)
-		return nil, errors.New("no second page")
-	}
-	return s.Source.ListWithContext(ctx, o)
-}
-
-func (s *slowPages) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
 // TestRefusedWhileRelisted: what the transform has refused stays that until the state is stored
 // that has it: neither a relist that goes on, nor one that has failed, makes a finding of it.
 func TestRefusedWhileRelisted(t *testing.T) {
@@ -320,8 +294,15 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		for i := range names {
 			names[i] = fmt.Sprintf("p%03d", i)
 		}
-		src := &slowPages{Source: pods(names...)}
-		var strict atomic.Bool
+		src := pods(names...)
+		var slow, strict atomic.Bool
+		slowly := otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+			if o.Continue != "" && o.Limit == 150 && slow.Load() { // the second page of the informer
+				time.Sleep(time.Hour)
+				return nil, errors.New("no second page")
+			}
+			return src.List(o)
+		}}
 		strict.Store(true)
 		refuses := func(obj any) (any, error) {
 			if strict.Load() && obj.(*corev1.Pod).Labels["v"] == "bad" {
@@ -329,7 +310,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 			}
 			return obj, nil
 		}
-		r := follow(t, src.Source, src, refuses, cache.WithCachedOnTransformError(), cache.WithListMode(cache.ListModeList), cache.WithPageSize(150))
+		r := follow(t, src, slowly, refuses, cache.WithCachedOnTransformError(), cache.WithListMode(cache.ListModeList), cache.WithPageSize(150))
 		src.Put(testkit.Pod("p000", "bad"))
 		src.Put(testkit.Pod("p001", "2"))
 		r.calm()
@@ -340,14 +321,14 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		}
 		isRefused()
 		strict.Store(false)
-		src.slow.Store(true)
+		slow.Store(true)
 		require.NoError(t, cache.Relist(r))
 		r.calm()
 		isRefused()
 		time.Sleep(time.Hour)
 		r.calm()
 		isRefused()
-		src.slow.Store(false)
+		slow.Store(false)
 		time.Sleep(2 * time.Hour)
 		report := r.once(t, audit.Options{Depth: audit.Content})
 		assert.Empty(t, report.Findings)
@@ -460,26 +441,7 @@ func TestWrittenParts(t *testing.T) {
 	}
 }
 
-// stepped is a source that calls a function before it answers the n-th page that an audit asks for.
-type stepped struct {
-	*cachetest.Source
-	pages  int
-	before func(n int)
-}
-
-func (s *stepped) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if s.before != nil && (o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.Continue != "") {
-		s.pages++
-		s.before(s.pages)
-	}
-	return s.Source.ListWithContext(ctx, o)
-}
-
-func (s *stepped) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-// lists are pages of the two lists of an audit that finds something, and moments beside them.
+// The pages of the two lists of an audit that finds something, and moments beside them.
 const (
 	firstBegins = iota + 1
 	firstGoesOn
@@ -493,7 +455,7 @@ const (
 // is taken, and while that is compared.
 type disturbance struct {
 	name                  string
-	do                    func(*stepped, *rig, context.CancelFunc)
+	do                    func(*rig, context.CancelFunc)
 	first, amid, secondly outcome
 }
 
@@ -515,20 +477,20 @@ func disturbances(t *testing.T) []disturbance {
 	unconfirmed := outcome{once, 1, false, "not confirmed: the informer has stopped"}
 	unanswered := outcome{twice, 1, true, "the state is not stored yet"}
 	return []disturbance{
-		{"stop", func(_ *stepped, _ *rig, stop context.CancelFunc) { stop() },
+		{"stop", func(_ *rig, stop context.CancelFunc) { stop() },
 			outcome{nil, 0, false, "the informer has stopped"}, unconfirmed, unconfirmed},
-		{"relist", func(_ *stepped, r *rig, _ context.CancelFunc) { require.NoError(t, cache.Relist(r)) },
+		{"relist", func(r *rig, _ context.CancelFunc) { require.NoError(t, cache.Relist(r)) },
 			passed, confirmed, confirmed}, // amid: it has not begun
-		{"relist that takes long", func(s *stepped, r *rig, _ context.CancelFunc) {
-			s.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
+		{"relist that takes long", func(r *rig, _ context.CancelFunc) {
+			r.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
 			require.NoError(t, cache.Relist(r))
 		}, unanswered, unanswered, unanswered},
-		{"expiry", func(s *stepped, _ *rig, _ context.CancelFunc) {
-			s.Compact(s.Tick())
-			s.Cut()
+		{"expiry", func(r *rig, _ context.CancelFunc) {
+			r.Compact(r.Tick())
+			r.Cut()
 		}, outcome{nil, 2, false, ""}, passed, passed},
-		{"event", func(s *stepped, _ *rig, _ context.CancelFunc) {
-			s.Patch("ns", "p000", func(obj runtime.Object) { obj.(*corev1.Pod).Labels = map[string]string{"written": "now"} })
+		{"event", func(r *rig, _ context.CancelFunc) {
+			r.Patch("ns", "p000", func(obj runtime.Object) { obj.(*corev1.Pod).Labels = map[string]string{"written": "now"} })
 		}, passed, passed, confirmed},
 	}
 }
@@ -539,30 +501,33 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 	for i := range names {
 		names[i] = fmt.Sprintf("p%03d", i)
 	}
-	s := &stepped{Source: pods(names...)}
-	r = &rig{Source: s.Source, SharedIndexInformer: cache.InformerFunc()(s, &corev1.Pod{}, 0, cache.Indexers{})}
+	src, audited, pages := pods(names...), false, 0
+	var disturb func()
 	ctx, stop := context.WithCancel(t.Context())
+	lists := otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
+		if audited && (o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.Continue != "") {
+			if pages++; pages == moment {
+				disturb()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+			}
+			if pages == firstGoesOn && moment == between {
+				time.AfterFunc(time.Second/2, disturb)
+			}
+		}
+		return src.List(o)
+	}}
+	r = &rig{Source: src, SharedIndexInformer: cache.InformerFunc()(lists, &corev1.Pod{}, 0, cache.Indexers{})}
+	disturb = func() { d.do(r, stop) }
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.RunWithContext(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
 	r.calm()
 	require.NoError(t, r.GetStore().Delete(r.stored("p000")))
-	s.Tick()
-	s.Bookmark()
+	r.Tick()
+	r.Bookmark()
 	r.calm()
-	disturb := func() {
-		d.do(s, r, stop)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-	}
-	s.before = func(n int) {
-		if n == moment {
-			disturb()
-		}
-		if n == firstGoesOn && moment == between {
-			go func() { time.Sleep(time.Second / 2); d.do(s, r, stop) }()
-		}
-	}
+	audited = true
 	report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
 	r.calm() // a page that the audit did not wait for comes
 	return r, report, err, ctx.Err() != nil
