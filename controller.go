@@ -18,14 +18,15 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // controller runs a reflector that fills a queue, and a loop that empties it.
 type controller struct {
+	informerSeat
 	config Config
 	clock  clock.Clock
 
@@ -46,9 +47,7 @@ type controller struct {
 	unfit    error // why it cannot run, nil if it can
 	report   *reflector.Journal
 	relister *reflector.Relister
-	store    *keyedStore     // where take brings it, nil if that is the user's business
-	progress *store.Progress // of store, nil with it
-	observed observed
+	observed door.Observed
 
 	mu struct {
 		sync.RWMutex
@@ -84,10 +83,25 @@ func New(config *Config) Controller {
 }
 
 func newController(config Config, failures *processFailures, take func() error) *controller {
-	return &controller{
+	c := &controller{
 		config: config, clock: clock.RealClock{}, failures: failures, take: take,
 		report: reflector.NewJournal(), relister: &reflector.Relister{},
 	}
+	c.informerSeat = door.Seated(door.Look(c.look))
+	return c
+}
+
+// look shows the controller to those beside this package.
+func (c *controller) look() *door.Informer {
+	known := &door.Informer{
+		Controller: c, Resource: c.resourceName(), Example: c.config.ObjectType, Identity: c.identity,
+		Report: c.report, Relister: c.relister, Observed: &c.observed, ProcessErrors: c.failures.known, Requests: c.reflectorOptions,
+	}
+	known.AddQueue(c.queue)
+	if p, ok := c.sink.(*pipeline); ok {
+		known.Table, known.Applier, known.Delivery = p.contents.Table, p.applier, &p.delivery
+	}
+	return known
 }
 
 func (c *controller) popSingle() error {
@@ -121,7 +135,7 @@ func (c *controller) Run(stopCh <-chan struct{}) {
 // reflector is processed. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	defer c.observed.enter(c)()
+	defer c.observed.Enter(c)()
 	defer c.report.End()
 	c.run(ctx)
 }
@@ -323,8 +337,9 @@ func (f *processFailures) reportPanic(processed string, p any) {
 	f.report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
 }
 
-func (f *processFailures) addTo(stats *QueueStats) {
+// known returns how many errors there were, and the last.
+func (f *processFailures) known() (count uint64, last error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stats.ProcessErrors, stats.LastProcessError = f.mu.count, f.mu.last
+	return f.mu.count, f.mu.last
 }

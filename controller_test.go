@@ -28,6 +28,8 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -299,7 +301,7 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		informer := informerOf(server, cache.WithExpectedNamespace("ns"))
 		stop := running(t, informer)
 		defer stop()
-		status := func() cache.Status {
+		status := func() inspect.Status {
 			synctest.Wait()
 			s := statusOf(t, informer)
 			return s
@@ -307,14 +309,14 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		assert.EqualValues(t, 2, status().Dropped)
 		w.Events <- watch.Event{Type: watch.Added, Object: other}
 		assert.EqualValues(t, 3, status().Dropped)
-		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, status().Degraded)
+		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, textsOf(status()))
 		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 
 		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
 		w.Events <- testkit.FailedWith(testkit.ErrExpired)
 		time.Sleep(2 * time.Second) // the backoff
 		assert.EqualValues(t, 3, status().Dropped)
-		assert.Empty(t, status().Degraded)
+		assert.Empty(t, textsOf(status()))
 	})
 }
 
@@ -447,7 +449,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 		second.Modify(testkit.PodAt("a", "201"))
 	})
 	within(t, "status waits", func() {
-		status, err := cache.StatusOf(s)
+		status, err := inspect.StatusOf(s)
 		assert.NoError(t, err)
 		assert.EqualValues(t, 2, status.Lists)
 	})
@@ -614,7 +616,7 @@ func TestIndexFailuresShow(t *testing.T) {
 					want = append(want, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", n, name))
 				}
 			}
-			require.Equal(t, want, status.Degraded)
+			require.Equal(t, want, textsOf(status))
 		}
 		requireMissing(bad)
 		stream.Events <- testkit.Modified("bad0", "2")
@@ -627,7 +629,7 @@ func TestIndexFailuresShow(t *testing.T) {
 		synctest.Wait()
 		requireMissing(0)
 		require.Len(t, texts(), 2)
-		failures, _ := cache.IndexFailures(s.GetStore())
+		failures := door.TableOf(s.GetStore()).IndexFailures()
 		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
 	})
 }

@@ -42,6 +42,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/view"
 )
 
 // wireServer is a server of pods without a network: each list and each watch-list has 20 of them,
@@ -179,7 +180,7 @@ type decodingRun struct {
 	heard  []string
 	stored map[string]string // versions and labels by name
 	asked  []string
-	status cache.Status
+	status inspect.Status
 }
 
 func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options ...cache.Option) (got decodingRun) {
@@ -200,10 +201,10 @@ func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool,
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		got = decodingRun{heard: heard.calls, asked: server.asked, stored: map[string]string{}}
-		for _, pod := range cache.TypedAll[*v1.Pod](informer.GetStore()) {
+		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.stored[pod.Name] = pod.ResourceVersion + " " + pod.Labels["app"]
 		}
-		got.status, err = cache.StatusOf(informer)
+		got.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
 		stop()
 		synctest.Wait()
@@ -232,7 +233,7 @@ func TestDecodesDirectly(t *testing.T) {
 			assert.True(t, strings.HasSuffix(media, d.Encoding) && d.Encoding != "", "%q", d.Encoding)
 			assert.GreaterOrEqual(t, d.Direct, int64(27)) // of 40, and an end mark
 			assert.Empty(t, d.GivenUp)
-			assert.Zero(t, d.Differences)
+			assert.Zero(t, d.Verified.Differences)
 			assert.EqualValues(t, 16<<20, d.Texts.Limit)
 			assert.Greater(t, d.Texts.Bytes, d.Texts.Count)
 			assert.Zero(t, plain.status.Decoding.Texts)
@@ -278,7 +279,7 @@ func TestDifferenceIsCorrected(t *testing.T) {
 			d := got.status.Decoding
 			assert.False(t, d.On)
 			assert.Contains(t, d.Why, "an event of a watch, a *v1.Pod, differs at object.ObjectMeta.Labels[...]")
-			assert.EqualValues(t, 1, d.Differences)
+			assert.EqualValues(t, 1, d.Verified.Differences)
 		}
 	}
 }
@@ -312,7 +313,7 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
 			status := statusOf(t, informer)
 			assert.NoError(t, status.LastError)
-			assert.EqualValues(t, 1, status.Decoding.Differences)
+			assert.EqualValues(t, 1, status.Decoding.Verified.Differences)
 		})
 	}
 }
@@ -328,7 +329,7 @@ func TestDifferentListIsNone(t *testing.T) {
 				assert.NotContains(t, call, "wrong")
 			}
 			assert.Len(t, got.stored, 20)
-			assert.EqualValues(t, 1, got.status.Decoding.Differences)
+			assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 			assert.NoError(t, got.status.LastError)
 		}
 	}
@@ -348,14 +349,14 @@ func TestOddListsSuspend(t *testing.T) {
 			return server.answer(r)
 		}
 		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server.client(t, true), &v1.Pod{}, 0, nil)
-		state := func() (cache.DecodingStatus, []string) {
+		state := func() (inspect.Decoding, []string) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			got, err := inspect.Of(informer)
 			require.NoError(t, err)
 			require.Equal(t, 20, got.Status.Objects)
-			require.Len(t, got.Status.Degraded, len(got.Status.Causes))
-			return got.Status.Decoding, got.Status.Causes
+			require.Len(t, textsOf(got.Status), len(causesOf(got.Status)))
+			return got.Status.Decoding, causesOf(got.Status)
 		}
 		stop := running(t, informer)
 		for n := range 3 {
@@ -412,7 +413,7 @@ func TestPagesBeginAnew(t *testing.T) {
 			assert.NotContains(t, call, "wrong")
 		}
 		assert.Len(t, got.stored, 20)
-		assert.EqualValues(t, 1, got.status.Decoding.Differences)
+		assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 
 		got = runDecoding(t, media, true, eventsOf(1, media), cache.WithListMode(cache.ListModeList), cache.WithPageSize(15), wrongAbout())
 		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
@@ -477,7 +478,7 @@ func dropped(t *testing.T, media string, wrap bool, options ...cache.Option) {
 			isDropped(t, obj)
 		}
 		status := statusOf(t, informer)
-		assert.Zero(t, status.Decoding.Differences)
+		assert.Zero(t, status.Decoding.Verified.Differences)
 	})
 }
 
@@ -582,7 +583,7 @@ func copying(obj any) (any, error) {
 // sharedRun is what an informer of equal pods comes to.
 type sharedRun struct {
 	pods   []*v1.Pod
-	status cache.Status
+	status inspect.Status
 }
 
 // runSharing runs an informer while goroutines read all that it has.
@@ -603,15 +604,15 @@ func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientse
 		stop := running(t, informer)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		for _, pod := range cache.TypedAll[*v1.Pod](informer.GetStore()) {
+		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.pods = append(got.pods, pod)
 		}
 		var err error
-		got.status, err = cache.StatusOf(informer)
+		got.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
 		stop()
 		ended := statusOf(t, informer)
-		require.Zero(t, ended.Decoding.Parts, "the tables end with the last informer")
+		require.Zero(t, ended.Decoding.Shared.Parts, "the tables end with the last informer")
 		require.Zero(t, ended.Decoding.Texts)
 	})
 	require.Len(t, got.pods, equalPods)
@@ -666,10 +667,10 @@ func TestSharesEqualParts(t *testing.T) {
 		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			return podInformer(set, sharingOption(false))
 		})
-		assert.True(t, got.status.Decoding.Shares)
-		assert.Empty(t, got.status.Decoding.NotShared)
+		assert.True(t, got.status.Decoding.Shared.On)
+		assert.Empty(t, got.status.Decoding.Shared.Why)
 		assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
-		assert.Greater(t, got.status.Decoding.Parts.Hits, int64(equalPods))
+		assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(equalPods))
 		for _, pod := range got.pods {
 			wanted := equalPod(0, pod.ResourceVersion)
 			wanted.Name = pod.Name
@@ -707,9 +708,9 @@ func TestTransformThatMutates(t *testing.T) {
 				got.transformedOnce(t)
 				d := got.status.Decoding
 				assert.True(t, d.On)
-				assert.False(t, d.Shares)
-				assert.Equal(t, notShared, d.NotShared)
-				assert.Zero(t, d.Parts)
+				assert.False(t, d.Shared.On)
+				assert.Equal(t, notShared, d.Shared.Why)
+				assert.Zero(t, d.Shared.Parts)
 				assert.Zero(t, got.sharedVolumes())
 			})
 		}
@@ -726,8 +727,8 @@ func TestTransformThatCopies(t *testing.T) {
 			return informer
 		})
 		got.transformedOnce(t)
-		assert.True(t, got.status.Decoding.Shares)
-		assert.Empty(t, got.status.Decoding.NotShared)
+		assert.True(t, got.status.Decoding.Shared.On)
+		assert.Empty(t, got.status.Decoding.Shared.Why)
 		assert.Zero(t, got.sharedVolumes(), "they are copied")
 		tolerations := map[*v1.Toleration]bool{}
 		for _, pod := range got.pods {
@@ -749,7 +750,7 @@ func TestTransformInTime(t *testing.T) {
 		require.NoError(t, err)
 		return informer
 	})
-	assert.True(t, got.status.Decoding.Shares)
+	assert.True(t, got.status.Decoding.Shared.On)
 	assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
 }
 
@@ -783,14 +784,14 @@ func TestWriterIsFound(t *testing.T) {
 		status := statusOf(t, informer)
 		d := status.Decoding
 		assert.True(t, d.On, "%s", d.Why)
-		assert.Zero(t, d.Differences, "the decoder is right")
-		assert.GreaterOrEqual(t, d.Checked, int64(1))
-		require.GreaterOrEqual(t, d.Mutations, int64(1))
-		assert.LessOrEqual(t, d.Mutations, int64(4), "each once")
-		assert.Regexp(t, `^(ObjectMeta.labels, a map\[string\]string, at \[...\]|PodSpec.\w+, a \[\]v1.\w+, at \[0\])`, d.Mutation)
-		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Mutation}, status.Degraded)
+		assert.Zero(t, d.Verified.Differences, "the decoder is right")
+		assert.GreaterOrEqual(t, d.Shared.Checked, int64(1))
+		require.GreaterOrEqual(t, d.Shared.Mutations, int64(1))
+		assert.LessOrEqual(t, d.Shared.Mutations, int64(4), "each once")
+		assert.Regexp(t, `^(ObjectMeta.labels, a map\[string\]string, at \[...\]|PodSpec.\w+, a \[\]v1.\w+, at \[0\])`, d.Shared.Mutation)
+		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Shared.Mutation}, textsOf(status))
 		require.Len(t, reports(), 1)
-		assert.Contains(t, reports()[0], d.Mutation)
+		assert.Contains(t, reports()[0], d.Shared.Mutation)
 		assert.NotContains(t, reports()[0], "hunter2")
 	})
 }
@@ -843,7 +844,7 @@ func (u *told) OnUpdate(before, after any) {
 }
 
 // relistedTwice runs an informer through a lost history.
-func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options ...cache.Option) (u *told, s cache.Status) {
+func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options ...cache.Option) (u *told, s inspect.Status) {
 	t.Helper()
 	u = &told{}
 	synctest.Test(t, func(t *testing.T) {
@@ -856,7 +857,7 @@ func relistedTwice(t *testing.T, media string, transform func(any) (any, error),
 		stop := running(t, informer)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		changed, _ := cache.TypedGet[*v1.Pod](informer.GetStore(), "space/p0099")
+		changed, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0099")
 		assert.Equal(t, "changed", changed.Labels["app"])
 		s = statusOf(t, informer)
 		stop()
@@ -885,7 +886,7 @@ func TestRelistDecodesAnew(t *testing.T) {
 			u, s := relistedTwice(t, media, c.transform, c.options...)
 			assert.Zero(t, u.same.Load())
 			assert.Zero(t, s.Decoding.Reused)
-			assert.Equal(t, c.options != nil, s.Decoding.Shares)
+			assert.Equal(t, c.options != nil, s.Decoding.Shared.On)
 		}
 	}
 }
@@ -903,7 +904,7 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			cached := func() *v1.Pod {
-				pod, _ := cache.TypedGet[*v1.Pod](informer.GetStore(), "space/p0050")
+				pod, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0050")
 				return pod
 			}
 			before := cached()
@@ -1046,7 +1047,7 @@ type account struct {
 	merged map[string]any // what a slow handler knows in the end, that is told of each object once
 	late   []string       // of a handler that comes in the end
 	store  map[string]any
-	status cache.Status
+	status inspect.Status
 }
 
 func (a *account) told(events *[]string, how string, objects ...any) {
@@ -1122,7 +1123,7 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	for _, key := range informer.GetStore().ListKeys() {
 		a.store[key], _, _ = informer.GetStore().GetByKey(key)
 	}
-	a.status, err = cache.StatusOf(informer)
+	a.status, err = inspect.StatusOf(informer)
 	require.NoError(t, err)
 	cancel()
 	stop()
@@ -1198,7 +1199,7 @@ func TestReuseIsUnheard(t *testing.T) {
 		decoding.Share = cache.ShareEqual
 		got := f.follow(t, all, mode, cache.WithDecoding(decoding))
 		require.Zero(rt, want.status.Decoding.Reused)
-		require.Zero(rt, got.status.Decoding.Differences)
+		require.Zero(rt, got.status.Decoding.Verified.Differences)
 		require.True(rt, got.status.Decoding.On, got.status.Decoding.Why)
 		assert.Equal(rt, ordered(want.events), ordered(got.events))
 		assert.Equal(rt, want.store, got.store)

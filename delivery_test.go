@@ -34,8 +34,11 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/view"
 )
 
 // exact is an informer on a source of pods inside a synctest bubble.
@@ -49,8 +52,17 @@ type exact struct {
 
 // ownRegistration is all that a registration of ours has.
 type ownRegistration interface {
-	cache.MeasuredRegistration
+	cache.ResourceEventHandlerRegistration
 	ShutdownChan() <-chan struct{}
+}
+
+// statsOf describes a handler of ours.
+func statsOf(registration cache.ResourceEventHandlerRegistration) inspect.Handler {
+	stats, err := inspect.StatsOf(registration)
+	if err != nil {
+		panic(err)
+	}
+	return stats
 }
 
 // inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it
@@ -114,7 +126,7 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 		e.add(other, cache.Delivery{})
 		blocked := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 4})
 		e.change("b", 2*event.BatchLimit)
-		assert.Equal(t, 4, blocked.Stats().Pending)
+		assert.Equal(t, 4, statsOf(blocked).Pending)
 		assert.Len(t, other.Take(), 1+4)
 		assert.GreaterOrEqual(t, e.source.Unread(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
 
@@ -154,10 +166,10 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 2})
-		require.Equal(t, 2, handle.Stats().Pending, "two objects of the initial list")
+		require.Equal(t, 2, statsOf(handle).Pending, "two objects of the initial list")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, 4, handle.Stats().Pending)
+		assert.Equal(t, 4, statsOf(handle).Pending)
 		e.change("c", 1)
 		assert.Zero(t, e.source.Unread(), "one notification waits")
 		close(release)
@@ -181,7 +193,7 @@ func TestDisconnect(t *testing.T) {
 		assert.ErrorIs(t, reported[0], cache.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
 		assert.False(t, e.informer.IsRegistered(handle))
-		assert.Equal(t, cache.HandlerDisconnected, handle.Stats().State)
+		assert.Equal(t, inspect.HandlerDisconnected, statsOf(handle).State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
 		assert.Len(t, again.Take(), 3)
 		select {
@@ -220,12 +232,12 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 		e.change("c", 2)
 		e.source.Remove("a")
 		synctest.Wait()
-		assert.Less(t, handle.Stats().Pending, 100, "one call runs, three objects wait, and what is not read ahead")
-		assert.Positive(t, handle.Stats().Coalesced)
+		assert.Less(t, statsOf(handle).Pending, 100, "one call runs, three objects wait, and what is not read ahead")
+		assert.Positive(t, statsOf(handle).Coalesced)
 		close(release)
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
-		assert.Equal(t, uint64(500), handle.Stats().Coalesced)
+		assert.Equal(t, uint64(500), statsOf(handle).Coalesced)
 	})
 }
 
@@ -400,8 +412,8 @@ func judgeComplete(m *deliveryModel) (fault error) {
 		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
 		}
-		statistics := m.handles[i].(cache.MeasuredRegistration).Stats()
-		if statistics.State != cache.HandlerIdle || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
+		statistics, _ := inspect.StatsOf(m.handles[i])
+		if statistics.State != "idle" || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
 		}
 		if !m.handles[i].HasSynced() {
@@ -595,7 +607,7 @@ func TestDeliverTyped(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		statistics := registration.(cache.MeasuredRegistration).Stats()
+		statistics, _ := inspect.StatsOf(registration)
 		assert.Equal(e, "typed", statistics.Name)
 		assert.NotZero(e, statistics.Coalesced)
 		lines := handler.Take()
@@ -668,31 +680,28 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 			"generated": own, "generated, typed": typed, "typed again": coreinformers.ToPodIndexInformer(own),
 			"typed twice": cache.NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ cache.SharedIndexInformer }{typed},
 		} {
-			status, err := cache.StatusOf(informer)
+			status, err := inspect.StatusOf(informer)
 			require.NoError(e, err, name)
 			assert.True(e, status.Synced, name)
 			assert.Equal(e, 1, status.Objects, name)
-			_, ok := cache.QueueStatsOf(informer)
-			assert.True(e, ok, name)
+			_, err = inspect.QueueOf(informer)
+			assert.NoError(e, err, name)
 			assertSnapshot(e, informer)
 			assert.NoError(e, cache.WaitForVersion(e.Context(), informer, "1"), name)
 		}
 		for _, indexer := range []cache.Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), cache.NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
 			assertSnapshot(e, indexer)
-			assert.NotNil(e, cache.StoreOf(indexer), "All, Len and their kin do not copy")
-			_, ok := cache.IndexFailures(indexer)
-			assert.True(e, ok)
+			assert.NotNil(e, door.TableOf(indexer), "All, Len and their kin do not copy")
 		}
 	})
 }
 
 func assertSnapshot(e *exact, storeOrInformer any) {
 	name := fmt.Sprintf("%T", storeOrInformer)
-	snapshot, err := cache.SnapshotOf(storeOrInformer)
+	snapshot, err := view.Of(storeOrInformer)
 	require.NoError(e, err, name)
 	assert.Equal(e, 1, snapshot.Len(), name)
-	stats, ok := cache.SnapshotStatsOf(storeOrInformer)
-	assert.True(e, ok, name)
+	stats := door.TableOf(storeOrInformer).Snapshots()
 	assert.Equal(e, 1, stats.Open, name)
 	snapshot.Close()
 }
@@ -713,29 +722,28 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
 	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
-		_, err := cache.StatusOf(informer)
-		assert.ErrorIs(t, err, cache.ErrNotSupported)
-		_, ok := cache.QueueStatsOf(informer)
-		assert.False(t, ok)
-		assert.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "1"), cache.ErrNotSupported)
+		_, err := inspect.StatusOf(informer)
+		assert.ErrorIs(t, err, inspect.ErrForeign)
+		_, err = inspect.QueueOf(informer)
+		assert.ErrorIs(t, err, inspect.ErrForeign)
+		assert.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "1"), inspect.ErrForeign)
 	}
 	partial := filtered{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	require.NoError(t, partial.Add(testkit.Pod("a", "1")))
 	require.NoError(t, partial.Add(testkit.Pod("b", "1")))
 	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
-		_, err := cache.SnapshotOf(store)
-		assert.ErrorIs(t, err, cache.ErrForeignStore)
-		_, ok := cache.SnapshotStatsOf(store)
-		assert.False(t, ok)
+		_, err := view.Of(store)
+		assert.ErrorIs(t, err, view.ErrForeign)
+		assert.Nil(t, door.TableOf(store))
 	}
-	assert.Equal(t, 1, cache.Len(partial))
-	next, stop := iter.Pull2(cache.TypedAll[*corev1.Pod](partial))
+	assert.Equal(t, 1, view.Len(partial))
+	next, stop := iter.Pull2(view.TypedAll[*corev1.Pod](partial))
 	defer stop()
 	key, _, _ := next()
 	assert.Equal(t, "ns/a", key)
 	_, _, more := next()
 	assert.False(t, more)
-	assert.Nil(t, cache.StoreOf(nil))
+	assert.Nil(t, door.TableOf(nil))
 }
 
 // heldHandler stays in its first call until release is closed, and notes the updates that it hears.
@@ -830,8 +838,8 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 	}
 	close(handler.release)
 	synctest.Wait()
-	statistics := registration.(cache.MeasuredRegistration).Stats()
-	assert.Equal(t, cache.HandlerIdle, statistics.State)
+	statistics, _ := inspect.StatsOf(registration)
+	assert.Equal(t, "idle", statistics.State)
 	assert.Contains(t, statistics.Name, "cache_test", "named by its place, or type")
 	return handler.updates
 }
@@ -877,7 +885,7 @@ func TestWithDeliveryIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := cache.InformerFunc(cache.WithDelivery(tc.delivery))(cachetest.New(), &corev1.ConfigMap{}, 0, nil)
-			status, err := cache.StatusOf(informer)
+			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			assert.ErrorContains(t, status.LastError, tc.says)
 			assert.ErrorContains(t, cache.WaitForSync(t.Context(), informer), tc.says)

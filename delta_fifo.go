@@ -6,6 +6,7 @@ package cache
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
 )
@@ -21,6 +22,7 @@ import (
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a
 // constructor.
 type DeltaFIFO struct {
+	queueSeat
 	queue        *queue.Queue
 	byKey        *queue.ByKey // the queue's order; guarded by its lock
 	replacedType DeltaType    // how the objects of a Replace are marked: Replaced or Sync
@@ -52,6 +54,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.byKey, Admits: f.admitsLocked,
 		Early: true, // as in client-go: the process function of the last item sees HasSynced
 	})
+	f.queueSeat = door.Seated(f.queue)
 	return f
 }
 
@@ -181,9 +184,6 @@ func (f *DeltaFIFO) Resync() error {
 // The limit applies to the reflectors of this package only. Items that others put, lists, resyncs,
 // and bookmarks of a full queue exceed it. Items that are being processed do not count.
 func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
-
-// core is for QueueStatsOf, which looks into types of users that embed a DeltaFIFO.
-func (f *DeltaFIFO) core() *queue.Queue { return f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
 // called more than once. It waits for a process function that runs under the lock, and for no

@@ -42,18 +42,8 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To measure handlers: [MeasuredRegistration] or [HandlersOf] return [HandlerStats], with a
-//     [HandlerState]: [HandlerIdle], [HandlerRunning], [HandlerStuck], [HandlerDisconnected],
-//     [HandlerRemoved].
-//   - To read any store without copying: [All], [ByIndexSeq], [Len], [Count]; with a
-//     type: [TypedAll], [TypedByIndexSeq], [TypedGet].
-//   - To read several times from one state: [SnapshotOf] returns a [Snapshot]
-//     ([ErrSnapshotClosed], [ErrForeignStore]); [SnapshotStatsOf] returns [SnapshotStats].
-//   - To see what an informer does: [StatusOf] returns a [Status] with a [Phase], which is
-//     [PhaseNew], [PhaseWaiting], [PhaseListing], [PhaseStreaming], [PhaseWatching],
-//     [PhaseBackingOff] or [PhaseStopped], and a [DecodingStatus] ([TextTable], [PartTable]).
 //   - To make it request the whole state again: [Relist].
-//   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotSupported], [ErrNotComparable]).
+//   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.
 //     [WithIdentifier] and [WithObjectDescription] name it.
 //   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
@@ -66,15 +56,15 @@
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
 //   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
 //     ([ProcessErrorHandler]).
-//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit]; [QueueStatsOf]
-//     returns [QueueStats].
-//   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]);
-//     [IndexFailures] counts.
+//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit].
+//   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]).
 //
-// Package factory puts informers behind client-go's factories. Package direct decodes what servers
+// Package view reads stores without copying, and several times from one state. Package inspect says
+// what informers, their queues and their handlers do, yields all of them, and checks whether a program
+// is ready; package debug shows them as a page. Package factory puts informers behind client-go's
+// factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. Package inspect yields all informers, describes each, and
-// checks whether a program is ready; package debug shows them as a page. Package retry gives a
+// cache with its server, and repairs it. Package retry gives a
 // process function retries. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
@@ -112,15 +102,15 @@
 //
 // # When something is wrong
 //
-//   - Nothing arrives: [StatusOf] returns what the informer does and for how long, the state of its
+//   - Nothing arrives: inspect.StatusOf returns what the informer does and for how long, the state of its
 //     connection, and its last error. It prints as one line.
 //   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
 //     that run, and describes what each does, has done and costs. An execution trace
 //     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
 //   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
-//   - A handler falls behind: its registration is a [MeasuredRegistration], with the time in calls
-//     and the number of notifications that wait.
+//   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
+//     notifications that wait.
 //   - The wait between two requests is too long, or no further request makes sense: an
 //     [ErrorPolicy] decides.
 //

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -67,7 +68,7 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 		defer running(t, informer)()
 		synctest.Wait()
 		status := statusOf(t, informer)
-		assert.Equal(t, cache.PhaseListing, status.Phase)
+		assert.Equal(t, "listing", status.Phase)
 		assert.Equal(t, 1, status.Attempts)
 		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 	})
@@ -134,8 +135,8 @@ func TestPoliciesStop(t *testing.T) {
 						cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision { return policy.decision }),
 						cache.WithStopHandler(func(_ context.Context, err error) {
 							stopped = append(stopped, err)
-							status, _ := cache.StatusOf(informer)
-							assert.Equal(t, cache.PhaseStopped, status.Phase, "the status knows before the handler does")
+							status, _ := inspect.StatusOf(informer)
+							assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
 						}))
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -149,7 +150,7 @@ func TestPoliciesStop(t *testing.T) {
 					status := statusOf(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
-						assert.Equal(t, cache.PhaseWatching, status.Phase)
+						assert.Equal(t, inspect.PhaseWatching, status.Phase)
 						assert.Zero(t, status.Attempts, "it came through")
 						assert.Empty(t, stopped)
 						assert.Empty(t, testkit.About("stopped for good", reported()))
@@ -160,7 +161,7 @@ func TestPoliciesStop(t *testing.T) {
 						return
 					}
 					assert.Equal(t, failure.unsynced, !status.Synced)
-					assert.Contains(t, status.Degraded, "stopped by its error policy")
+					assert.Contains(t, textsOf(status), "stopped by its error policy")
 					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")
 					require.Len(t, stopped, 1)
 					require.ErrorIs(t, stopped[0], status.LastError)
@@ -287,8 +288,8 @@ func TestStoppedSince(t *testing.T) {
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
 		s := statusOf(t, informer)
-		assert.Equal(t, cache.PhaseStopped, s.Phase)
-		assert.Equal(t, time.Second, s.PhaseAge)
+		assert.Equal(t, inspect.PhaseStopped, s.Phase)
+		assert.Equal(t, time.Second, s.At.Sub(s.PhaseSince))
 	})
 }
 
@@ -350,7 +351,7 @@ func TestWatchThatPanics(t *testing.T) {
 				stop := running(t, informer)
 				time.Sleep(time.Minute)
 				s := statusOf(t, informer)
-				assert.Equal(t, cache.PhaseWatching, s.Phase)
+				assert.Equal(t, inspect.PhaseWatching, s.Phase)
 				assert.ErrorContains(t, s.LastError, "in ")
 				stop()
 			})

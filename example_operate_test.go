@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,55 +17,6 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 )
-
-// A readiness probe that fails until the informers have synced.
-func ExampleReadyCheck() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, informer)
-	probe := func() int {
-		answer := httptest.NewRecorder()
-		ready.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
-		return answer.Code
-	}
-	fmt.Println(probe())
-
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(probe())
-	// Output:
-	// 503
-	// 200
-}
-
-// What an informer has done and what its store has.
-func ExampleInspect() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
-	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
-	inspection, err := inspect.Of(informer)
-	if err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(inspection.Type, inspection.Status.Objects)
-	for _, index := range inspection.Indices {
-		fmt.Println(index.Name, "values:", index.Values, "members:", index.Members)
-	}
-	// Output:
-	// *v1.ConfigMap 2
-	// namespace values: 1 members: 2
-}
 
 // A program that should fail at its start, instead of waiting for a permission.
 func ExampleWithErrorPolicy() {
@@ -79,7 +29,7 @@ func ExampleWithErrorPolicy() {
 	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	err := cache.WaitForSync(ctx, informer)
-	status, _ := cache.StatusOf(informer)
+	status, _ := inspect.StatusOf(informer)
 	fmt.Println(apierrors.IsForbidden(err), status.Phase)
 	// Output: true stopped
 }
@@ -111,28 +61,6 @@ func ExampleRelist() {
 	// Output: a b
 }
 
-// What a handler does and how long its calls take.
-func ExampleMeasuredRegistration() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
-	registration, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "settings"}))
-	if err != nil {
-		fmt.Println(err)
-	}
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, registration); err != nil {
-		fmt.Println(err)
-	}
-	if measured, ok := registration.(cache.MeasuredRegistration); ok {
-		stats := measured.Stats()
-		fmt.Println(stats.Name, stats.SyncError, stats.State == cache.HandlerStuck)
-	}
-	// Output: settings <nil> false
-}
-
 // A bound of what waits between the watch and the store.
 func ExampleWithQueueLimit() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -144,9 +72,9 @@ func ExampleWithQueueLimit() {
 	if err := cache.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
-	stats, ok := cache.QueueStatsOf(informer)
-	fmt.Println(stats.Depth, stats.Limit, stats.Pauses, ok)
-	// Output: 0 1000 0 true
+	stats, err := inspect.QueueOf(informer)
+	fmt.Println(stats.Depth, stats.Limit, stats.Pauses, err)
+	// Output: 0 1000 0 <nil>
 }
 
 // A ListerWatcher that is to request one namespace, and does not.
@@ -162,7 +90,7 @@ func ExampleWithExpectedNamespace() {
 	if err := cache.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	fmt.Println(informer.GetStore().ListKeys(), status.Dropped, err)
 	// Output: [default/a] 1 <nil>
 }
@@ -187,7 +115,7 @@ func ExampleWithCachedOnTransformError() {
 	if err := cache.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
-	stats, _ := cache.QueueStatsOf(informer)
+	stats, _ := inspect.QueueOf(informer)
 	fmt.Println(informer.GetStore().ListKeys(), stats.Untransformed, stats.LastTransformError)
 	// Output: [default/a] 1 there is no value
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/view"
 )
 
 // newConfigMap returns a ConfigMap for the examples.
@@ -101,49 +101,6 @@ func ExampleWithDelivery() {
 	}
 	fmt.Println(errors.Is(<-removed, cache.ErrDisconnected))
 	// Output: true
-}
-
-// A snapshot is a store at one moment, whatever is written later.
-func ExampleSnapshotOf() {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	_ = store.Add(newConfigMap("a", "old"))
-
-	snapshot, err := cache.SnapshotOf(store)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer snapshot.Close()
-	_ = store.Update(newConfigMap("a", "new"))
-	_ = store.Add(newConfigMap("b", "new"))
-
-	obj, _ := snapshot.Get("default/a")
-	fmt.Println(snapshot.Len(), obj.(*corev1.ConfigMap).Data["value"])
-	fmt.Println(len(store.List()))
-	// Output:
-	// 1 old
-	// 2
-}
-
-// What an informer is doing, and what is wrong with it.
-func ExampleStatusOf() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	server := cachetest.New(newConfigMap("a", "1"))
-	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	status, _ := cache.StatusOf(informer)
-	fmt.Println(status.Phase)
-
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
-	status, _ = cache.StatusOf(informer)
-	fmt.Println(status.Objects, status.LastError)
-	// Output:
-	// new
-	// 1 <nil>
 }
 
 // An error of WaitForSync says why, and errors.As and its kin look into it.
@@ -233,27 +190,10 @@ func ExampleOnIndexFailure() {
 		cache.OnIndexFailure(func(f cache.IndexFailure) { fmt.Println(f.Index, f.Key, f.Err) }))
 	_ = store.Add(newConfigMap("a", ""))
 
-	failures, ok := cache.IndexFailures(store)
-	fmt.Println(store.ListKeys(), store.ListIndexFuncValues("value"), failures, ok)
+	fmt.Println(store.ListKeys(), store.ListIndexFuncValues("value"))
 	// Output:
 	// value default/a there is no value
-	// [default/a] [] map[value:1] true
-}
-
-// The members of an index value, with their type and without a copied list.
-func ExampleTypedByIndexSeq() {
-	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"value": byContents})
-	_ = store.Add(newConfigMap("a", "1"))
-	_ = store.Add(newConfigMap("b", "2"))
-
-	members, err := cache.TypedByIndexSeq[*corev1.ConfigMap](store, "value", "2")
-	if err != nil {
-		fmt.Println(err)
-	}
-	for key, member := range members {
-		fmt.Println(key, member.Data["value"])
-	}
-	// Output: default/b 2
+	// [default/a] []
 }
 
 // An informer with an index and a handler that puts names into a queue, as in client-go.
@@ -306,25 +246,10 @@ func ExampleNewTypedSharedIndexInformer() {
 	if err := cache.WaitForSync(ctx, registration); err != nil {
 		fmt.Println(err)
 	}
-	if found, ok := cache.TypedGet[*corev1.ConfigMap](informer.GetStore(), "default/a"); ok {
+	if found, ok := view.TypedGet[*corev1.ConfigMap](informer.GetStore(), "default/a"); ok {
 		fmt.Println(found.Data["value"])
 	}
 	// Output:
 	// added a
 	// 1
-}
-
-// Reads that copy nothing.
-func ExampleAll() {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	_ = store.Add(newConfigMap("a", "1"))
-	_ = store.Add(newConfigMap("b", "2"))
-
-	var keys []string
-	for key := range cache.All(store) {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	fmt.Println(keys, cache.Len(store))
-	// Output: [default/a default/b] 2
 }

@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap"
@@ -24,7 +25,6 @@ var (
 	ErrNoListerWatcher = errNoListerWatcher
 	ErrNotReached      = errNotReached
 	SinkOf             = sinkOf
-	StoreOf            = storeOf
 )
 
 const MaxParallel = maxParallel
@@ -35,7 +35,7 @@ func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queu
 // InformersQueue returns a queue as informers have it.
 func InformersQueue(transform TransformFunc) *PipelineQueue {
 	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform})
-	return &PipelineQueue{p.queue, p}
+	return &PipelineQueue{door.Seated(p.queue), p.queue, p}
 }
 
 // ShouldResync is what a reflector of the informer asks before a resync.

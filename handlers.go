@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 )
@@ -52,10 +52,10 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	if s.life.phase == phaseNew {
 		s.processor.Add(listener, &event.Snapshot{})
-		return &registration{listener}, nil
+		return newRegistration(listener), nil
 	}
 	s.processor.Add(listener, event.StoredSnapshot(s.store.objects.table.Snapshot()))
-	return &registration{listener}, nil
+	return newRegistration(listener), nil
 }
 
 // newListenerLocked translates what the user says of a handler. A handler that is refused has
@@ -121,9 +121,14 @@ func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistrati
 
 // registration is the handle of a handler of a shared informer: as in client-go a pointer, that two
 // registrations do not share.
-type registration struct{ listener *fanout.Listener }
+type registration struct {
+	handlerSeat
+	listener *fanout.Listener
+}
 
-var _ MeasuredRegistration = (*registration)(nil)
+func newRegistration(l *fanout.Listener) *registration { return &registration{door.Seated(l), l} }
+
+var _ ResourceEventHandlerRegistration = (*registration)(nil)
 
 // HasSynced reports whether the informer has synced and the handler has returned from the Adds of
 // its initial list.
@@ -135,30 +140,6 @@ func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.Synced
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer
 // stopped, and its last call has returned.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.Shutdown() }
-
-func (*registration) sealed() {}
-
-// Stats implements MeasuredRegistration.
-func (r *registration) Stats() HandlerStats { return statisticsOf(r.listener.Figures()) }
-
-var errNeverSyncs = errors.New("an event handler will never count as synced")
-
-// neverSyncs returns a channel that is closed when the registration can no longer become synced.
-func (r *registration) neverSyncs() <-chan struct{} { return r.listener.NeverSyncs() }
-
-// whyUnsynced says what keeps the registration from being synced.
-func (r *registration) whyUnsynced() error {
-	name, known := r.HasSyncedChecker().Name(), r.Stats()
-	switch {
-	case known.SyncError != nil:
-		return fmt.Errorf("%s has not synced, and never will: %w", name, known.SyncError)
-	case known.Pending == 0:
-		return fmt.Errorf("%s has not synced (it waits for the informer)", name)
-	default:
-		return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
-			name, known.State, known.Pending, known.Calling.Round(time.Millisecond))
-	}
-}
 
 // room is what the handlers have room for. While one of them holds up the watch, a vigil is kept.
 func (s *sharedIndexInformer) room(inFlight func() int) (events int, freed <-chan struct{}) {

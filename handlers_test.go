@@ -31,6 +31,8 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -78,7 +80,7 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
 		assert.Contains(t, said[0], `"after"="1h0m0s"`)
-		assert.Zero(t, handle.Stats().Pending)
+		assert.Zero(t, statsOf(handle).Pending)
 	})
 }
 
@@ -147,7 +149,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 		}
 		release <- struct{}{}
 		synctest.Wait()
-		assert.Zero(t, handle.Stats().Pending)
+		assert.Zero(t, statsOf(handle).Pending)
 		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
@@ -261,14 +263,15 @@ func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func())
 		assert.ErrorIs(e, err, cache.ErrNeverSyncs)
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
 
-		statistics := registration.(cache.MeasuredRegistration).Stats()
+		statistics, _ := inspect.StatsOf(registration)
 		assert.EqualError(e, statistics.SyncError, want)
 		assert.Equal(e, uint64(3), statistics.Delivered)
 		assert.False(e, registration.HasSynced())
 		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
 		assert.Equal(e, 1, lost)
 		require.NoError(e, e.informer.RemoveEventHandler(registration))
-		assert.EqualError(e, registration.(cache.MeasuredRegistration).Stats().SyncError, want, "the first reason stays")
+		of, _ := inspect.StatsOf(registration)
+		assert.EqualError(e, of.SyncError, want, "the first reason stays")
 	})
 }
 
@@ -301,7 +304,7 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 				release := make(chan struct{})
 				synced := e.add(&testkit.Journal{}, cache.Delivery{})
 				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"})
-				assert.NoError(e, registration.Stats().SyncError)
+				assert.NoError(e, statsOf(registration).SyncError)
 				result := make(chan error, 1)
 				go func() { result <- cache.WaitForSync(e.Context(), registration) }()
 				synctest.Wait()
@@ -310,12 +313,12 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 				err := <-result
 				assert.ErrorIs(e, err, cache.ErrNeverSyncs)
 				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
-				assert.ErrorIs(e, registration.Stats().SyncError, fanout.ErrRemovedUnsynced)
+				assert.ErrorIs(e, statsOf(registration).SyncError, fanout.ErrRemovedUnsynced)
 				close(release)
 				assert.ErrorIs(e, cache.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
 				end(e, synced)
 				<-synced.ShutdownChan()
-				assert.NoError(e, synced.Stats().SyncError)
+				assert.NoError(e, statsOf(synced).SyncError)
 				assert.NoError(e, cache.WaitForSync(e.Context(), synced))
 			})
 		})
@@ -382,8 +385,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 					e.source.Put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
-				stats, ok := cache.SnapshotStatsOf(e.informer)
-				require.True(t, ok)
+				stats := door.TableOf(e.informer).Snapshots()
 				assert.LessOrEqual(t, stats.Open, 1)
 				handler.Take()
 				close(release)
@@ -718,7 +720,7 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	go func() {
 		defer close(asked)
 		for range 10_000 { // the other goroutine is waiting long before the last of them
-			_, _ = cache.StatusOf(informer)
+			_, _ = inspect.StatusOf(informer)
 			informer.IsStopped()
 			runtime.Gosched()
 		}
@@ -781,9 +783,9 @@ func TestStatistics(t *testing.T) {
 			time.Sleep(took)
 		}}
 		handle := e.add(handler, cache.Delivery{Name: "counted"})
-		idle := handle.Stats()
+		idle := statsOf(handle)
 		assert.Equal(t, "counted", idle.Name)
-		assert.Equal(t, cache.HandlerIdle, idle.State)
+		assert.Equal(t, "idle", idle.State)
 		assert.Equal(t, uint64(1), idle.Delivered)
 		assert.Zero(t, idle.Pending)
 
@@ -791,25 +793,29 @@ func TestStatistics(t *testing.T) {
 		e.change("c", 1)
 		e.change("d", 1)
 		time.Sleep(time.Second / 2)
-		running := handle.Stats()
-		assert.Equal(t, cache.HandlerRunning, running.State)
+		running := statsOf(handle)
+		assert.Equal(t, "running", running.State)
 		assert.Equal(t, 3, running.Pending)
 		assert.Equal(t, time.Second/2, running.Calling)
 		assert.Equal(t, time.Second/2, running.Oldest)
 		time.Sleep(time.Second / 2)
-		assert.Equal(t, cache.HandlerStuck, handle.Stats().State)
+		assert.Equal(t, inspect.HandlerStuck, statsOf(handle).State)
 
 		took = 20 * time.Millisecond
 		close(release)
 		time.Sleep(time.Minute)
-		done := handle.Stats()
-		assert.Equal(t, cache.HandlerIdle, done.State)
+		done := statsOf(handle)
+		assert.Equal(t, "idle", done.State)
 		assert.Equal(t, uint64(4), done.Delivered)
 		assert.Equal(t, time.Second+3*took, done.Busy)
 		assert.Equal(t, time.Second+took, done.Longest)
-		assert.Equal(t, [7]uint64{0: 1, 3: 2, 5: 1}, done.Histogram)
+		var counts []uint64
+		for _, bucket := range done.Calls {
+			counts = append(counts, bucket.Count)
+		}
+		assert.Equal(t, []uint64{0: 1, 3: 2, 5: 1, 6: 0}, counts)
 		require.NoError(t, e.informer.RemoveEventHandler(handle))
-		assert.Equal(t, cache.HandlerRemoved, handle.Stats().State)
+		assert.Equal(t, "removed", statsOf(handle).State)
 	})
 }
 
@@ -821,14 +827,14 @@ func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 			e.change(name, 2)
 		}
 		time.Sleep(time.Second)
-		statistics := handle.Stats()
+		statistics := statsOf(handle)
 		assert.GreaterOrEqual(t, statistics.Pending, 5)
 		assert.Equal(t, time.Second, statistics.Calling)
 		close(release)
 		synctest.Wait()
-		statistics = handle.Stats()
+		statistics = statsOf(handle)
 		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
-		assert.Equal(t, cache.HandlerIdle, statistics.State)
+		assert.Equal(t, "idle", statistics.State)
 	})
 }
 
@@ -844,7 +850,8 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			e.change("b", 900)
 			time.Sleep(time.Hour)
-			require.Equal(t, cache.HandlerIdle, handle.(cache.MeasuredRegistration).Stats().State)
+			of, _ := inspect.StatsOf(handle)
+			require.Equal(t, "idle", of.State)
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
 			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)

@@ -69,18 +69,18 @@ func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch)
 	}
 }
 
-// causesOf returns the causes and texts of what is wrong.
-func causesOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
+// hangsOf returns the causes and texts of what is wrong.
+func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	synctest.Wait()
 	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	return all.Status.Causes, all.Status.Degraded
+	return causesOf(all.Status), textsOf(all.Status)
 }
 
 // caused fails unless these are the causes.
 func caused(t *testing.T, informer cache.Controller, want ...string) {
 	t.Helper()
-	causes, _ := causesOf(t, informer)
+	causes, _ := hangsOf(t, informer)
 	assert.Equal(t, want, causes)
 }
 
@@ -119,7 +119,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				caused(t, informer)
 
 				time.Sleep(4 * time.Second)
-				causes, texts := causesOf(t, informer)
+				causes, texts := hangsOf(t, informer)
 				require.Equal(t, []string{"hangs"}, causes)
 				assert.Regexp(t, "^"+tc.text+` hangs, nothing has come for [15]m0?[0-4]?\.?\d*s$`, texts[0])
 				assert.NoError(t, patient.Check(nil))
@@ -164,7 +164,7 @@ func TestHangEnds(t *testing.T) {
 		synctest.Wait()
 		all, err := inspect.Of(informer)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"errors"}, all.Status.Causes)
+		assert.Equal(t, []string{"errors"}, causesOf(all.Status))
 		assert.Equal(t, silent, all.FailingSince)
 	})
 }
@@ -241,10 +241,10 @@ func TestBytesOfAList(t *testing.T) {
 			time.Sleep(time.Minute)
 			caused(t, seen)
 		}
-		_, texts := causesOf(t, unseen)
+		_, texts := hangsOf(t, unseen)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 4h59m0s"}, texts)
 		time.Sleep(2*time.Minute + time.Second)
-		_, texts = causesOf(t, seen)
+		_, texts = hangsOf(t, seen)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 1m1s"}, texts)
 		time.Sleep(time.Hour)
 		caused(t, seen)
@@ -269,7 +269,7 @@ func TestSilentTransport(t *testing.T) {
 		time.Sleep(time.Minute - 1)
 		caused(t, informer)
 		time.Sleep(time.Nanosecond)
-		_, texts := causesOf(t, informer)
+		_, texts := hangsOf(t, informer)
 		assert.Equal(t, []string{"a list hangs, nothing has come for 1m0s"}, texts)
 	})
 }
@@ -357,13 +357,13 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 				defer runningIn(ctx, third)()
 				time.Sleep(tc.after - 1)
 				status := statusOf(t, third)
-				assert.Equal(t, cache.PhaseWaiting, status.Phase)
-				assert.Equal(t, tc.after-1, status.PhaseAge)
-				assert.Empty(t, status.Degraded)
+				assert.Equal(t, "waiting for a list slot", status.Phase)
+				assert.Equal(t, tc.after-1, status.At.Sub(status.PhaseSince))
+				assert.Empty(t, textsOf(status))
 				assert.ErrorContains(t, inspect.ReadyCheck(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
 				time.Sleep(time.Nanosecond)
 				status = statusOf(t, third)
-				assert.Equal(t, cache.PhaseWatching, status.Phase)
+				assert.Equal(t, inspect.PhaseWatching, status.Phase)
 				assert.Equal(t, []string{"started", "waiting", "listing how=list", "synced"}, statesOf(lines.Take()))
 			})
 		})

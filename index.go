@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -26,7 +24,7 @@ type Indices map[string]index
 type index struct{}
 
 // IndexFailure says that an index function returned an error or panicked for an object. The object
-// is stored all the same, and is in that index under no value; Status.Degraded says how many there
+// is stored all the same, and is in that index under no value; inspect.Status.Problems says how many there
 // are. Without OnIndexFailure the failures of an index in one write are reported together to
 // k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, by the key of the first, not by content.
 type IndexFailure struct {
@@ -59,16 +57,6 @@ func reportIndexFailures(failures []table.IndexFailure) {
 
 func indexFailureError(f *table.IndexFailure) error {
 	return fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
-}
-
-// degradedIndexes says of each index how many objects it lacks.
-func (m *threadSafeMap) degradedIndexes() (reasons []string) {
-	lacking := m.table.Lacking()
-	for _, name := range slices.Sorted(maps.Keys(lacking)) {
-		reasons = append(reasons, fmt.Sprintf("%d objects are missing from index %q: its function failed for them",
-			lacking[name], name))
-	}
-	return reasons
 }
 
 // singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not

@@ -94,7 +94,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		MinWatchTimeout:  options.MinWatchTimeout,
 	}, failures, func() error { return p.queue.PopUnique(p.handle) })
 	c.sink, c.queue = p, p.queue
-	c.store, c.progress, c.identity = state, &p.applier.Progress, options.Identifier
+	c.identity = options.Identifier
 	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
 		c.report.Refuse(c.unfit)

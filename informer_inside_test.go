@@ -27,7 +27,7 @@ import (
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
-	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -73,18 +73,6 @@ func TestScarcity(t *testing.T) {
 func TestListSlotsAreSome(t *testing.T) {
 	assert.Equal(t, 1, cap(NewListSlots(0).free))
 	assert.Equal(t, 3, cap(NewListSlots(3).free))
-}
-
-// TestPhasesAndModes: what a reflector calls its phases and modes is what a Status calls them.
-func TestPhasesAndModes(t *testing.T) {
-	for phase, want := range map[reflector.Phase]Phase{
-		reflector.Unstarted: PhaseNew, reflector.Listing: PhaseListing, reflector.Streaming: PhaseStreaming, reflector.Watching: PhaseWatching, reflector.BackingOff: PhaseBackingOff, reflector.Stopped: PhaseStopped,
-	} {
-		assert.Equal(t, want, statusFrom(reflector.Status{Phase: phase}).Phase)
-	}
-	for mode, want := range map[reflector.Mode]ListMode{reflector.ByChoice: ListModeAuto, reflector.ByList: ListModeList, reflector.ByWatchList: ListModeWatchList} {
-		assert.Equal(t, want, statusFrom(reflector.Status{Mode: mode}).Mode)
-	}
 }
 
 // TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where
@@ -241,7 +229,7 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 						assert.ElementsMatch(t, want, got)
 					}
 				}
-				failures, _ := IndexFailures(store)
+				failures := door.TableOf(store).IndexFailures()
 				assert.Equal(t, failures["unknown"], failures["ours"])
 			},
 		})

@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/view"
 )
 
 // quiet is a server whose list has the pods, and whose watch says nothing.
@@ -40,7 +41,7 @@ func inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 	synctest.Wait()
 	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	require.Len(t, all.Status.Causes, len(all.Status.Degraded))
+	require.Len(t, causesOf(all.Status), len(textsOf(all.Status)))
 	return all
 }
 
@@ -56,24 +57,24 @@ func TestInformers(t *testing.T) {
 			stops = append(stops, running(t, informer))
 			synctest.Wait()
 		}
-		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(inspect.Informers()))
+		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(inspect.All()))
 		last := uint64(0)
-		for informer := range inspect.Informers() {
+		for informer := range inspect.All() {
 			id := inspected(t, informer).ID
 			assert.Greater(t, id, last)
 			last = id
 		}
 		assert.Zero(t, inspected(t, never).ID)
-		for range inspect.Informers() {
+		for range inspect.All() {
 			stops[0]()
-			assert.NotContains(t, slices.Collect(inspect.Informers()), cache.Controller(shared), "within a loop")
+			assert.NotContains(t, slices.Collect(inspect.All()), cache.Controller(shared), "within a loop")
 			break
 		}
 		stops[1]()
 		stops[2]()
-		assert.Empty(t, slices.Collect(inspect.Informers()))
+		assert.Empty(t, slices.Collect(inspect.All()))
 		shared.RunWithContext(t.Context()) // which only logs
-		assert.Empty(t, slices.Collect(inspect.Informers()))
+		assert.Empty(t, slices.Collect(inspect.All()))
 	})
 }
 
@@ -86,28 +87,28 @@ func TestInformersUntilRunReturns(t *testing.T) {
 		stop := running(t, informer)
 		synctest.Wait()
 		go stop()
-		assert.Equal(t, cache.PhaseStopped, inspected(t, informer).Status.Phase)
-		assert.Len(t, slices.Collect(inspect.Informers()), 1)
+		assert.Equal(t, inspect.PhaseStopped, inspected(t, informer).Status.Phase)
+		assert.Len(t, slices.Collect(inspect.All()), 1)
 		close(release)
 		synctest.Wait()
-		assert.Empty(t, slices.Collect(inspect.Informers()))
+		assert.Empty(t, slices.Collect(inspect.All()))
 
 		running(t, informerOf(nil))()
-		assert.Empty(t, slices.Collect(inspect.Informers()))
+		assert.Empty(t, slices.Collect(inspect.All()))
 	})
 }
 
 // TestNothingIsLeftOfWhatWasInspected: neither among the informers nor by what was said of it.
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		look := func() (all inspect.Inspection, handlers []cache.HandlerStats, of []weak.Pointer[v1.Pod]) {
+		look := func() (all inspect.Inspection, handlers []inspect.Handler, of []weak.Pointer[v1.Pod]) {
 			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))
 			_, err := informer.AddEventHandler(&testkit.Journal{})
 			require.NoError(t, err)
 			stop := running(t, informer)
 			all = inspected(t, informer)
 			require.Equal(t, 2, all.Memory.Sampled)
-			handlers, err = cache.HandlersOf(informer)
+			handlers, err = inspect.HandlersOf(informer)
 			require.NoError(t, err)
 			for _, obj := range informer.GetStore().List() {
 				of = append(of, weak.Make(obj.(*v1.Pod)))
@@ -146,7 +147,7 @@ func TestInspect(t *testing.T) {
 			"a": func(any) ([]string, error) { return nil, errors.New("no") },
 		})
 		assert.Equal(t, inspect.Inspection{
-			Name: "*v1.Pod", Type: "*v1.Pod", Status: cache.Status{Phase: cache.PhaseNew}, Handlers: []cache.HandlerStats{},
+			Name: "*v1.Pod", Type: "*v1.Pod", Status: inspect.Status{At: time.Now(), Phase: "new"},
 			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
 		}, inspected(t, informer))
 
@@ -163,10 +164,10 @@ func TestInspect(t *testing.T) {
 		all := inspected(t, informer)
 		checkFollowed(t, all)
 		time.Sleep(time.Second)
-		assert.Equal(t, [7]uint64{3: 3}, inspected(t, informer).Handlers[0].Histogram)
+		assert.Equal(t, inspect.Bucket{UpTo: 100 * time.Millisecond, Count: 3}, inspected(t, informer).Handlers[0].Calls[3])
 		assert.Equal(t, time.Now().Add(-time.Second), all.Memory.SampledAt)
 
-		snapshot, err := cache.SnapshotOf(informer)
+		snapshot, err := view.Of(informer)
 		require.NoError(t, err)
 		w.Events <- testkit.Modified("c", "8")
 		assert.Positive(t, inspected(t, informer).Memory.Snapshots)
@@ -182,7 +183,7 @@ func checkFailed(t *testing.T, failed inspect.Inspection, began time.Time) {
 	assert.Contains(t, failed.Errors[0].Text, "forbidden")
 	assert.Equal(t, began.Add(time.Second), failed.Errors[0].First)
 	assert.Empty(t, failed.Relists)
-	assert.Equal(t, []string{"errors"}, failed.Status.Causes)
+	assert.Equal(t, []string{"errors"}, causesOf(failed.Status))
 }
 
 // checkFollowed checks what is said of two objects that were listed and one that was watched.
@@ -201,7 +202,7 @@ func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.Zero(t, all.Watches, "it is not over")
 	assert.Equal(t, int64(2), all.Events)
 	assert.Zero(t, all.FailingSince)
-	assert.Equal(t, []string{"index"}, all.Status.Causes)
+	assert.Equal(t, []string{"index"}, causesOf(all.Status))
 	require.Len(t, all.Handlers, 1)
 	assert.Equal(t, "first", all.Handlers[0].Name)
 	require.Len(t, all.Indices, 2)
@@ -225,7 +226,7 @@ func TestHandlersOf(t *testing.T) {
 		informer := informerOf(quiet(testkit.PodAt("a", "1")))
 		names := func() (names []string) {
 			synctest.Wait()
-			handlers, err := cache.HandlersOf(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
+			handlers, err := inspect.HandlersOf(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
 			require.NoError(t, err)
 			for _, h := range handlers {
 				names = append(names, h.Name)
@@ -289,15 +290,15 @@ func TestInspectWhat(t *testing.T) {
 	all, err := inspect.Of(simple)
 	require.NoError(t, err)
 	assert.Equal(t, 1, all.Memory.Sampled)
-	handlers, err := cache.HandlersOf(simple)
+	handlers, err := inspect.HandlersOf(simple)
 	assert.NoError(t, err)
 	assert.Empty(t, handlers)
 
 	foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
 	_, err = inspect.Of(foreign)
-	assert.ErrorIs(t, err, cache.ErrNotSupported)
-	_, err = cache.HandlersOf(foreign)
-	assert.ErrorIs(t, err, cache.ErrNotSupported)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
+	_, err = inspect.HandlersOf(foreign)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
 
 // TestInspectErrors: the last 32 that differ, cut, the newest last.

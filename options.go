@@ -33,7 +33,7 @@ type ErrorDecision struct {
 	// its backoff or After: it is in use, and the error may pass in seconds.
 	//
 	// An informer that was stopped never starts again. Its Run returns, as if its context had
-	// ended, and the error is the LastError of its Status. What WaitForSync and WaitForVersion
+	// ended, and the error is the LastError of its inspect.Status. What WaitForSync and WaitForVersion
 	// still wait for fails with it. That it has stopped is reported to
 	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, and to the handler of WithStopHandler.
 	Stop bool
@@ -263,7 +263,7 @@ func WithErrorPolicy(policy ErrorPolicy) Option {
 // WithStopHandler sets a function that is called when the informer stops for good by itself:
 // because its error policy says so, or because its options are invalid. The error names the
 // informer's objects and wraps the reason. The function may end the program, for instance by
-// canceling the context of its manager. A goroutine of Run calls it, after the Status says that the
+// canceling the context of its manager. A goroutine of Run calls it, after its status says that the
 // informer has stopped and before Run returns, so it must not wait for Run. It is not called when
 // Run's context ends.
 func WithStopHandler(handle func(ctx context.Context, err error)) Option {
@@ -312,7 +312,7 @@ func WithPageSize(objects int64) Option {
 
 // WithExpectedNamespace tells the informer that its ListerWatcher requests the objects of one
 // namespace; the informer cannot know otherwise. It reports objects of any other namespace that
-// come in a list or a watch, leaves them out, and counts them in Status.Dropped, as it does with
+// come in a list or a watch, leaves them out, and counts them in inspect.Status.Dropped, as it does with
 // objects of another type. Requests stay as they are. The default, "", is any namespace.
 func WithExpectedNamespace(namespace string) Option {
 	return func(c *informerConfig) { c.reflector.Namespace = namespace }
@@ -364,7 +364,7 @@ const (
 	// replica set have. Two are equal if the server wrote them with the same bytes. A write to such
 	// a part of one object changes other objects, and races with their readers. So this is for
 	// programs that keep the rule of all informers: never write to a cached object. The informer
-	// checks about one in a thousand of the shared parts, and the Status tells of those that were
+	// checks about one in a thousand of the shared parts, and inspect.Sharing tells of those that were
 	// written to; the mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all. A
 	// shared list has no more capacity than elements, so append copies it. Data of Secrets is never
 	// shared.
@@ -377,7 +377,7 @@ const (
 
 // WithDecoding sets how the informer decodes. Except for Drop, it has no effect without a transport
 // of package direct. KINFORMER_DIRECT=off in the environment turns direct decoding off for the
-// process. Status.Decoding says whether it is on, and why not.
+// process. inspect.Status.Decoding says whether it is on, and why not.
 func WithDecoding(decoding Decoding) Option {
 	return func(c *informerConfig) {
 		o := &c.reflector.Decoding
@@ -391,7 +391,7 @@ func WithDecoding(decoding Decoding) Option {
 
 // ListSlots limits how many informers request their whole state at the same time, which bounds the
 // peak of the memory. It applies to the informers that were given the same ListSlots; further ones
-// wait for their turn (PhaseWaiting). A request that hangs (Status.Causes) no longer counts.
+// wait for their turn (inspect.Status.Phase). A request that hangs (inspect.Problem) no longer counts.
 type ListSlots struct{ free chan struct{} }
 
 // NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative,

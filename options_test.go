@@ -24,6 +24,7 @@ import (
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -140,7 +141,7 @@ func TestIdleTimeout(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, tc.want, server.Asked())
 				status := statusOf(t, informer)
-				assert.Equal(t, len(tc.want) == 3, slices.Contains(status.Degraded, "the watch was silent and was opened anew"), "%v", status)
+				assert.Equal(t, len(tc.want) == 3, slices.Contains(textsOf(status), "the watch was silent and was opened anew"), "%v", status)
 				stop()
 				assert.Len(t, w.Stopped, 1)
 			})
@@ -313,10 +314,10 @@ func TestOptionsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := cache.InformerFunc(tc.options...)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)
-			status, err := cache.StatusOf(informer)
+			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			if tc.says == nil {
-				assert.Equal(t, cache.Status{Phase: cache.PhaseNew}, status)
+				assert.Equal(t, inspect.Status{At: status.At, Phase: "new"}, status)
 				return
 			}
 			require.ErrorIs(t, status.LastError, cache.ErrBadOptions)
@@ -339,15 +340,15 @@ func doesNotRun(t *testing.T, informer cache.Controller, why error) {
 		assert.Contains(t, lines[0], "The informer does not run")
 		assert.Contains(t, lines[0], why.Error())
 	}
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
-	assert.Equal(t, cache.PhaseStopped, status.Phase)
+	assert.Equal(t, inspect.PhaseStopped, status.Phase)
 	require.ErrorIs(t, status.LastError, why)
-	assert.Equal(t, []string{"it cannot run"}, status.Degraded)
+	assert.Equal(t, []string{"it cannot run"}, textsOf(status))
 	assert.Contains(t, status.String(), why.Error())
 	assert.False(t, informer.HasSynced())
 	assert.ErrorIs(t, cache.WaitForSync(t.Context(), informer), why)
-	if err := cache.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, cache.ErrNotSupported) { // with a store of the user's
+	if err := cache.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, inspect.ErrForeign) { // with a store of the user's
 		assert.ErrorIs(t, err, why)
 	}
 }
@@ -393,9 +394,9 @@ func TestNilListerWatcher(t *testing.T) {
 			found, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "ns")
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
-			status, err := cache.StatusOf(informer)
+			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
-			assert.Equal(t, cache.Status{Phase: cache.PhaseNew, Objects: 1}, status)
+			assert.Equal(t, inspect.Status{At: status.At, Phase: "new", Objects: 1}, status)
 			doesNotRun(t, informer, cache.ErrNoListerWatcher)
 
 			_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &v1.Pod{}})

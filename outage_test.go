@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -70,9 +71,9 @@ func (o outages) serve(server *testkit.Server) *testkit.Server {
 	return server
 }
 
-func statusOf(t *testing.T, informer cache.Controller) cache.Status {
+func statusOf(t *testing.T, informer cache.Controller) inspect.Status {
 	synctest.Wait()
-	s, err := cache.StatusOf(informer)
+	s, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	return s
 }
@@ -98,7 +99,7 @@ func TestOutage(t *testing.T) {
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 4500*time.Millisecond, s.LastOutage)
 		assert.Zero(t, s.Reconnects)
-		assert.Contains(t, s.Degraded, "the server went out of reach 4.5s ago")
+		assert.Contains(t, textsOf(s), "the server went out of reach 4.5s ago")
 
 		time.Sleep(4 * time.Second)
 		said := lines.Take()
@@ -114,7 +115,7 @@ func TestOutage(t *testing.T) {
 		s = statusOf(t, informer)
 		assert.Equal(t, 12*time.Second, s.LastOutage)
 		assert.EqualValues(t, 1, s.Reconnects)
-		assert.Empty(t, s.Degraded)
+		assert.Empty(t, textsOf(s))
 		assert.Contains(t, s.String(), "1 reconnect (last outage 12s)")
 
 		time.Sleep(time.Minute)
@@ -144,7 +145,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		s := statusOf(t, informer)
 		assert.Equal(t, time.Minute, s.LastOutage, "up to the end of the informer")
 		assert.Zero(t, s.Reconnects)
-		assert.NotContains(t, fmt.Sprint(s.Degraded), "out of reach")
+		assert.NotContains(t, fmt.Sprint(textsOf(s)), "out of reach")
 	})
 }
 
@@ -198,7 +199,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
-			s, err := cache.StatusOf(informer)
+			s, err := inspect.StatusOf(informer)
 			assert.NoError(t, err)
 			assert.ErrorIs(t, s.LastError, reflector.ErrNoConnection)
 			assert.NotZero(t, s.Attempts)
@@ -246,9 +247,9 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		time.AfterFunc(30*time.Second, func() {
-			s, err := cache.StatusOf(informer)
+			s, err := inspect.StatusOf(informer)
 			assert.NoError(t, err)
-			assert.Contains(t, s.Degraded, "the server went out of reach 20s ago")
+			assert.Contains(t, textsOf(s), "the server went out of reach 20s ago")
 		})
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))

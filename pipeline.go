@@ -13,8 +13,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
@@ -183,7 +183,7 @@ func (s *sharedIndexInformer) logSuspects(logger klog.Logger) {
 // suspects returns the handlers that were called; those of all informers whose objects share parts,
 // if this one's do.
 func (s *sharedIndexInformer) suspects() (names []string) {
-	for _, running := range append(observe.Informers.All(), s) {
+	for _, running := range append(door.Running.All(), s) {
 		other, ok := running.(*sharedIndexInformer)
 		if !ok || other != s && !(s.sharesParts() && other.sharesParts()) {
 			continue

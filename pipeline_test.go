@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
@@ -41,11 +42,10 @@ func openPipeline(s *keyedStore, options queueOptions) *pipeline {
 
 // PipelineQueue has the methods of a Queue for a pipeline, as far as they put something.
 type PipelineQueue struct {
+	queueSeat
 	*queue.Queue
 	pipeline *pipeline
 }
-
-func (q *PipelineQueue) core() *queue.Queue { return q.Queue }
 
 func (q *PipelineQueue) Add(obj any) error { return q.Put(Added, obj) }
 
@@ -115,9 +115,9 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 				cancel()
 				time.AfterFunc(time.Minute, func() { close(release) })
 				synctest.Wait()
-				status, err := StatusOf(informer)
+				status, err := inspect.StatusOf(informer)
 				require.NoError(t, err)
-				assert.Equal(t, PhaseStopped, status.Phase, "the end of the context is noticed at once")
+				assert.Equal(t, inspect.PhaseStopped, status.Phase, "the end of the context is noticed at once")
 				<-ended
 			})
 		})
@@ -132,7 +132,7 @@ func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 	asked := 0
 	require.NoError(t, informer.AddIndexers(Indexers{"asks": func(any) ([]string, error) {
 		asked++
-		_, err := StatusOf(informer)
+		_, err := inspect.StatusOf(informer)
 		require.NoError(t, err)
 		assert.False(t, informer.IsStopped() || informer.HasStarted())
 		_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{})

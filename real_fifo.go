@@ -6,6 +6,7 @@ package cache
 import (
 	"fmt"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
 )
@@ -20,6 +21,7 @@ import (
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a
 // constructor.
 type RealFIFO struct {
+	queueSeat
 	queue    *queue.Queue
 	arrivals *queue.Arrivals // the queue's order; guarded by its lock
 	atomic   bool
@@ -57,6 +59,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
 		Identifier: opts.Identifier, Depth: metrics.depth, Latency: metrics.latency,
 	})
+	f.queueSeat = door.Seated(f.queue)
 	return f
 }
 
@@ -204,9 +207,6 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 // The limit applies to the reflectors of this package only. Items that others put, lists, resyncs,
 // and bookmarks of a full queue exceed it. Items that are being processed do not count.
 func (f *RealFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
-
-// core is for QueueStatsOf, which looks into types of users that embed a RealFIFO.
-func (f *RealFIFO) core() *queue.Queue { return f.queue }
 
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
 // called more than once. It waits for a process function that runs under the lock, and for no

@@ -17,6 +17,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
@@ -187,11 +189,8 @@ func (standInStore) Replace([]any, string) error { return nil }
 
 func (standInStore) Resync() error { return nil }
 
-// errAsksNoMore refuses what only an informer that runs can do.
-var errAsksNoMore = errors.New("the informer has stopped and sends no more requests")
-
 // Relist makes an informer or controller of this package request the whole state again, for when
-// the cache is in doubt. It takes what StatusOf takes. Reads are served from the cache until the
+// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache until the
 // answer is complete. Then handlers are called, in order, for what is different, including objects
 // with other content under the cached version. No handler is called for an object with the cached
 // content and UID under the cached resourceVersion, unless that is empty. The open watch ends. The
@@ -207,23 +206,10 @@ var errAsksNoMore = errors.New("the informer has stopped and sends no more reque
 //
 // The error is ErrNotSupported for informers of other packages, and another one for an informer
 // that has stopped.
-func Relist(informer interface{ HasSyncedChecker() DoneChecker }) error {
-	own := subjectOf(informer)
+func Relist(informer inspect.Syncer) error {
+	own := door.Of(informer)
 	if own == nil {
-		return ErrNotSupported
+		return inspect.ErrForeign
 	}
-	if own.status().Phase == PhaseStopped {
-		return errAsksNoMore
-	}
-	own.relister.Relist()
-	return nil
-}
-
-// relistNewest is Relist for the most recent state of the server, even if that is older than the
-// cached one. The function that it returns reports whether the answer is in the store.
-func (i *subject) relistNewest() (stored func() bool, err error) {
-	if i.status().Phase == PhaseStopped {
-		return nil, errAsksNoMore
-	}
-	return i.relister.RelistNewest(), nil
+	return own.Relist()
 }

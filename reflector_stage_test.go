@@ -27,6 +27,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -304,7 +305,7 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	known, problems, _ := view.State()
 	problems = slices.DeleteFunc(slices.Clone(problems), func(p string) bool { return strings.HasPrefix(p, "delete of unknown") })
 	faults := append(server.faults(), problems...)
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	if stored := versionsIn(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
 		faults = append(faults, fmt.Sprintf("the store has %v, the server %v, %v", stored, server.Versions(), status))

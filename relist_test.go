@@ -26,6 +26,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -214,7 +215,7 @@ func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.New(testkit.Pod("a", "1"))
 		theirs := clientgo.NewSharedIndexInformer(source, &v1.Pod{}, 0, clientgo.Indexers{})
-		assert.ErrorIs(t, cache.Relist(theirs), cache.ErrNotSupported)
+		assert.ErrorIs(t, cache.Relist(theirs), inspect.ErrForeign)
 
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}})
 		assert.NoError(t, cache.Relist(simple))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
 )
@@ -27,7 +28,7 @@ import (
 // NewSharedIndexInformer.
 //
 // Invalid options, and options that exclude each other, do not panic: the informer does not run.
-// Its Run logs the error and returns; StatusOf and WaitForSync return it from the beginning.
+// Its Run logs the error and returns; inspect.StatusOf and WaitForSync return it from the beginning.
 func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 		config := informerConfig{}
@@ -85,6 +86,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 		report:           reflector.NewJournal(),
 		relister:         &reflector.Relister{},
 	}
+	s.informerSeat = door.Seated(door.Look(s.look))
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
 	s.pipeline.handlers = s.room
@@ -100,6 +102,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 //
 // Lock order: pipeline.delivery, then life, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
+	informerSeat
 	resource         string // what logs and errors call it
 	store            *keyedStore
 	pipeline         *pipeline
@@ -115,7 +118,7 @@ type sharedIndexInformer struct {
 	failures         *processFailures
 	report           *reflector.Journal
 	relister         *reflector.Relister
-	observed         observed
+	observed         door.Observed
 	vigil            vigil
 
 	// life is the informer's way from new over started to stopped, and what may only be set before
@@ -160,7 +163,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		klog.FromContext(ctx).Info("Warning: an informer runs only once; this call does nothing")
 		return
 	}
-	defer s.observed.enter(s)()
+	defer s.observed.Enter(s)()
 	// Handlers go on until the controller has ended, whatever ctx says.
 	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
 	var group wait.Group
@@ -215,10 +218,30 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.transform != nil {
 		c.options.Decoding.Remember = false // a transform may write to the topmost struct, and cached ones have readers
 	}
-	c.store, c.progress = s.store, &s.pipeline.applier.Progress
 	c.unfit, c.calls = s.unfit, "the transform or an index function"
 	s.life.controller, s.life.phase = c, phaseStarted
 	return c
+}
+
+// look shows the informer to those beside this package.
+func (s *sharedIndexInformer) look() *door.Informer {
+	known := &door.Informer{
+		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.config.Identifier,
+		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.known,
+		Table: s.store.objects.table, Applier: s.pipeline.applier, Delivery: &s.pipeline.delivery,
+	}
+	if c := s.started(); c != nil {
+		known.Requests = c.reflectorOptions
+		known.AddQueue(c.queue)
+	}
+	return known
+}
+
+// started returns the informer's controller, or nil before the start.
+func (s *sharedIndexInformer) started() *controller {
+	s.life.Lock()
+	defer s.life.Unlock()
+	return s.life.controller
 }
 
 // announceSynced announces that the first list is in the store and distributed.
@@ -307,10 +330,13 @@ func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
 }
 
 // GetController returns a view of the informer: its Run does nothing, the rest is live.
-func (s *sharedIndexInformer) GetController() Controller { return controllerView{s} }
+func (s *sharedIndexInformer) GetController() Controller { return controllerView{s.informerSeat, s} }
 
 // controllerView is an informer as a Controller that cannot be run.
-type controllerView struct{ informer *sharedIndexInformer }
+type controllerView struct {
+	informerSeat
+	informer *sharedIndexInformer
+}
 
 func (controllerView) Run(<-chan struct{}) {}
 

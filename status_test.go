@@ -30,6 +30,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/retry"
@@ -72,21 +73,21 @@ func TestStatusOf(t *testing.T) {
 		w := testkit.NewScriptedWatch(2)
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
 		informer := informerOf(server)
-		status := func() cache.Status {
+		status := func() inspect.Status {
 			synctest.Wait()
-			s, err := cache.StatusOf(informer)
+			s, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			s.Decoding.Why = "" // decoding_test.go is about that
 			return s
 		}
-		assert.Equal(t, cache.Status{Phase: cache.PhaseNew}, status())
+		assert.Equal(t, inspect.Status{At: time.Now(), Phase: "new"}, status())
 
 		began := time.Now()
 		stop := running(t, informer)
 		failed := status()
-		assert.Equal(t, cache.Status{
-			Phase: cache.PhaseBackingOff, PhaseSince: began, Mode: cache.ListModeList, LastError: failed.LastError, LastErrorAt: began,
-			Attempts: 1, Lists: 1, Degraded: []string{"1 error since the last success"}, Causes: []string{"errors"},
+		assert.Equal(t, inspect.Status{
+			At: began, Phase: "backing off", PhaseSince: began, Mode: "list", LastError: failed.LastError, LastErrorAt: began,
+			Attempts: 1, Lists: 1, Problems: []inspect.Problem{{Cause: "errors", Text: "1 error since the last success"}},
 		}, failed)
 		assert.True(t, apierrors.IsForbidden(failed.LastError))
 		time.Sleep(time.Second)
@@ -94,8 +95,8 @@ func TestStatusOf(t *testing.T) {
 		assert.True(t, apierrors.IsInternalError(status().LastError))
 
 		time.Sleep(time.Second)
-		assert.Equal(t, cache.Status{
-			Phase: cache.PhaseWatching, PhaseSince: began.Add(2 * time.Second), Mode: cache.ListModeList, ResourceVersion: "5", Synced: true,
+		assert.Equal(t, inspect.Status{
+			At: time.Now(), Phase: inspect.PhaseWatching, PhaseSince: began.Add(2 * time.Second), Mode: "list", ResourceVersion: "5", Synced: true,
 			LastError: status().LastError, LastErrorAt: began.Add(time.Second), Objects: 1, Lists: 3, Watches: 1,
 			Reconnects: 1, LastOutageAt: began.Add(time.Second), LastOutage: time.Second, // the internal error
 		}, status())
@@ -104,13 +105,13 @@ func TestStatusOf(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(3 * time.Second)
 		heard := status()
-		assert.Equal(t, 3*time.Second, heard.LastEventAge)
+		assert.Equal(t, 3*time.Second, heard.At.Sub(heard.LastEvent))
 		assert.Equal(t, 2, heard.Objects)
 		assert.Equal(t, "6", heard.ResourceVersion)
 		assert.Equal(t, `watching for 3s (list) at version "6", 2 objects, 3 lists, 1 watch, 1 reconnect (last outage 1s), last event 3s ago`, heard.String())
 
 		stop()
-		assert.Equal(t, cache.PhaseStopped, status().Phase)
+		assert.Equal(t, inspect.PhaseStopped, status().Phase)
 		assert.Equal(t, 2, status().Objects)
 	})
 }
@@ -125,14 +126,14 @@ func TestStatusOfWhat(t *testing.T) {
 		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer), "simple": simple,
 		"controller": cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server}),
 	} {
-		status, err := cache.StatusOf(ours)
+		status, err := inspect.StatusOf(ours)
 		assert.NoError(t, err, name)
-		assert.Equal(t, cache.PhaseNew, status.Phase, name)
+		assert.Equal(t, "new", status.Phase, name)
 		assert.Equal(t, name == "simple", status.Objects == 1, name)
 	}
 	foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
-	_, err := cache.StatusOf(foreign)
-	assert.ErrorIs(t, err, cache.ErrNotSupported)
+	_, err := inspect.StatusOf(foreign)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
 
 // TestWaitForSync: the error says what each informer suffers from.
@@ -222,18 +223,18 @@ func TestWaitForCacheSync(t *testing.T) {
 // TestStatusPrintsWell: in one line that a reader understands, of every status and by every logger.
 func TestStatusPrintsWell(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
-	for want, s := range map[string]cache.Status{
+	for want, s := range map[string]inspect.Status{
 		"never run, 0 objects, 0 lists, 0 watches":                                 {},
-		"never run, 1 object, 0 lists, 0 watches":                                  {Phase: cache.PhaseNew, Objects: 1},
-		"never run, 0 objects, 0 lists, 0 watches; it cannot run; last error: bad": {Phase: cache.PhaseNew, Degraded: []string{"it cannot run"}, LastError: errors.New("bad")},
-		"listing for 1.235s (list), 0 objects, 1 list, 0 watches":                  {Phase: cache.PhaseListing, PhaseSince: at, PhaseAge: 1234567 * time.Microsecond, Mode: cache.ListModeList, Lists: 1},
+		"never run, 1 object, 0 lists, 0 watches":                                  {Phase: "new", Objects: 1},
+		"never run, 0 objects, 0 lists, 0 watches; it cannot run; last error: bad": {Phase: "new", Problems: []inspect.Problem{{Text: "it cannot run"}}, LastError: errors.New("bad")},
+		"listing for 1.235s (list), 0 objects, 1 list, 0 watches":                  {Phase: "listing", PhaseSince: at, At: at.Add(1234567 * time.Microsecond), Mode: "list", Lists: 1},
 		`watching for 1h0m1s (watch-list) at version "7", 2 objects, 0 lists, 3 watches, 2 reconnects (last outage 1m2s), last event 3s ago`: {
-			Phase: cache.PhaseWatching, PhaseSince: at, PhaseAge: time.Hour + 1234*time.Millisecond, Mode: cache.ListModeWatchList, ResourceVersion: "7", Objects: 2, Watches: 3,
-			LastError: errors.New("long ago"), LastErrorAt: at, Reconnects: 2, LastOutage: 62111 * time.Millisecond, LastEvent: at, LastEventAge: 3 * time.Second},
+			Phase: inspect.PhaseWatching, PhaseSince: at, At: at.Add(time.Hour + time.Second), Mode: "watch-list", ResourceVersion: "7", Objects: 2, Watches: 3,
+			LastError: errors.New("long ago"), LastErrorAt: at, Reconnects: 2, LastOutage: 62111 * time.Millisecond, LastEvent: at.Add(time.Hour - 2*time.Second)},
 		"backing off for 1s (list), 0 objects, 2 lists, 0 watches; 2 errors since the last success; last error: one; two": {
-			Phase: cache.PhaseBackingOff, PhaseSince: at, PhaseAge: time.Second, Mode: cache.ListModeList, Lists: 2, Attempts: 2,
-			Degraded: []string{"2 errors since the last success"}, LastError: errors.Join(errors.New("one"), errors.New("two"))},
-		"backing off, 0 objects, 0 lists, 0 watches": {Phase: cache.PhaseBackingOff, Attempts: 1}, // nobody's, but it must not print nil
+			Phase: "backing off", PhaseSince: at, At: at.Add(time.Second), Mode: "list", Lists: 2, Attempts: 2,
+			Problems: []inspect.Problem{{Text: "2 errors since the last success"}}, LastError: errors.Join(errors.New("one"), errors.New("two"))},
+		"backing off, 0 objects, 0 lists, 0 watches": {Phase: "backing off", Attempts: 1}, // nobody's, but it must not print nil
 	} {
 		for _, verb := range []string{"%v", "%+v", "%s"} {
 			assert.Equal(t, want, fmt.Sprintf(verb, s), verb)
@@ -293,7 +294,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 	for name, broken := range largeErrors() {
 		t.Run(name, func(t *testing.T) {
 			var informer cache.SharedIndexInformer
-			status, held := heldBy(func() (status cache.Status) {
+			status, held := heldBy(func() (status inspect.Status) {
 				synctest.Test(t, func(t *testing.T) {
 					informer = informerOf(&testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if n == 1 {
@@ -305,7 +306,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 					require.NoError(t, cache.WaitForSync(t.Context(), informer))
 					synctest.Wait()
 					var err error
-					status, err = cache.StatusOf(informer)
+					status, err = inspect.StatusOf(informer)
 					require.NoError(t, err)
 				})
 				return status
@@ -318,7 +319,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 
 			controller, held := heldBy(func() cache.Controller { return failsOnce(t, broken()) })
 			assert.Less(t, held, int64(2<<20))
-			stats, _ := cache.QueueStatsOf(controller)
+			stats, _ := inspect.QueueOf(controller)
 			assert.EqualValues(t, 1, stats.ProcessErrors)
 			assert.Error(t, stats.LastProcessError)
 		})
@@ -388,10 +389,10 @@ func followed(t *testing.T, informer cache.Controller) (said []error) {
 		stop := running(t, informer)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		status, err := cache.StatusOf(informer)
+		status, err := inspect.StatusOf(informer)
 		require.NoError(t, err)
-		stats, ok := cache.QueueStatsOf(informer)
-		require.True(t, ok)
+		stats, err := inspect.QueueOf(informer)
+		require.NoError(t, err)
 		stop()
 		said = append(said, status.LastError, stats.LastProcessError, stats.LastTransformError, errors.New(status.String()))
 	})
@@ -447,4 +448,19 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 			return keepsNothing(t, &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(event, testkit.EndMark("7")))})
 		},
 	}
+}
+
+// textsOf and causesOf return the problems of a status.
+func textsOf(status inspect.Status) (texts []string) {
+	for _, problem := range status.Problems {
+		texts = append(texts, problem.Text)
+	}
+	return texts
+}
+
+func causesOf(status inspect.Status) (causes []string) {
+	for _, problem := range status.Problems {
+		causes = append(causes, problem.Cause)
+	}
+	return causes
 }

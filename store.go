@@ -13,7 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -24,19 +27,10 @@ func OnIndexFailure(hook func(IndexFailure)) StoreOption {
 	return func(s *keyedStore) { s.objects.onFailure = hook }
 }
 
-// IndexFailures returns how often the function of each index of the store has failed since the
-// store was made. ok is false for stores of other packages.
-func IndexFailures(s Store) (failures map[string]uint64, ok bool) {
-	own := storeOf(s)
-	if own == nil {
-		return nil, false
-	}
-	return own.objects.table.IndexFailures(), true
-}
-
 // keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and
 // TransactionStore.
 type keyedStore struct {
+	tableSeat
 	objects     threadSafeMap
 	keyFunc     KeyFunc
 	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
@@ -46,6 +40,14 @@ type keyedStore struct {
 var (
 	_ Indexer          = (*keyedStore)(nil)
 	_ TransactionStore = (*keyedStore)(nil)
+)
+
+// What is seated in types of this package, for the packages beside it.
+type (
+	tableSeat    = door.Seat[*table.Table]
+	informerSeat = door.Seat[door.Look]
+	queueSeat    = door.Seat[*queue.Queue]
+	handlerSeat  = door.Seat[*fanout.Listener]
 )
 
 // StoreOption sets one property of a store at its construction. It is not interchangeable with
@@ -87,6 +89,7 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 	}
 	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
 	s.objects.init(indexers)
+	s.tableSeat = door.Seated(s.objects.table)
 	for i, opt := range opts {
 		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
 		opt(s)
@@ -347,53 +350,4 @@ func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError 
 		return nil
 	}
 	return &TransactionError{SuccessfulIndices: b.applied, TotalTransactions: len(transactions), Errors: failures}
-}
-
-// storeOf returns the store of this package that s is or, as a typed indexer, shows. It returns nil
-// if there is none.
-func storeOf(s Store) *keyedStore {
-	if own, ok := s.(*keyedStore); ok {
-		return own
-	}
-	for range maxWrappers {
-		indexer, typed := insideTyped(s)
-		if !typed {
-			break
-		}
-		if own, ok := indexer.(*keyedStore); ok {
-			return own
-		}
-		s = indexer
-	}
-	return nil
-}
-
-// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not
-// exported. Wrappers of other packages are not looked into: they may show something else than what
-// is inside.
-func insideTyped(s Store) (indexer Indexer, ok bool) {
-	v := reflect.ValueOf(s)
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[clientgo.ListWatch]().PkgPath() {
-		return nil, false
-	}
-	field, ok := v.Type().FieldByName("Indexer")
-	if !ok || !field.Anonymous {
-		return nil, false
-	}
-	indexer, ok = v.FieldByIndex(field.Index).Interface().(Indexer)
-	return indexer, ok
-}
-
-// storeBehind is storeOf for informers, too.
-func storeBehind(storeOrInformer any) *keyedStore {
-	if s, ok := storeOrInformer.(Store); ok {
-		return storeOf(s)
-	}
-	if own := subjectOf(storeOrInformer); own != nil {
-		return own.store
-	}
-	return nil
 }

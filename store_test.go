@@ -20,8 +20,10 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/view"
 )
 
 // byValue indexes an item under its value modulo 3 and 5; some values have none, and some fail one
@@ -71,7 +73,7 @@ func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
 			<-gate.entered
 
 			requireFormerState(t, indexer)
-			snapshot, err := cache.SnapshotOf(indexer)
+			snapshot, err := view.Of(indexer)
 			require.NoError(t, err)
 			defer snapshot.Close()
 			requireFormerSnapshot(t, snapshot)
@@ -126,11 +128,11 @@ func requireFormerState(t *testing.T, indexer cache.Indexer) {
 	objects(indexer.Index("slow", item{"x", 1}))
 	keys(indexer.ListKeys(), nil)
 	keys(indexer.IndexKeys("slow", "all"))
-	keys(sortedKeys(cache.All(indexer)), nil)
-	members, err := cache.ByIndexSeq(indexer, "slow", "all")
+	keys(sortedKeys(view.All(indexer)), nil)
+	members, err := view.ByIndex(indexer, "slow", "all")
 	keys(sortedKeys(members), err)
-	require.Equal(t, 2, cache.Len(indexer))
-	n, err := cache.Count(indexer, "slow", "all")
+	require.Equal(t, 2, view.Len(indexer))
+	n, err := view.Count(indexer, "slow", "all")
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.Equal(t, []string{"all"}, indexer.ListIndexFuncValues("slow"))
@@ -141,7 +143,7 @@ func requireFormerState(t *testing.T, indexer cache.Indexer) {
 }
 
 // requireFormerSnapshot is requireFormerState for a snapshot.
-func requireFormerSnapshot(t *testing.T, s cache.Snapshot) {
+func requireFormerSnapshot(t *testing.T, s *view.Snapshot) {
 	t.Helper()
 	obj, exists := s.Get("a")
 	require.True(t, exists)
@@ -153,7 +155,7 @@ func requireFormerSnapshot(t *testing.T, s cache.Snapshot) {
 	require.ElementsMatch(t, []any{item{"a", 1}, item{"b", 1}}, s.List())
 	found, err := s.ByIndex("slow", "all")
 	require.NoError(t, err)
-	require.ElementsMatch(t, []any{item{"a", 1}, item{"b", 1}}, found)
+	require.Equal(t, []string{"a", "b"}, sortedKeys(found))
 	require.Equal(t, []string{"a", "b"}, sortedKeys(s.All()))
 	_, err = s.ByIndex("late", "all")
 	require.Error(t, err)
@@ -211,20 +213,20 @@ func bothStores(t *testing.T) map[string]cache.Indexer {
 func TestReadsBeyondIndexer(t *testing.T) {
 	for name, s := range bothStores(t) {
 		all := map[string]any{"a": item{"a", 1}, "b": item{"b", 2}, "c": item{"c", 3}}
-		assert.Equal(t, all, maps.Collect(cache.All(s)), name)
-		assert.Equal(t, 3, cache.Len(s), name)
-		n, err := cache.Count(s, "parity", "odd")
+		assert.Equal(t, all, maps.Collect(view.All(s)), name)
+		assert.Equal(t, 3, view.Len(s), name)
+		n, err := view.Count(s, "parity", "odd")
 		require.NoError(t, err)
 		assert.Equal(t, 2, n, name)
-		members, err := cache.ByIndexSeq(s, "parity", "odd")
+		members, err := view.ByIndex(s, "parity", "odd")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "c"}, sortedKeys(members), name)
 
-		_, err = cache.Count(s, "none", "")
+		_, err = view.Count(s, "none", "")
 		assert.Error(t, err, name)
-		_, err = cache.ByIndexSeq(s, "none", "")
+		_, err = view.ByIndex(s, "none", "")
 		assert.Error(t, err, name)
-		for range cache.All(s) {
+		for range view.All(s) {
 			break
 		}
 	}
@@ -236,17 +238,17 @@ func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
 
 func TestTypedReads(t *testing.T) {
 	for name, s := range bothStores(t) {
-		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(cache.TypedAll[item](s)), name)
-		assert.Empty(t, maps.Collect(cache.TypedAll[string](s)), name)
-		even, err := cache.TypedByIndexSeq[item](s, "parity", "even")
+		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(view.TypedAll[item](s)), name)
+		assert.Empty(t, maps.Collect(view.TypedAll[string](s)), name)
+		even, err := view.TypedByIndex[item](s, "parity", "even")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"b"}, sortedKeys(even), name)
-		it, ok := cache.TypedGet[item](s, "b")
+		it, ok := view.TypedGet[item](s, "b")
 		assert.True(t, ok, name)
 		assert.Equal(t, 2, it.value, name)
-		_, ok = cache.TypedGet[string](s, "b")
+		_, ok = view.TypedGet[string](s, "b")
 		assert.False(t, ok, name)
-		_, ok = cache.TypedGet[item](s, "none")
+		_, ok = view.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 	}
 }
@@ -266,21 +268,21 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 				assert.Contains(t, texts[heard-1], "[*cache_test.item]", name)
 			}
 		}
-		for range cache.TypedAll[item](s) {
+		for range view.TypedAll[item](s) {
 			t.Error("there is none of this type")
 		}
 		said()
-		members, err := cache.TypedByIndexSeq[item](s, "all", "")
+		members, err := view.TypedByIndex[item](s, "all", "")
 		require.NoError(t, err)
 		assert.Empty(t, maps.Collect(members), name)
 		said()
-		_, ok := cache.TypedGet[item](s, "a")
+		_, ok := view.TypedGet[item](s, "a")
 		assert.False(t, ok, name)
 		said()
 
-		assert.Len(t, maps.Collect(cache.TypedAll[*item](s)), 2, name)
-		assert.Empty(t, maps.Collect(cache.TypedAll[string](s)), name)
-		_, ok = cache.TypedGet[item](s, "none")
+		assert.Len(t, maps.Collect(view.TypedAll[*item](s)), 2, name)
+		assert.Empty(t, maps.Collect(view.TypedAll[string](s)), name)
+		_, ok = view.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 		assert.Len(t, reported(), heard, "a store may hold objects of other types")
 	}
@@ -288,13 +290,12 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 
 func TestSnapshotKeepsItsState(t *testing.T) {
 	stores := bothStores(t)
-	_, err := cache.SnapshotOf(stores["client-go's"])
-	assert.ErrorIs(t, err, cache.ErrForeignStore)
-	_, ok := cache.SnapshotStatsOf(stores["client-go's"])
-	assert.False(t, ok)
+	_, err := view.Of(stores["client-go's"])
+	assert.ErrorIs(t, err, view.ErrForeign)
+	assert.Nil(t, door.TableOf(stores["client-go's"]))
 
 	s := stores["ours"]
-	before, err := cache.SnapshotOf(s)
+	before, err := view.Of(s)
 	require.NoError(t, err)
 	require.NoError(t, s.Update(item{"a", 2}))
 	require.NoError(t, s.Delete(item{"b", 0}))
@@ -306,24 +307,20 @@ func TestSnapshotKeepsItsState(t *testing.T) {
 	obj, exists := before.Get("b")
 	assert.True(t, exists)
 	assert.Equal(t, item{"b", 2}, obj)
-	odd, err := before.ByIndex("parity", "odd")
-	require.NoError(t, err)
-	assert.ElementsMatch(t, []any{item{"a", 1}, item{"c", 3}}, odd)
-	members, err := before.ByIndexSeq("parity", "odd")
+	members, err := before.ByIndex("parity", "odd")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c"}, sortedKeys(members))
 	assert.Equal(t, []string{"a", "b", "c"}, sortedKeys(before.All()))
 
-	stats, ok := cache.SnapshotStatsOf(s)
-	assert.True(t, ok)
+	stats := door.TableOf(s).Snapshots()
 	assert.Equal(t, 1, stats.Open)
 	assert.False(t, stats.Oldest.IsZero())
 	before.Close()
 	before.Close()
-	stats, _ = cache.SnapshotStatsOf(s)
+	stats = door.TableOf(s).Snapshots()
 	assert.Zero(t, stats.Open)
 	_, err = before.ByIndex("parity", "odd")
-	assert.ErrorIs(t, err, cache.ErrSnapshotClosed)
+	assert.ErrorIs(t, err, view.ErrClosed)
 	assert.Equal(t, []any{item{"d", 1}}, s.List())
 }
 
@@ -335,12 +332,10 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	require.Len(t, *errs, 2)
 	assert.ErrorContains(t, (*errs)[0], `key "a" on index "value"`)
 	assert.ErrorContains(t, (*errs)[1], "panicked")
-	failures, ok := cache.IndexFailures(s)
-	assert.True(t, ok)
+	failures := door.TableOf(s).IndexFailures()
 	assert.Equal(t, map[string]uint64{"value": 2}, failures)
-	assert.Equal(t, 2, cache.Len(s), "the objects are kept")
-	_, ok = cache.IndexFailures(clientgo.NewStore(itemKey))
-	assert.False(t, ok)
+	assert.Equal(t, 2, view.Len(s), "the objects are kept")
+	assert.Nil(t, door.TableOf(clientgo.NewStore(itemKey)))
 
 	var hooked []cache.IndexFailure
 	s = cache.NewIndexer(itemKey, cache.Indexers{"value": byValue}, cache.OnIndexFailure(func(f cache.IndexFailure) {
@@ -360,19 +355,19 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 func TestPulledLoopsHoldTheirState(t *testing.T) {
 	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})
 	require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
-	members, err := cache.ByIndexSeq(s, "value", "3:1")
+	members, err := view.ByIndex(s, "value", "3:1")
 	require.NoError(t, err)
-	for name, loop := range map[string]iter.Seq2[string, any]{"All": cache.All(s), "ByIndexSeq": members} {
+	for name, loop := range map[string]iter.Seq2[string, any]{"All": view.All(s), "ByIndexSeq": members} {
 		next, stop := iter.Pull2(loop)
 		first, _, _ := next()
 		require.NoError(t, s.Replace(nil, ""))
 		second, _, ok := next()
 		assert.True(t, ok, name)
 		assert.ElementsMatch(t, []string{"a", "b"}, []string{first, second}, name)
-		stats, _ := cache.SnapshotStatsOf(s)
+		stats := door.TableOf(s).Snapshots()
 		assert.Equal(t, 1, stats.Open, name)
 		stop()
-		stats, _ = cache.SnapshotStatsOf(s)
+		stats = door.TableOf(s).Snapshots()
 		assert.Zero(t, stats.Open, name)
 		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
 	}

@@ -202,13 +202,12 @@ func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []inte
 		}
 	}()
 	objects, err = m.table.Index(indexName, obj)
-	return objects, indexError(indexName, err)
+	return objects, err
 }
 
 // ByIndex returns the objects whose values in the index contain indexedValue.
 func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
-	objects, err := m.table.ByIndex(indexName, indexedValue)
-	return objects, indexError(indexName, err)
+	return m.table.ByIndex(indexName, indexedValue)
 }
 
 // IndexKeys returns the keys of what ByIndex returns, sorted.
@@ -217,7 +216,7 @@ func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, err
 	if keys == nil && err == nil {
 		keys = []string{}
 	}
-	return keys, indexError(indexName, err)
+	return keys, err
 }
 
 // ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
@@ -227,14 +226,6 @@ func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
 		return []string{}
 	}
 	return values
-}
-
-// indexError names the index that does not exist, in client-go's words. Other errors are passed on.
-func indexError(name string, err error) error {
-	if errors.Is(err, table.ErrNoIndex) {
-		return fmt.Errorf("Index with name %s does not exist", name)
-	}
-	return err
 }
 
 // GetIndexers returns a copy of the store's indexers.

@@ -14,9 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/store"
 )
+
+var errNeverSyncs = errors.New("an event handler will never count as synced")
 
 // errStoppedUnsynced says that an informer stopped, or is one that cannot run, before its first
 // list was in the store.
@@ -35,7 +40,7 @@ var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 // which it panicked. errors.Is and errors.As look into all of them, and so do apierrors.IsForbidden
 // and its kin. Of informers and registrations of other packages only the names are known. An
 // informer that has synced says nothing of its handlers.
-func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ HasSyncedChecker() DoneChecker }) error {
+func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Syncer) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
 	}
@@ -69,7 +74,7 @@ func WaitForSync(ctx context.Context, informersAndRegistrations ...interface{ Ha
 
 // awaitSynced returns nil once an informer or registration has synced, else why it does not wait
 // any longer.
-func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChecker }) error {
+func awaitSynced(ctx context.Context, what inspect.Syncer) error {
 	synced := what.HasSyncedChecker().Done()
 	hopeless, why := neverSyncs(what)
 	var err error
@@ -91,39 +96,57 @@ func awaitSynced(ctx context.Context, what interface{ HasSyncedChecker() DoneChe
 // neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what
 // that means. It is nil for what is not of this package.
 func neverSyncs(what any) (<-chan struct{}, error) {
-	if registration, ok := what.(*registration); ok {
-		return registration.neverSyncs(), errNeverSyncs
+	if listener, ok := door.Held[*fanout.Listener](what); ok {
+		return listener.NeverSyncs(), errNeverSyncs
 	}
-	if own := subjectOf(what); own != nil {
-		return own.report.Ended, errStoppedUnsynced
+	if own := door.Of(what); own != nil {
+		return own.Report.Ended, errStoppedUnsynced
 	}
 	return nil, nil
 }
 
 // whyUnsynced says what is known of what has not synced: for an informer what it does and for how
 // long, and what is wrong.
-func whyUnsynced(what interface{ HasSyncedChecker() DoneChecker }) error {
-	if registration, ok := what.(*registration); ok {
-		return registration.whyUnsynced()
-	}
+func whyUnsynced(what inspect.Syncer) error {
 	name := what.HasSyncedChecker().Name()
-	own := subjectOf(what)
+	if registration, ok := what.(ResourceEventHandlerRegistration); ok {
+		if handler, err := inspect.StatsOf(registration); err == nil {
+			return whyNotCalled(name, &handler)
+		}
+	}
+	own := door.Of(what)
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
-	status := own.status()
-	if !strings.Contains(name, own.what) {
-		name += " of " + own.what
+	if !strings.Contains(name, own.Resource) {
+		name += " of " + own.Resource
 	}
-	reasons := append([]string{status.phase()}, status.Degraded...)
-	if status.Phase == PhaseWatching {
+	status, _ := inspect.StatusOf(own.Controller)
+	reasons := []string{door.Doing(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
+	for _, problem := range status.Problems {
+		reasons = append(reasons, problem.Text)
+	}
+	if status.Phase == inspect.PhaseWatching {
 		reasons = append(reasons, "its first list is not in the store yet")
 	}
 	unsynced := fmt.Sprintf("%s has not synced: %s", name, strings.Join(reasons, ", "))
-	if cause := own.report.Status().Cause(); cause != nil {
+	if cause := own.Report.Status().Cause(); cause != nil {
 		return fmt.Errorf("%s: %w", unsynced, cause)
 	}
 	return errors.New(unsynced)
+}
+
+// whyNotCalled says what keeps a registration from being synced.
+func whyNotCalled(name string, handler *inspect.Handler) error {
+	switch {
+	case handler.SyncError != nil:
+		return fmt.Errorf("%s has not synced, and never will: %w", name, handler.SyncError)
+	case handler.Pending == 0:
+		return fmt.Errorf("%s has not synced (it waits for the informer)", name)
+	default:
+		return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
+			name, handler.State, handler.Pending, handler.Calling.Round(time.Millisecond))
+	}
 }
 
 // The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most
@@ -205,43 +228,40 @@ var ErrNotComparable = store.ErrNotComparable
 // turn out to be; ErrNotSupported for informers of other packages and for controllers with a queue
 // and store of the user's; the cause of the end of ctx, or of the informer, joined with the
 // informer's last error, in a text that has its status.
-func WaitForVersion(ctx context.Context, informer interface{ HasSyncedChecker() DoneChecker }, rv string) error {
-	own := subjectOf(informer)
-	if own == nil || own.progress == nil {
-		return ErrNotSupported
+func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
+	own := door.Of(informer)
+	if own == nil || own.Applier == nil {
+		return inspect.ErrForeign
 	}
+	progress := &own.Applier.Progress
 	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
 		return fmt.Errorf("%w: %q", ErrNotComparable, rv)
 	}
-	defer own.progress.Await()()
+	defer progress.Await()()
 	for {
 		// before the look, so that no change falls between look and wait
-		changed := own.progress.Next()
-		if reached, err := own.reached(rv); reached || err != nil {
+		changed := progress.Next()
+		if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
 			return err
 		}
 		select {
 		case <-changed:
-		case <-own.report.Ended:
-			if reached, err := own.reached(rv); reached || err != nil {
+		case <-own.Report.Ended:
+			if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
 				return err // by the last that came
 			}
-			return own.notReached(rv, errNotReached)
+			return notReached(own, rv, errNotReached)
 		case <-ctx.Done():
-			return own.notReached(rv, context.Cause(ctx))
+			return notReached(own, rv, context.Cause(ctx))
 		}
 	}
 }
 
 var errNotReached = errors.New("the informer has stopped")
 
-// reached reports whether the informer's store has come to rv.
-func (i *subject) reached(rv string) (bool, error) {
-	return i.progress.Reached(i.store.objects.table.RV, rv)
-}
-
 // notReached is an error that is cause and the informer's own, whose text the status gives.
-func (i *subject) notReached(rv string, cause error) error {
-	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, i.HasSyncedChecker().Name(), i.status(), cause)
-	return event.Told(text, errors.Join(cause, i.report.Status().Cause()))
+func notReached(own *door.Informer, rv string, cause error) error {
+	status, _ := inspect.StatusOf(own.Controller)
+	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
+	return event.Told(text, errors.Join(cause, own.Report.Status().Cause()))
 }

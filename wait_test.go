@@ -21,6 +21,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -159,7 +160,7 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 		s := statusOf(t, informer)
 		assert.Equal(t, 1, s.Attempts)
 		assert.EqualError(t, s.LastError, "panic while listing: out of order")
-		assert.Equal(t, cache.PhaseBackingOff, s.Phase)
+		assert.Equal(t, "backing off", s.Phase)
 		assert.Contains(t, s.String(), "last error: panic while listing: out of order")
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, statusOf(t, informer).Attempts)
@@ -291,9 +292,9 @@ func TestWaitForVersionErrors(t *testing.T) {
 			require.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, malformed), cache.ErrNotComparable)
 		}
 		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
-		require.ErrorIs(t, cache.WaitForVersion(t.Context(), foreign, "7"), cache.ErrNotSupported)
+		require.ErrorIs(t, cache.WaitForVersion(t.Context(), foreign, "7"), inspect.ErrForeign)
 		users := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
-		require.ErrorIs(t, cache.WaitForVersion(t.Context(), users, "7"), cache.ErrNotSupported)
+		require.ErrorIs(t, cache.WaitForVersion(t.Context(), users, "7"), inspect.ErrForeign)
 
 		defer running(t, informer)()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kinformer/cache/audit/internal/exact"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 	maxTries = 3
 	// tryPause is between two tries, and between the snapshots of a finding and of its
 	// confirmation: what is merely late by then is not late, but missing. Between two tries at a
-	// version that the server does not know it is audited.AheadPause.
+	// version that the server does not know it is door.AheadPause.
 	tryPause = time.Second
 	// newerPatience bounds the wait for a version that is newer than one that the server has
 	// forgotten: servers send a bookmark each minute.
@@ -47,7 +47,7 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // has forgotten the version it takes up to three minutes. A page of a list may take a minute. The
 // audit ends with the informer.
 //
-// The errors: cache.ErrNotSupported for what is no Informer; ErrUnsupported, ErrExpired,
+// The errors: inspect.ErrForeign for what is no Informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
 // that of ctx. With an error, Report.Equal is false. If the error comes after the first comparison,
 // the report has its findings, and says how far they were confirmed and repaired.
@@ -56,18 +56,18 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // not be called by a transform, an index function, or a handler of NewInformer, for which it would
 // wait.
 func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
-	known, err := audited.Of(informer)
+	known, err := known(informer)
 	if err != nil {
-		return Report{}, fmt.Errorf("audit: %w", err)
+		return Report{}, err
 	}
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
 	a := &auditor{Informer: known, options: o, began: time.Now()}
 	if known.Requests != nil { // else there is no state with which a list could be compared
-		a.lists = exact.New(*known.Requests)
+		a.lists = exact.New(known.Requests())
 	}
-	a.report = Report{Informer: known.Name, Depth: o.Depth}
+	a.report = Report{Informer: known.Resource, Depth: o.Depth}
 	running, cancel := whileRunning(ctx, known)
 	defer cancel()
 	err = a.audit(running)
@@ -79,17 +79,26 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	}
 	a.report.Took = time.Since(a.began)
 	if err != nil {
-		err = fmt.Errorf("audit of %s: %w", known.Name, err)
+		err = fmt.Errorf("audit of %s: %w", known.Resource, err)
 	}
 	return a.report, err
 }
 
+// known returns what is known of an informer. The error is ErrForeign also for one whose store is the
+// user's.
+func known(informer Informer) (*door.Informer, error) {
+	if own := door.Of(informer); own != nil && own.Table != nil {
+		return own, nil
+	}
+	return nil, fmt.Errorf("audit: %w", door.ErrForeign)
+}
+
 // whileRunning returns a context that ends with ctx and, by ErrEnded, with the informer.
-func whileRunning(ctx context.Context, known *audited.Informer) (running context.Context, cancel func()) {
+func whileRunning(ctx context.Context, known *door.Informer) (running context.Context, cancel func()) {
 	running, end := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-known.Ended:
+		case <-known.Report.Ended:
 			end(ErrEnded)
 		case <-running.Done():
 		}
@@ -99,7 +108,7 @@ func whileRunning(ctx context.Context, known *audited.Informer) (running context
 
 // auditor is one audit.
 type auditor struct {
-	*audited.Informer
+	*door.Informer
 	lists   *exact.Lister
 	options Options
 	began   time.Time
@@ -145,7 +154,7 @@ func (a *auditor) compare(ctx context.Context) (*comparison, error) {
 		began, version := time.Now(), ""
 		c, err := a.compareOnce(ctx)
 		if c != nil {
-			version, c.tries = c.state.ResourceVersion(), try
+			version, c.tries = c.state.RV(), try
 		}
 		if isUnknown(err) {
 			unknown++
@@ -176,9 +185,9 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	defer state.Close()
 	c := a.begin(state)
 	if a.options.Depth == Content {
-		c.foreign, err = a.lists.List(ctx, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.List(ctx, state.RV(), c.take)
 	} else {
-		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.ResourceVersion(), c.take)
+		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.RV(), c.take)
 	}
 	if err != nil {
 		if inexact := (*exact.Inexact)(nil); errors.As(err, &inexact) {
@@ -212,9 +221,9 @@ func isUnknown(err error) bool {
 func (a *auditor) pause(ctx context.Context, last error, version string, began time.Time) error {
 	switch {
 	case isUnknown(last):
-		return sleep(ctx, time.Until(began.Add(audited.AheadPause)))
+		return sleep(ctx, time.Until(began.Add(door.AheadPause)))
 	case isExpired(last):
-		_, err := await(ctx, newerPatience, func() bool { return a.Version() != version })
+		_, err := await(ctx, newerPatience, func() bool { return a.Table.RV() != version })
 		return err
 	}
 	return sleep(ctx, tryPause)
@@ -277,17 +286,17 @@ func (a *auditor) note(err error) {
 			passing += n - found[kind]
 		}
 	}
-	historyOf(a.History).note(done, found, passing)
+	historyOf(&a.Observed.Audits).note(done, found, passing)
 }
 
 // repair asks for a relist, unless one was asked for a short time ago, and finds out what came of
 // it.
 func (a *auditor) repair(ctx context.Context) error {
-	if !historyOf(a.History).mayRepair(time.Now(), repairPause) {
+	if !historyOf(&a.Observed.Audits).mayRepair(time.Now(), repairPause) {
 		a.report.TooSoon = true
 		return nil
 	}
-	stored, err := a.Relist()
+	stored, err := a.RelistNewest()
 	if err != nil {
 		return err
 	}
@@ -312,7 +321,7 @@ func (a *auditor) repaired(ctx context.Context, stored func() bool) error {
 		return err
 	}
 	if a.report.Repaired = len(third.kinds) == 0; a.report.Repaired {
-		historyOf(a.History).noteRepaired()
+		historyOf(&a.Observed.Audits).noteRepaired()
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -202,7 +202,7 @@ func TestPassing(t *testing.T) {
 		assert.EqualValues(t, 1, all.Audits.Passing)
 		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
 		assert.Empty(t, all.Audits.Found)
-		assert.Empty(t, all.Status.Causes)
+		assert.Empty(t, all.Status.Problems)
 	})
 }
 
@@ -293,11 +293,11 @@ func TestUnsupported(t *testing.T) {
 // TestErrors: what cannot be audited is refused, and other errors come through.
 func TestErrors(t *testing.T) {
 	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
-	assert.ErrorIs(t, err, cache.ErrNotSupported)
-	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.Options{}), cache.ErrNotSupported)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
+	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.Options{}), inspect.ErrForeign)
 	queueOnly := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})})
 	_, err = audit.Once(t.Context(), queueOnly, audit.Options{})
-	assert.ErrorIs(t, err, cache.ErrNotSupported, "there is no store")
+	assert.ErrorIs(t, err, inspect.ErrForeign, "there is no store")
 
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
@@ -321,7 +321,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestStopped: a cache that nobody keeps up to date is not audited.
+// TestStopped: a cache that nobody keeps up to date is not door.
 func TestStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
@@ -447,9 +447,16 @@ func restored(t *testing.T, options ...cache.Option) *rig {
 
 // degraded returns what is wrong with the rig's informer.
 func (r *rig) degraded(t *testing.T) []string {
-	status, err := cache.StatusOf(r)
+	status, err := inspect.StatusOf(r)
 	require.NoError(t, err)
-	return status.Degraded
+	return texts(status)
+}
+
+func texts(status inspect.Status) (texts []string) {
+	for _, problem := range status.Problems {
+		texts = append(texts, problem.Text)
+	}
+	return texts
 }
 
 // TestAhead: a cache whose server was taken back to a backup does not notice that for days. An
@@ -845,13 +852,12 @@ func TestUnfit(t *testing.T) {
 func TestStartMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(pods("a"), &corev1.Pod{}, 0, nil)
-		known, err := audited.Of(informer)
-		require.NoError(t, err)
+		known := door.Of(informer)
 		running(t, informer)
 		synctest.Wait()
 		require.True(t, informer.HasSynced())
-		_, err = known.State()
-		assert.ErrorIs(t, err, audited.ErrUnsynced)
+		_, err := known.State()
+		assert.ErrorIs(t, err, door.ErrUnsynced)
 		_, err = audit.Once(t.Context(), informer, audit.Options{})
 		assert.NoError(t, err, "the next one")
 	})

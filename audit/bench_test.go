@@ -16,7 +16,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 )
 
 const benchmarked = 100_000
@@ -45,8 +45,7 @@ func BenchmarkState(b *testing.B) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); informer.RunWithContext(ctx) }()
 		require.NoError(b, cache.WaitForSync(ctx, informer))
-		known, err := audited.Of(informer)
-		require.NoError(b, err)
+		known := door.Of(informer)
 		b.Run("pause of events, "+name, func(b *testing.B) {
 			for b.Loop() {
 				state, err := known.State()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/identical"
 )
@@ -25,7 +25,7 @@ import (
 // once.
 type comparison struct {
 	*auditor
-	state   audited.State
+	state   door.State
 	behind  map[string]struct{} // keys of objects that the transform refuses
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
@@ -40,9 +40,9 @@ type comparison struct {
 	metadata bool
 }
 
-func (a *auditor) begin(state audited.State) *comparison {
+func (a *auditor) begin(state door.State) *comparison {
 	return &comparison{
-		auditor: a, state: state, behind: a.Refused(), seed: maphash.MakeSeed(),
+		auditor: a, state: state, behind: a.Transform.Behind(), seed: maphash.MakeSeed(),
 		stored: make([]uint64, 0, state.Len()), kinds: map[string]Kind{},
 	}
 }
@@ -104,7 +104,7 @@ func (c *comparison) end() {
 		c.findExtra()
 	}
 	if len(c.stored) == looks && looks == c.state.Len() {
-		c.digest.ResourceVersion, c.digest.Objects = c.state.ResourceVersion(), looks
+		c.digest.ResourceVersion, c.digest.Objects = c.state.RV(), looks
 	} else {
 		c.digest = digestOf(&c.state)
 	}
@@ -137,8 +137,8 @@ func (c *comparison) counts() map[Kind]int {
 // the transform refuses now, that is not known.
 func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
 	var want any = listed
-	if c.Transform != nil {
-		transformed, err := c.Transform(listed.DeepCopyObject())
+	if c.Transform != nil && c.Transform.Function != nil {
+		transformed, err := c.Transform.Call(listed.DeepCopyObject())
 		if err != nil {
 			c.refused++
 			return true

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -30,8 +30,8 @@ type Digest struct {
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
 // digestOf returns the digest of a snapshot.
-func digestOf(state *audited.State) Digest {
-	d := Digest{ResourceVersion: state.ResourceVersion(), Objects: state.Len()}
+func digestOf(state *door.State) Digest {
+	d := Digest{ResourceVersion: state.RV(), Objects: state.Len()}
 	var text []byte
 	for key, obj := range state.All() {
 		text = d.add(text, key, state.Origin(key, obj))
@@ -63,14 +63,14 @@ const (
 
 // stateOf returns what is stored as soon as no batch is on its way: after microseconds, or, for a
 // controller of NewInformer, when its handler has returned.
-func stateOf(ctx context.Context, known *audited.Informer) (audited.State, error) {
+func stateOf(ctx context.Context, known *door.Informer) (door.State, error) {
 	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
 		state, err := known.State()
-		if !errors.Is(err, audited.ErrBusy) {
+		if !errors.Is(err, door.ErrBusy) {
 			return state, err
 		}
 		if err := sleep(ctx, pause); err != nil {
-			return audited.State{}, err
+			return door.State{}, err
 		}
 	}
 }

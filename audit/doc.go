@@ -45,7 +45,7 @@
 // 100,000 objects.
 //
 // Objects that the transform function refuses are not as on the server (Untransformed of
-// cache.QueueStats). Report.Refused counts them; they are no findings.
+// inspect.Queue). Report.Refused counts them; they are no findings.
 //
 // # What it costs
 //

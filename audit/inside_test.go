@@ -5,18 +5,21 @@ package audit
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/table"
 )
 
 // TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
@@ -24,20 +27,18 @@ import (
 // from one try to the next. A pause ends with the informer.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ended, began := make(chan struct{}), time.Now()
-		version := func() string {
-			if time.Since(began) > 10*time.Second {
-				return "6"
-			}
-			return "5"
-		}
-		a := &auditor{Informer: &audited.Informer{Ended: ended, Version: version}}
+		began, contents, journal := time.Now(), &store.Contents{}, reflector.NewJournal()
+		contents.Init(nil, table.Options{})
+		turnTo := func(version string) { contents.Replace(maps.All(map[string]any{}), 0, version) }
+		turnTo("5")
+		time.AfterFunc(10*time.Second+time.Millisecond, func() { turnTo("6") })
+		a := &auditor{Informer: &door.Informer{Report: journal, Table: contents.Table}}
 		expired := apierrors.NewResourceExpired("too old")
 		assert.NoError(t, a.pause(t.Context(), expired, "5", began))
 		assert.Equal(t, 11*time.Second, time.Since(began))
 		assert.NoError(t, a.pause(t.Context(), expired, "6", began))
 		assert.Equal(t, 101*time.Second, time.Since(began))
-		assert.NoError(t, a.pause(t.Context(), audited.ErrUnvouched, "6", began))
+		assert.NoError(t, a.pause(t.Context(), door.ErrUnvouched, "6", began))
 		assert.Equal(t, 102*time.Second, time.Since(began))
 		tooLarge := cachetest.TooLargeResourceVersion(9, 6)
 		assert.NoError(t, a.pause(t.Context(), tooLarge, "6", time.Now().Add(-10*time.Second)))
@@ -46,7 +47,7 @@ func TestPause(t *testing.T) {
 		assert.Equal(t, 122*time.Second, time.Since(began), "the client has asked for long enough")
 		running, cancel := whileRunning(t.Context(), a.Informer)
 		defer cancel()
-		close(ended)
+		journal.End()
 		assert.ErrorIs(t, a.pause(running, expired, "6", began), ErrEnded)
 		assert.Equal(t, 122*time.Second, time.Since(began))
 	})
@@ -60,9 +61,7 @@ func TestRelistRefused(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		informer.RunWithContext(ctx)
-		known, err := audited.Of(informer)
-		require.NoError(t, err)
-		a := &auditor{Informer: known}
+		a := &auditor{Informer: door.Of(informer)}
 		assert.Error(t, a.repair(t.Context()))
 		assert.False(t, a.report.Relisted)
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/view"
 )
 
 // step is something that happens, perhaps to a pod.
@@ -162,7 +163,7 @@ func labels(list runtime.Object) map[string]string {
 // differences compares everything with everything.
 func (w *world) differences(depth audit.Depth) (lines []string) {
 	stored := &corev1.PodList{}
-	snapshot, err := cache.SnapshotOf(w)
+	snapshot, err := view.Of(w)
 	w.assert.NoError(err)
 	defer snapshot.Close()
 	for _, obj := range snapshot.All() {

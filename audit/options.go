@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/internal/door"
 )
 
 // Informer is what can be audited: an informer or controller of package cache that has a store, as
 // its NewSharedIndexInformer and NewInformer make them, however it is handed out (see
-// cache.StatusOf).
+// inspect.StatusOf).
 type Informer interface{ HasSyncedChecker() cache.DoneChecker }
 
 // Options say how to audit. The zero value compares versions and repairs nothing. For Run it does
@@ -92,11 +92,11 @@ var ErrExpired = errors.New("no version of the cache could be compared")
 var (
 	// ErrUnvouched says that the cache has no version that the server vouches for, as where lists
 	// have none, until the watch brings one.
-	ErrUnvouched = audited.ErrUnvouched
+	ErrUnvouched = door.ErrUnvouched
 	// ErrUnsynced says that the informer has not synced: there is nothing to be audited yet.
-	ErrUnsynced = audited.ErrUnsynced
+	ErrUnsynced = door.ErrUnsynced
 	// ErrEnded says that the informer has stopped: the cache is not kept up to date any more.
-	ErrEnded = audited.ErrEnded
+	ErrEnded = door.ErrEnded
 )
 
 var errSourceContent = errors.New("audit: Options.Source is for Versions: Content compares what the informer's ListerWatcher lists")

@@ -57,7 +57,7 @@ type Report struct {
 	// repaired the others since. It is nil if there was no second snapshot.
 	Confirmed map[Kind]int
 	// Refused counts the objects that were not compared because the transform function refuses
-	// them; Status.Degraded names them as well. Foreign counts the objects that the server lists
+	// them; Status.Problems names them as well. Foreign counts the objects that the server lists
 	// and the informer leaves out, because they are of another type or namespace.
 	Refused, Foreign int
 	// Relisted reports whether a relist was requested. TooSoon reports whether it was not, because

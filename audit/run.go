@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
-
-	"github.com/kinformer/cache/internal/audited"
 )
 
 // Run audits an informer again and again. It returns when ctx ends, with the cause of that, or when
@@ -21,16 +19,16 @@ import (
 // Each informer needs a Run of its own, in a goroutine of its own. The first audit begins after a
 // random wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer Informer, o Options) error {
-	known, err := audited.Of(informer)
+	known, err := known(informer)
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return err
 	}
 	if err := o.check(); err != nil {
 		return err
 	}
 	told := o.OnReport
 	if told == nil {
-		told = func(r Report, err error) { log(ctx, known.Name, r, err) }
+		told = func(r Report, err error) { log(ctx, known.Resource, r, err) }
 	}
 	for {
 		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
@@ -38,9 +36,9 @@ func Run(ctx context.Context, informer Informer, o Options) error {
 		case <-ctx.Done():
 			due.Stop()
 			return context.Cause(ctx)
-		case <-known.Ended:
+		case <-known.Report.Ended:
 			due.Stop()
-			return fmt.Errorf("audit of %s: %w", known.Name, ErrEnded)
+			return fmt.Errorf("audit of %s: %w", known.Resource, ErrEnded)
 		case <-due.C:
 		}
 		report, err := Once(ctx, informer, o)

@@ -236,7 +236,7 @@ func TestHistory(t *testing.T) {
 		known := func() (inspect.Inspection, []string) {
 			all, err := inspect.Of(r)
 			require.NoError(t, err)
-			return all, all.Status.Degraded
+			return all, texts(all.Status)
 		}
 		all, _ := known()
 		assert.Zero(t, all.Audits)
@@ -247,7 +247,7 @@ func TestHistory(t *testing.T) {
 		over := time.Now()
 		all, degraded := known()
 		assert.Equal(t, []string{"an audit has found 1 object that differed from the server"}, degraded)
-		assert.Equal(t, []string{"audit"}, all.Status.Causes)
+		assert.Equal(t, "audit", all.Status.Problems[0].Cause)
 		assert.Equal(t, map[string]int64{"equal": 1, "different": 1}, all.Audits.Ended)
 		assert.Equal(t, map[string]int64{"missing": 1}, all.Audits.Found)
 		assert.Zero(t, all.Audits.Relists)
@@ -431,9 +431,9 @@ func TestWrittenParts(t *testing.T) {
 					assert.True(t, report.Relisted)
 					r.calm()
 					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
-					status, err := cache.StatusOf(r)
+					status, err := inspect.StatusOf(r)
 					require.NoError(t, err)
-					assert.EqualValues(t, 1, status.Decoding.Mutations)
+					assert.EqualValues(t, 1, status.Decoding.Shared.Mutations)
 					assert.Len(t, reports(), 1)
 				})
 			})

@@ -304,9 +304,9 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	switch {
 	case way == plainWay && (d.On || d.Direct != 0):
 		return fmt.Errorf("the tap engaged where it should not: %+v", d)
-	case way != plainWay && (!d.On || d.Differences != 0 || len(d.GivenUp) > 0 || int(d.Direct) < came-bothWays):
+	case way != plainWay && (!d.On || d.Verified.Differences != 0 || len(d.GivenUp) > 0 || int(d.Direct) < came-bothWays):
 		return fmt.Errorf("the tap did not engage: %d objects came, and its state is %+v", came, d)
-	case way == sharedWay && d.Parts.Hits == 0:
+	case way == sharedWay && d.Shared.Parts.Hits == 0:
 		return fmt.Errorf("nothing was shared: %+v", d)
 	}
 	return nil

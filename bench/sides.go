@@ -11,6 +11,7 @@ import (
 
 	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/inspect"
 )
 
 // side is one of the two implementations. All that a workload knows of it are
@@ -27,7 +28,7 @@ type side struct {
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 	// status tells what an informer of the side does; nil where there is no such
 	// thing.
-	status func(clientgo.SharedIndexInformer) (kinformer.Status, error)
+	status func(clientgo.SharedIndexInformer) (inspect.Status, error)
 }
 
 // sides are client-go and this library, in this order everywhere.
@@ -53,6 +54,6 @@ func ours(index int) side {
 			return kinformer.NewIndexer(key, indexers)
 		},
 		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
-		status:                 func(i clientgo.SharedIndexInformer) (kinformer.Status, error) { return kinformer.StatusOf(i) },
+		status:                 func(i clientgo.SharedIndexInformer) (inspect.Status, error) { return inspect.StatusOf(i) },
 	}
 }

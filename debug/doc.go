@@ -6,7 +6,7 @@
 //
 //	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
 //
-// The page has a table of all informers that run (inspect.Informers), and one page for each: what it
+// The page has a table of all informers that run (inspect.All), and one page for each: what it
 // does, its handlers, indices, requests, errors and memory (inspect.Of). The query selects what
 // is shown, whatever the path:
 //

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/observe"
+	"github.com/kinformer/cache/internal/door"
 )
 
 // Options say what is shown. The zero value works.
@@ -131,11 +131,10 @@ func asksForOne(query url.Values) bool {
 
 // find returns the informer with that number, nil if it does not run.
 func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) {
-	running, found := observe.Informers.Find(id)
+	informer, found := door.Running.Find(id)
 	if !found {
 		return nil, inspect.Inspection{}
 	}
-	informer = running.(cache.Controller)
 	inspection, err := inspect.Of(informer)
 	if err != nil {
 		return nil, inspect.Inspection{}
@@ -145,7 +144,7 @@ func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) 
 
 // table is the answer with all informers from a place on.
 func (h *handler) table(from string) answer {
-	all := slices.Collect(inspect.Informers())
+	all := slices.Collect(inspect.All())
 	first, _ := strconv.Atoi(from)
 	first = min(max(first, 0), len(all))
 	last := min(first+mostRows, len(all))

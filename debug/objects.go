@@ -21,6 +21,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/view"
 )
 
 // keysView is some of the keys of an informer's store.
@@ -46,7 +47,7 @@ type objectView struct {
 
 // keys is the answer with the keys of all objects, or of those that an index has for a value.
 func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) answer {
-	snapshot, err := cache.SnapshotOf(informer)
+	snapshot, err := view.Of(informer)
 	if err != nil {
 		return problem(http.StatusNotFound, "The store of this controller is not known.")
 	}
@@ -55,7 +56,7 @@ func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) a
 	found := snapshot.All()
 	if query.Has("index") {
 		view.Index, view.Value = clean(query.Get("index")), clean(query.Get("value"))
-		if found, err = snapshot.ByIndexSeq(query.Get("index"), query.Get("value")); err != nil {
+		if found, err = snapshot.ByIndex(query.Get("index"), query.Get("value")); err != nil {
 			return problem(http.StatusNotFound, "There is no such index.")
 		}
 	}
@@ -84,7 +85,7 @@ func firstKeys(found iter.Seq2[string, any]) (first []string, more bool) {
 
 // object is the answer with an object.
 func object(informer cache.Controller, of *inspect.Inspection, key string) answer {
-	snapshot, err := cache.SnapshotOf(informer)
+	snapshot, err := view.Of(informer)
 	if err != nil {
 		return problem(http.StatusNotFound, "The store of this controller is not known.")
 	}

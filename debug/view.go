@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 )
 
@@ -93,17 +92,17 @@ type informerView struct {
 
 // handlerView is what is shown of a handler. Durations are in seconds.
 type handlerView struct {
-	Name      string    `json:"name"`
-	State     string    `json:"state"`
-	Calling   float64   `json:"callingSeconds"`
-	Pending   int       `json:"pending"`
-	Oldest    float64   `json:"oldestPendingSeconds"`
-	Delivered uint64    `json:"delivered"`
-	Coalesced uint64    `json:"coalesced"`
-	Busy      float64   `json:"busySeconds"`
-	Longest   float64   `json:"longestSeconds"`
-	Histogram [7]uint64 `json:"histogram"`
-	Unsynced  string    `json:"neverSynced,omitempty"` // why
+	Name      string   `json:"name"`
+	State     string   `json:"state"`
+	Calling   float64  `json:"callingSeconds"`
+	Pending   int      `json:"pending"`
+	Oldest    float64  `json:"oldestPendingSeconds"`
+	Delivered uint64   `json:"delivered"`
+	Coalesced uint64   `json:"coalesced"`
+	Busy      float64  `json:"busySeconds"`
+	Longest   float64  `json:"longestSeconds"`
+	Histogram []uint64 `json:"histogram"`
+	Unsynced  string   `json:"neverSynced,omitempty"` // why
 }
 
 // auditsView is what audits have come to.
@@ -176,9 +175,9 @@ func (h *handler) row(i *inspect.Inspection) row {
 	s, m := &i.Status, &i.Memory
 	r := row{
 		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
-		State: stateOf(i), Phase: string(s.Phase), PhaseSeconds: s.PhaseAge.Seconds(), Synced: s.Synced,
-		Degraded: h.degraded(s.Degraded, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
-		LastEvent: s.LastEventAge.Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
+		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
+		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
+		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
 		Memory:   m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers,
 		Decoding: decodingOf(s),
 	}
@@ -187,6 +186,14 @@ func (h *handler) row(i *inspect.Inspection) row {
 		r.Lag = max(r.Lag, i.Handlers[at].Oldest.Seconds())
 	}
 	return r
+}
+
+// age is how long before the status something was; 0 if it has not been.
+func age(s *inspect.Status, at time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return s.At.Sub(at)
 }
 
 // The states of an informer, in words that are shown, the worst first.
@@ -200,9 +207,9 @@ const (
 )
 
 func stateOf(i *inspect.Inspection) string {
-	stuck := func(s cache.HandlerStats) bool { return s.State == cache.HandlerStuck }
+	stuck := func(s inspect.Handler) bool { return s.State == inspect.HandlerStuck }
 	switch {
-	case i.Status.Phase == cache.PhaseStopped:
+	case i.Status.Phase == inspect.PhaseStopped:
 		return stateStopped
 	case !i.FailingSince.IsZero():
 		return stateFailing
@@ -210,14 +217,14 @@ func stateOf(i *inspect.Inspection) string {
 		return stateStarting
 	case slices.ContainsFunc(i.Handlers, stuck):
 		return stateStuck
-	case len(i.Status.Degraded) > 0:
+	case len(i.Status.Problems) > 0:
 		return stateDegraded
 	default:
 		return stateOK
 	}
 }
 
-func decodingOf(s *cache.Status) string {
+func decodingOf(s *inspect.Status) string {
 	if s.Decoding.On {
 		return "direct, " + s.Decoding.Encoding
 	}
@@ -226,14 +233,15 @@ func decodingOf(s *cache.Status) string {
 
 // degraded returns what is not as it should be, and how much more there is. Without leave it leaves
 // out what is behind a colon, which may be about an object.
-func (h *handler) degraded(reasons []string, most int) (shown []string) {
-	for _, reason := range reasons[:min(len(reasons), most)] {
+func (h *handler) degraded(problems []inspect.Problem, most int) (shown []string) {
+	for _, problem := range problems[:min(len(problems), most)] {
+		reason := problem.Text
 		if !h.options.Objects {
 			reason, _, _ = strings.Cut(reason, ": ")
 		}
 		shown = append(shown, clean(reason))
 	}
-	if omitted := len(reasons) - len(shown); omitted > 0 {
+	if omitted := len(problems) - len(shown); omitted > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", omitted))
 	}
 	return shown
@@ -252,8 +260,8 @@ func (h *handler) view(i *inspect.Inspection) informerView {
 		},
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},
 	}
-	v.Degraded = h.degraded(i.Status.Degraded, mostReasons)
-	v.Status = v.Phase + " for " + shortly(i.Status.PhaseAge)
+	v.Degraded = h.degraded(i.Status.Problems, mostReasons)
+	v.Status = v.Phase + " for " + shortly(age(&i.Status, i.Status.PhaseSince))
 	v.GivenUp = map[string]int64{}
 	for why, n := range i.Status.Decoding.GivenUp {
 		v.GivenUp[clean(why)] += n
@@ -290,10 +298,10 @@ func (h *handler) ownWords(text string) string {
 
 // handlers returns what is shown of the handlers, those first that are stuck or most behind, and
 // how many are left out.
-func (h *handler) handlers(all []cache.HandlerStats) (shown []handlerView, omitted int) {
+func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted int) {
 	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b cache.HandlerStats) int {
-		stuckA, stuckB := a.State == cache.HandlerStuck, b.State == cache.HandlerStuck
+	slices.SortStableFunc(order, func(a, b inspect.Handler) int {
+		stuckA, stuckB := a.State == inspect.HandlerStuck, b.State == inspect.HandlerStuck
 		if stuckA != stuckB {
 			return cmp.Compare(btoi(stuckB), btoi(stuckA))
 		}
@@ -301,8 +309,11 @@ func (h *handler) handlers(all []cache.HandlerStats) (shown []handlerView, omitt
 	})
 	for _, s := range order[:min(len(order), mostHandlers)] {
 		view := handlerView{
-			Name: clean(s.Name), State: s.State.String(), Calling: s.Calling.Seconds(), Pending: s.Pending, Oldest: s.Oldest.Seconds(),
-			Delivered: s.Delivered, Coalesced: s.Coalesced, Busy: s.Busy.Seconds(), Longest: s.Longest.Seconds(), Histogram: s.Histogram,
+			Name: clean(s.Name), State: s.State, Calling: s.Calling.Seconds(), Pending: s.Pending, Oldest: s.Oldest.Seconds(),
+			Delivered: s.Delivered, Coalesced: s.Coalesced, Busy: s.Busy.Seconds(), Longest: s.Longest.Seconds(),
+		}
+		for _, bucket := range s.Calls {
+			view.Histogram = append(view.Histogram, bucket.Count)
 		}
 		if s.SyncError != nil {
 			view.Unsynced = h.says(s.SyncError)
@@ -319,7 +330,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-func (h *handler) queue(q *cache.QueueStats) queueView {
+func (h *handler) queue(q *inspect.Queue) queueView {
 	view := queueView{
 		Depth: q.Depth, Limit: q.Limit, Pauses: q.Pauses, Paused: q.Paused.Seconds(), Untransformed: q.Untransformed,
 		TransformErrors: q.TransformErrors, ProcessErrors: q.ProcessErrors,

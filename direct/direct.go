@@ -11,7 +11,7 @@
 // existing http.Client gets direct.Transport as its Transport. NewListWatch is for ListWatches that
 // are made by hand. Other requests, and informers of client-go, are not touched.
 //
-// cache.StatusOf tells whether an informer decodes directly, in which encoding, and if not, why.
+// inspect.StatusOf tells whether an informer decodes directly, in which encoding, and if not, why.
 // docs/direct.md explains each reason.
 //
 // # What stays as it is

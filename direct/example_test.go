@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/inspect"
 )
 
 // One line, and the informers of all clients that are made of the config decode by themselves.
@@ -41,7 +42,7 @@ func Example() {
 	}()
 	cache.WaitFor(ctx, "pods", informer.HasSyncedChecker())
 
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	fmt.Println(len(informer.GetStore().ListKeys()), "pods", err)
 	fmt.Println("on:", status.Decoding.On, status.Decoding.Encoding, status.Decoding.Why)
 	cancel()

@@ -28,6 +28,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
@@ -143,7 +144,7 @@ func testBesideClientGo(t *testing.T, gvr schema.GroupVersionResource, kind stri
 		found, err := informer.Lister().ByNamespace("default").List(labels.Everything())
 		require.NoError(t, err)
 		assert.Len(t, found, len(want))
-		if _, err := cache.StatusOf(informer.Informer()); err == nil { // ours
+		if _, err := inspect.StatusOf(informer.Informer()); err == nil { // ours
 			checkDecoding(t, informer.Informer())
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/inspect"
 )
 
 // logBook keeps the lines of a logger.
@@ -53,20 +53,20 @@ func TestInformerTellsOfAnOutage(t *testing.T) {
 	srv := startServer(t, ctx)
 	r := resourceOf(t, srv, "pods-protobuf")
 	f := startFollowing(t, klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(book)))), r, follow.ListMode)
-	status := func() cache.Status {
-		s, err := cache.StatusOf(f.GetController())
+	status := func() inspect.Status {
+		s, err := inspect.StatusOf(f.GetController())
 		require.NoError(t, err)
 		return s
 	}
-	require.Empty(t, status().Degraded)
+	require.Empty(t, status().Problems)
 
 	require.NoError(t, srv.Kill())
 	require.NoError(t, until(ctx, func() bool { return len(book.about("out of reach")) > 0 }))
 	s := status()
-	assert.Contains(t, fmt.Sprint(s.Degraded), "the server went out of reach")
+	assert.Contains(t, fmt.Sprint(s.Problems), "the server went out of reach")
 	assert.GreaterOrEqual(t, s.LastOutage, 5*time.Second)
 	require.NoError(t, srv.Restart(ctx))
-	require.NoError(t, until(ctx, func() bool { return len(book.about("in reach again")) > 0 && len(status().Degraded) == 0 }))
+	require.NoError(t, until(ctx, func() bool { return len(book.about("in reach again")) > 0 && len(status().Problems) == 0 }))
 	s = status()
 	assert.NotZero(t, s.Reconnects)
 	t.Logf("%v; %q %q", s, book.about("out of reach"), book.about("in reach again"))

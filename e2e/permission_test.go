@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 )
 
 // stopOnAnything is the hastiest of all policies.
@@ -99,7 +100,7 @@ func TestPermissionsLapse(t *testing.T) {
 }
 
 func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
 }

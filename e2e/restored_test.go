@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
-	"github.com/kinformer/cache/internal/audited"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
@@ -50,9 +50,9 @@ func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
 // shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it
 // is for tests that are not parallel.
 func shorterAheadPause(t *testing.T) {
-	usual := audited.AheadPause
-	audited.AheadPause = time.Second
-	t.Cleanup(func() { audited.AheadPause = usual })
+	usual := door.AheadPause
+	door.AheadPause = time.Second
+	t.Cleanup(func() { door.AheadPause = usual })
 }
 
 // TestAuditOfARestoredServer: when a backup of etcd is put back, informers go on with objects that
@@ -104,8 +104,8 @@ func TestAuditOfARestoredServer(t *testing.T) {
 func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *followed) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {
-		status, err := cache.StatusOf(f)
-		return err == nil && status.Phase == cache.PhaseWatching && len(status.Degraded) == 0
+		status, err := inspect.StatusOf(f)
+		return err == nil && status.Phase == inspect.PhaseWatching && len(status.Problems) == 0
 	}))
 	assert.Len(t, f.GetStore().List(), 201, "%s: its watch is open, and nothing is told", m)
 	report, err := audit.Once(ctx, f, audit.Options{Depth: audit.Content, Repair: audit.Relist})

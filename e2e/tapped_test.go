@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/transport"
+	"github.com/kinformer/cache/inspect"
 )
 
 func TestMain(m *testing.M) {
@@ -28,15 +29,15 @@ func TestMain(m *testing.M) {
 // should, or does so wrongly.
 func checkDecoding(t *testing.T, informer interface{ HasSyncedChecker() cache.DoneChecker }) {
 	t.Helper()
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	d := status.Decoding
 	if !transport.Tapped() {
 		assert.False(t, d.On)
 		return
 	}
-	t.Logf("decoded directly: %d, by both: %d, given up: %v", d.Direct, d.Verified, d.GivenUp)
+	t.Logf("decoded directly: %d, by both: %d, given up: %v", d.Direct, d.Verified.Objects, d.GivenUp)
 	assert.True(t, d.On, d.Why)
-	assert.NotZero(t, d.Direct+d.Verified)
-	assert.Zero(t, d.Differences)
+	assert.NotZero(t, d.Direct+d.Verified.Objects)
+	assert.Zero(t, d.Verified.Differences)
 }

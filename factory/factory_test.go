@@ -41,6 +41,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -214,7 +215,7 @@ func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
 	run(t, boundedContext(t), f)
 	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
 	assert.Equal(t, []string{"a"}, nodes.GetStore().ListKeys(), "cluster-scoped objects are of no namespace")
-	status, err := cache.StatusOf(pods.GetController())
+	status, err := inspect.StatusOf(pods.GetController())
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, status.Dropped)
 }

@@ -179,7 +179,7 @@ func inspected(t *testing.T, pods followed) {
 	pods.create("b")
 	synctest.Wait()
 	var all []inspect.Inspection
-	for informer := range inspect.Informers() {
+	for informer := range inspect.All() {
 		inspection, err := inspect.Of(informer)
 		require.NoError(t, err)
 		all = append(all, inspection)
@@ -191,13 +191,13 @@ func inspected(t *testing.T, pods followed) {
 	handedOut, err := inspect.Of(pods.Informer())
 	require.NoError(t, err)
 	assert.Equal(t, all[0].ID, handedOut.ID)
-	handlers, err := cache.HandlersOf(pods.Informer())
+	handlers, err := inspect.HandlersOf(pods.Informer())
 	require.NoError(t, err)
 	require.Len(t, handlers, 1)
 	assert.Equal(t, "mine", handlers[0].Name)
 	assert.NoError(t, inspect.ReadyCheck(inspect.ReadyOptions{}, pods.Informer()).Check(nil))
 	pods.stop()
-	for range inspect.Informers() {
+	for range inspect.All() {
 		t.Error("it does not run any more")
 	}
 }
@@ -255,7 +255,9 @@ func TestFactoryWithDelivery(t *testing.T) {
 					pods.create(fmt.Sprint("p", i))
 					synctest.Wait()
 				}
-				assert.Equal(t, cache.HandlerDisconnected, handle.(cache.MeasuredRegistration).Stats().State)
+				of, err := inspect.StatsOf(handle)
+				require.NoError(t, err)
+				assert.Equal(t, inspect.HandlerDisconnected, of.State)
 				assert.ErrorIs(t, <-why, cache.ErrDisconnected)
 			}, option)
 		})
@@ -278,7 +280,7 @@ func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 			stream.Add(pod("ns", "a"))
 			synctest.Wait()
 			assert.Empty(t, pods.GetStore().ListKeys())
-			status, err := cache.StatusOf(pods)
+			status, err := inspect.StatusOf(pods)
 			require.NoError(t, err)
 			assert.EqualValues(t, 1, status.Dropped)
 		}
@@ -621,7 +623,7 @@ func TestFactoryWithBadOptions(t *testing.T) {
 				require.ErrorContains(t, synced.Err, why)
 				assert.NotContains(t, synced.Synced, true)
 				assert.ErrorContains(t, cache.WaitForSync(ctx, informer), why)
-				status, err := cache.StatusOf(informer)
+				status, err := inspect.StatusOf(informer)
 				require.NoError(t, err)
 				assert.ErrorContains(t, status.LastError, why)
 				assert.Empty(t, client.Actions())

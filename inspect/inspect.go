@@ -3,7 +3,7 @@
 
 // Package inspect shows the informers of a process, and checks whether they are ready:
 //
-//	for informer := range inspect.Informers() {
+//	for informer := range inspect.All() {
 //		inspection, err := inspect.Of(informer)
 //		...
 //	}
@@ -21,51 +21,48 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// Informers yields the informers and controllers of package cache that run in the process, those of
+// All yields the informers and controllers of package cache that run in the process, those of
 // factories and frameworks included, in the order of their start. A shared informer is yielded as a
 // cache.SharedIndexInformer, without the wrapper of a factory. Each is included from the call of its
 // Run until that returns; nothing of it is kept afterwards. A loop covers those that ran when it
 // began, and delays none of them. Do not run what it yields: it is running.
-func Informers() iter.Seq[cache.Controller] {
-	return func(yield func(cache.Controller) bool) {
-		for _, informer := range observe.Informers.All() {
-			if !yield(informer.(cache.Controller)) {
+func All() iter.Seq[clientgo.Controller] {
+	return func(yield func(clientgo.Controller) bool) {
+		for _, informer := range door.Running.All() {
+			if !yield(informer) {
 				return
 			}
 		}
 	}
 }
 
-// Of describes an informer or controller. It accepts what cache.StatusOf accepts; for others the
-// error is cache.ErrNotSupported. It may be called at any time, and delays neither events nor
-// handlers. It takes tens of microseconds, more for each handler and each value of an index, and now
-// and then a sample, for which it reads cached objects: see Memory. It races with a program that
-// writes to cached objects, which is forbidden.
-func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (Inspection, error) {
-	own := observe.Of(informer)
+// Of describes an informer or controller. It accepts what StatusOf accepts; for others the error is
+// ErrForeign. It may be called at any time, and delays neither events nor handlers. It takes tens of
+// microseconds, more for each handler and each value of an index, and now and then a sample, for which
+// it reads cached objects: see Memory. It races with a program that writes to cached objects, which is
+// forbidden.
+func Of(informer Syncer) (Inspection, error) {
+	own := door.Of(informer)
 	if own == nil {
-		return Inspection{}, cache.ErrNotSupported
+		return Inspection{}, ErrForeign
 	}
-	controller := own.Informer.(cache.Controller)
 	all := Inspection{
-		ID: own.Number, Name: own.Resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", own.Example),
+		ID: own.Observed.Number.Load(), Name: own.Resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", own.Example),
 		InformerName: own.Identity.Name(), Resource: own.Identity.GroupVersionResource(),
+		Status: statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own),
 	}
-	all.Status, _ = cache.StatusOf(controller)
-	all.Queue, _ = cache.QueueStatsOf(controller)
-	all.Handlers, _ = cache.HandlersOf(controller)
-	if own.Disconnected != nil {
-		all.Disconnected = own.Disconnected()
+	if own.Processor != nil {
+		all.Disconnected = own.Processor.Disconnected()
 	}
 	all.addHistory(own.Report.History())
-	if audits, ok := own.Audits.Load().(interface{ Stats() AuditStats }); ok {
+	if audits, ok := own.Observed.Audits.Load().(interface{ Stats() AuditStats }); ok {
 		all.Audits = audits.Stats()
 	}
 	if own.Table != nil {
@@ -94,20 +91,21 @@ func (all *Inspection) addHistory(h reflector.History) {
 var sampling budget
 
 // addContents adds the indices, and what all takes.
-func (all *Inspection) addContents(own *observe.Subject) {
+func (all *Inspection) addContents(own *door.Informer) {
 	survey, memory := own.Table.Survey(), &all.Memory
 	for _, ix := range survey.Indexes {
 		all.Indices = append(all.Indices, IndexStats(ix))
 		memory.Indices += ix.Bytes
 	}
 	slices.SortFunc(all.Indices, func(a, b IndexStats) int { return cmp.Compare(a.Name, b.Name) })
-	own.Memo.CompareAndSwap(nil, &sample{})
-	mean := own.Memo.Load().(*sample).of(&sampling, time.Now(), own.Table.Sample)
+	own.Observed.Memo.CompareAndSwap(nil, &sample{})
+	mean := own.Observed.Memo.Load().(*sample).of(&sampling, time.Now(), own.Table.Sample)
 	n := float64(all.Status.Objects)
 	memory.Sampled, memory.SampledAt = mean.sampled, mean.at
 	memory.Objects = int64(n * mean.object)
 	memory.Store = survey.Bytes + int64(n*mean.key)
-	memory.Snapshots = int64(float64(own.Table.Snapshots().Kept) * mean.object)
+	all.Snapshots = Snapshots(own.Table.Snapshots())
+	memory.Snapshots = int64(float64(all.Snapshots.Kept) * mean.object)
 	memory.Queue = int64(float64(all.Queue.Depth) * (mean.object + float64(unsafe.Sizeof(event.Record{}))))
 	behind := 0
 	for h := range all.Handlers {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kinformer/cache"
 )
 
 // Inspection describes an informer at one time: what it is, what it does and has done, and what it
@@ -30,14 +28,16 @@ type Inspection struct {
 	InformerName string
 	Resource     schema.GroupVersionResource
 
-	Status cache.Status
+	Status Status
 	// Queue is zero before the start, and for a controller with a queue of the user's own.
-	Queue cache.QueueStats
-	// Handlers are those of cache.HandlersOf. Disconnected counts those that OverflowDisconnect removed.
-	Handlers     []cache.HandlerStats
+	Queue Queue
+	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
+	Handlers     []Handler
 	Disconnected int
 	// Indices are those of the store, by name.
 	Indices []IndexStats
+	// Snapshots are those of package view, of the store.
+	Snapshots Snapshots
 	// Memory is an estimate by part. It is zero before the first estimate.
 	Memory Memory
 
@@ -78,7 +78,7 @@ type Inspection struct {
 	// They quote no objects.
 	Errors []Error
 	// Outages are the last 16 times that the informer was blind because the server was out of reach
-	// (see cache.Status.Reconnects); the most recent is the last.
+	// (see Status.Reconnects); the most recent is the last.
 	Outages []Outage
 	// FailingSince is when a request or watch first failed since a watch was last established; if
 	// it hung before, when it gave its last sign of life. It is zero if none has failed, and while
@@ -99,6 +99,14 @@ type IndexStats struct {
 	Failures uint64
 	// Bytes is the memory of the index.
 	Bytes int64
+}
+
+// Snapshots describes the snapshots of a store.
+type Snapshots struct {
+	Open      int       // snapshots, and iterations, that are not closed
+	Oldest    time.Time // when the oldest of them was taken; zero if there is none
+	Forgotten uint64    // how many were closed by the garbage collector
+	Kept      int       // superseded objects that are kept for them, or were until just now
 }
 
 // RequestStats sums up the finished requests of one kind.

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kinformer/cache"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/observe"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -28,7 +29,7 @@ type ReadyOptions struct {
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
 	// synced is not ready any more: from the first request, or watch, that fails, until a watch is
 	// established again; or from the last sign of life of a request that hangs, as
-	// cache.Status.Causes defines it. Errors that a cache.ErrorPolicy calls expected are no failure, nor
+	// Problem.Cause defines it. Errors that a cache.ErrorPolicy calls expected are no failure, nor
 	// is an open watch on which nothing comes, if its server has never sent a bookmark. The
 	// default, 0, is no limit.
 	//
@@ -42,7 +43,7 @@ type ReadyOptions struct {
 // Readiness is the check that ReadyCheck returns. It keeps its informers in memory.
 type Readiness struct {
 	options   ReadyOptions
-	informers []interface{ HasSyncedChecker() cache.DoneChecker }
+	informers []Syncer
 }
 
 // ReadyCheck returns a check of whether informers are ready: each has synced and goes on following
@@ -53,12 +54,12 @@ type Readiness struct {
 //	mux.Handle("GET /readyz", ready)
 //	err := manager.AddReadyzCheck("informers", ready.Check)
 //
-// It takes what cache.StatusOf takes. Of informers of other packages, and of registrations of handlers,
+// It takes what StatusOf takes. Of informers of other packages, and of registrations of handlers,
 // it asks only whether they have synced. Without any informer, and without ReadyOptions.All, the
 // check fails.
 //
 // It is no liveness check: a restart helps nobody whose server is out of reach.
-func ReadyCheck(options ReadyOptions, informers ...interface{ HasSyncedChecker() cache.DoneChecker }) *Readiness {
+func ReadyCheck(options ReadyOptions, informers ...Syncer) *Readiness {
 	return &Readiness{options, slices.Clone(informers)}
 }
 
@@ -82,7 +83,7 @@ func (r *Readiness) Check(*http.Request) error {
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", or 503 and, as lines of text, which informers
 // are not ready and what they do, at most 8 of them. What errors say, which may name addresses, is
-// not shown: Check and cache.StatusOf tell it.
+// not shown: Check and StatusOf tell it.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -123,7 +124,7 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	if of == 1 {
 		verb = "is"
 	}
-	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), observe.Counted(int64(of), "informer"), verb)}
+	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), door.Counted(int64(of), "informer"), verb)}
 	for _, u := range unready[:min(len(unready), maxUnready)] {
 		line := u.name + " " + u.why
 		if withErrors && u.cause != nil {
@@ -156,15 +157,15 @@ func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 }
 
 // withAll returns the informers of the check and all others that run.
-func (r *Readiness) withAll() []interface{ HasSyncedChecker() cache.DoneChecker } {
+func (r *Readiness) withAll() []Syncer {
 	all, given := slices.Clone(r.informers), map[*reflector.Journal]bool{}
 	for _, informer := range r.informers {
-		if own := observe.Of(informer); own != nil {
+		if own := door.Of(informer); own != nil {
 			given[own.Report] = true
 		}
 	}
-	for informer := range Informers() {
-		if !given[observe.Of(informer).Report] {
+	for informer := range All() {
+		if !given[door.Of(informer).Report] {
 			all = append(all, informer)
 		}
 	}
@@ -180,10 +181,10 @@ func (r *Readiness) none() string {
 }
 
 // check returns why an informer is not ready, "" if it is.
-func (r *Readiness) check(informer interface{ HasSyncedChecker() cache.DoneChecker }) unreadyInformer {
+func (r *Readiness) check(informer Syncer) unreadyInformer {
 	checker := informer.HasSyncedChecker()
 	u := unreadyInformer{name: checker.Name()}
-	own, synced := observe.Of(informer), cache.IsDone(checker)
+	own, synced := door.Of(informer), clientgo.IsDone(checker)
 	if own == nil {
 		if !synced {
 			u.why = "has not synced"
@@ -197,14 +198,14 @@ func (r *Readiness) check(informer interface{ HasSyncedChecker() cache.DoneCheck
 	switch {
 	case status.Unfit != nil:
 		u.why, u.cause = "cannot run", status.Unfit
-	case cache.Phase(status.Phase) == cache.PhaseStopped:
+	case status.Phase == reflector.Stopped:
 		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
-		u.why, u.cause = "has not synced: "+observe.Doing(string(status.Phase), status.Since, status.Age), status.Cause()
+		u.why, u.cause = "has not synced: "+door.Doing(string(status.Phase), status.Since, status.Age), status.Cause()
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
-		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", observe.Shortly(status.FailingFor)), status.Err
+		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", door.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {
-			u.why, u.cause = "gets old: "+observe.Hanging(&status), nil
+			u.why, u.cause = "gets old: "+door.Hanging(&status), nil
 		}
 	}
 	return u

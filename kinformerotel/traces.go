@@ -85,7 +85,7 @@ type request = struct {
 // look traces what has ended since the last look.
 func (t *tracer) look() {
 	running := map[uint64]bool{}
-	for informer := range inspect.Informers() {
+	for informer := range inspect.All() {
 		if i, err := inspect.Of(informer); err == nil {
 			running[i.ID] = true
 			if t.known[i.ID] == nil {

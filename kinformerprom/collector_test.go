@@ -473,7 +473,7 @@ func TestManyHandlers(t *testing.T) {
 // BenchmarkScrape gathers 1000 informers with 4 handlers, and writes them as text.
 func BenchmarkScrape(b *testing.B) {
 	many(b, 1000, 4)
-	for informer := range inspect.Informers() {
+	for informer := range inspect.All() {
 		require.NoError(b, cache.WaitForSync(b.Context(), informer))
 	}
 	registry := prometheus.NewRegistry()

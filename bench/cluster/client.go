@@ -28,6 +28,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/inspect"
 )
 
 // side is an implementation, with options.
@@ -203,9 +204,9 @@ func (m *manager) decodes() error {
 		if m.side.module == measure.ClientGo {
 			continue
 		}
-		status, err := kinformer.StatusOf(i.SharedIndexInformer)
+		status, err := inspect.StatusOf(i.SharedIndexInformer)
 		d := status.Decoding
-		if err != nil || m.side.direct != d.On || m.side.direct != (d.Direct > 0) || d.Differences > 0 || len(d.GivenUp) > 0 {
+		if err != nil || m.side.direct != d.On || m.side.direct != (d.Direct > 0) || d.Verified.Differences > 0 || len(d.GivenUp) > 0 {
 			return fmt.Errorf("%s does not decode as it should: %+v, %w", i.of, d, err)
 		}
 	}

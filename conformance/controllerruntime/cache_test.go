@@ -19,6 +19,8 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/view"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -133,24 +135,23 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cache.WaitForSync(ctx, informer))
 
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	assert.Equal(t, 2, status.Objects)
 	assert.NoError(t, cache.WaitForVersion(ctx, informer, status.ResourceVersion))
-	_, ok := cache.QueueStatsOf(informer)
-	assert.True(t, ok)
-	snapshot, err := cache.SnapshotOf(informer)
+	_, err = inspect.QueueOf(informer)
+	assert.NoError(t, err)
+	snapshot, err := view.Of(informer)
 	require.NoError(t, err)
 	defer snapshot.Close()
 	assert.Equal(t, 2, snapshot.Len())
-	_, ok = cache.SnapshotStatsOf(informer)
-	assert.True(t, ok)
+	assert.Equal(t, 1, door.TableOf(informer).Snapshots().Open)
 
 	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
 	assert.Equal(t, 2, inspection.Status.Objects)
 	assert.NotZero(t, inspection.ID)
-	handlers, err := cache.HandlersOf(informer)
+	handlers, err := inspect.HandlersOf(informer)
 	require.NoError(t, err)
 	assert.Empty(t, handlers)
 	var check healthz.Checker = inspect.ReadyCheck(inspect.ReadyOptions{}, informer).Check

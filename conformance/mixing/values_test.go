@@ -24,6 +24,8 @@ import (
 	framework "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/view"
 )
 
 func pod(name string) *corev1.Pod {
@@ -102,13 +104,13 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	var listed []any
 	require.NoError(t, cache.ListAllByNamespace(informer.GetIndexer(), "ns", labels.Everything(), func(obj any) { listed = append(listed, obj) }))
 	assert.Len(t, listed, 1)
-	assert.Equal(t, 1, cache.Len(informer.GetStore()))
-	found, ok := cache.TypedGet[*corev1.Pod](informer.GetStore(), "ns/a")
+	assert.Equal(t, 1, view.Len(informer.GetStore()))
+	found, ok := view.TypedGet[*corev1.Pod](informer.GetStore(), "ns/a")
 	require.True(t, ok)
 	assert.Same(t, listed[0], found)
 	require.NoError(t, cache.WaitForSync(ctx, informer.GetController()))
-	_, err = cache.StatusOf(informer.GetController())
-	require.ErrorIs(t, err, cache.ErrNotSupported)
+	_, err = inspect.StatusOf(informer.GetController())
+	require.ErrorIs(t, err, inspect.ErrForeign)
 	_, err = cache.NewGenericLister(informer.GetIndexer(), corev1.Resource("pods")).ByNamespace("ns").Get("a")
 	require.NoError(t, err)
 }

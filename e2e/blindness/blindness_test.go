@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/inspect"
 )
 
 const (
@@ -127,7 +127,7 @@ func (r *result) look(t *testing.T, ctx context.Context) {
 		return
 	}
 	for _, i := range r.fleet.informers {
-		until(t, ctx, func() bool { return len(statusOf(t, i).Degraded) == 0 })
+		until(t, ctx, func() bool { return len(statusOf(t, i).Problems) == 0 })
 		s := statusOf(t, i)
 		assert.True(t, s.LastOutageAt.After(r.went), "%v", s)
 		assert.True(t, s.LastOutageAt.Add(s.LastOutage).After(r.back), "%v", s)
@@ -138,8 +138,8 @@ func (r *result) look(t *testing.T, ctx context.Context) {
 	slices.Sort(r.told)
 }
 
-func statusOf(t *testing.T, i informer) cache.Status {
-	s, err := cache.StatusOf(i.SharedIndexInformer)
+func statusOf(t *testing.T, i informer) inspect.Status {
+	s, err := inspect.StatusOf(i.SharedIndexInformer)
 	require.NoError(t, err)
 	return s
 }

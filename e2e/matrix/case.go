@@ -23,7 +23,7 @@ type Case struct {
 	Share    bool // equal parts of objects, as ShareEqual does
 }
 
-// The encodings, as cache.Status has them, and the modes.
+// The encodings, as inspect.Status has them, and the modes.
 const (
 	JSON     = "json"
 	Protobuf = "protobuf"

@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/transport"
+	"github.com/kinformer/cache/inspect"
 )
 
 // together is how many cases follow one server at a time.
@@ -124,20 +125,20 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 		t.Log("a server that was too busy has ended a watch: only what is there in the end is compared")
 	}
 
-	status, err := cache.StatusOf(p.direct.informer)
+	status, err := inspect.StatusOf(p.direct.informer)
 	require.NoError(t, err)
 	d := status.Decoding
 	assert.True(t, d.On, d.Why)
 	assert.Equal(t, p.Encoding, d.Encoding)
 	assert.Empty(t, d.GivenUp)
-	assert.Zero(t, d.Differences)
-	assert.Equal(t, p.Share, d.Shares, d.NotShared)
-	assert.Equal(t, p.Share, d.Parts.Hits > 0)
+	assert.Zero(t, d.Verified.Differences)
+	assert.Equal(t, p.Share, d.Shared.On, d.Shared.Why)
+	assert.Equal(t, p.Share, d.Shared.Parts.Hits > 0)
 	assert.Greater(t, d.Direct, int64(population))
 	if p.Mode == Pages {
 		assert.GreaterOrEqual(t, status.Lists, int64(2))
 	}
-	status, err = cache.StatusOf(p.plain.informer)
+	status, err = inspect.StatusOf(p.plain.informer)
 	require.NoError(t, err)
 	assert.False(t, status.Decoding.On)
 }

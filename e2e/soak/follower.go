@@ -20,6 +20,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
@@ -196,9 +197,9 @@ func (f *follower) stop() {
 	} {
 		f.report.count(name, n)
 	}
-	if status, err := cache.StatusOf(f.informer); err == nil && f.tapped {
+	if status, err := inspect.StatusOf(f.informer); err == nil && f.tapped {
 		f.report.count("decoded directly", status.Decoding.Direct)
-		f.report.count("decoded by both", status.Decoding.Verified)
+		f.report.count("decoded by both", status.Decoding.Verified.Objects)
 		for why, n := range status.Decoding.GivenUp {
 			f.report.count("not decoded directly: "+why, n)
 		}
@@ -215,11 +216,11 @@ func (f *follower) compare(ctx context.Context, want checker.Contents) {
 	for _, h := range f.current() {
 		h.compare(ctx, want)
 	}
-	status, err := cache.StatusOf(f.informer)
+	status, err := inspect.StatusOf(f.informer)
 	if d := checker.Compare(f.informer.GetIndexer(), want); d != nil {
 		f.report.violation("differs", f.name, "%v; %v", d, status)
 	}
-	if d := status.Decoding; err == nil && f.tapped && (!d.On || d.Differences > 0 || d.Shares != f.shares || d.Parts.Bytes > d.Parts.Limit) {
+	if d := status.Decoding; err == nil && f.tapped && (!d.On || d.Verified.Differences > 0 || d.Shared.On != f.shares || d.Shared.Parts.Bytes > d.Shared.Parts.Limit) {
 		f.report.violation("decoding", f.name, "%+v", d)
 	}
 }

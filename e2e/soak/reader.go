@@ -11,6 +11,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/view"
 )
 
 // read reads all objects again and again until ctx ends, by a list, an index or a snapshot.
@@ -29,7 +30,7 @@ func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Durat
 			}
 			r.Whole(objects, at)
 		default:
-			if s, err := cache.SnapshotOf(indexer); err == nil { // client-go's has none
+			if s, err := view.Of(indexer); err == nil { // client-go's has none
 				r.Exactly(s)
 				s.Close()
 			}

@@ -140,7 +140,7 @@ func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
 	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&logs), textlogger.Verbosity(4))))
 	defer klog.ClearLogger()
 	followWire(t, kind, w)
-	for _, text := range []string{logs.String(), w.status.String(), fmt.Sprint(w.status.LastError, w.status.Degraded)} {
+	for _, text := range []string{logs.String(), w.status.String(), fmt.Sprint(w.status.LastError, w.status.Problems)} {
 		if strings.Contains(text, secret) || strings.Contains(text, digits) {
 			t.Errorf("%s: %s: %s", kind.name, what, text)
 		}

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 )
 
 func podAt(name, version string) *v1.Pod {
@@ -76,11 +77,11 @@ func expired() watch.Event {
 type wire struct {
 	kind         wireKind
 	list, frames []byte
-	claim        int64         // the Content-Length of these answers; 0: none
-	code         int           // the HTTP status of these answers; 0: 200
-	mime         string        // the Content-Type of these answers; "": the right one
-	settled      chan struct{} // closed when somebody watches the right state
-	status       cache.Status  // of the informer, in the end
+	claim        int64          // the Content-Length of these answers; 0: none
+	code         int            // the HTTP status of these answers; 0: 200
+	mime         string         // the Content-Type of these answers; "": the right one
+	settled      chan struct{}  // closed when somebody watches the right state
+	status       inspect.Status // of the informer, in the end
 
 	mu struct {
 		sync.Mutex
@@ -227,7 +228,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		case <-time.After(time.Hour):
 			t.Error("no watch of the right state within an hour")
 		}
-		w.status, err = cache.StatusOf(informer)
+		w.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
 		cancel()
 		<-ended

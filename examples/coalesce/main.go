@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 )
 
 var work = flag.Duration("work", 200*time.Millisecond, "how long the handler takes for a pod")
@@ -48,7 +49,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 	f.StartWithContext(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { report(ctx, registration.(cache.MeasuredRegistration)) })
+	watching.Go(func() { report(ctx, registration) })
 	<-ctx.Done()
 	watching.Wait()
 	f.Shutdown()
@@ -66,13 +67,17 @@ func handle(ctx context.Context, what string, pod *corev1.Pod) {
 
 // report says each second how the handler is doing. What coalesced counts, the handler need not
 // hear any more.
-func report(ctx context.Context, registration cache.MeasuredRegistration) {
+func report(ctx context.Context, registration cache.ResourceEventHandlerRegistration) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			s := registration.Stats()
+			s, err := inspect.StatsOf(registration)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
 			fmt.Printf("handler %s is %s: %d delivered, %d coalesced, %d waiting for up to %s\n",
 				s.Name, s.State, s.Delivered, s.Coalesced, s.Pending, s.Oldest.Round(time.Millisecond))
 		case <-ctx.Done():

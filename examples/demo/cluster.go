@@ -21,6 +21,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/inspect"
 )
 
 const (
@@ -147,7 +148,7 @@ func (c *cluster) outage(ctx context.Context, f *follower) error {
 		return fmt.Errorf("the cache has not caught up after the restart: %w", err)
 	}
 	caughtUp, after := time.Now(), f.status()
-	for after.Phase != cache.PhaseWatching && sleep(ctx, changePause) {
+	for after.Phase != inspect.PhaseWatching && sleep(ctx, changePause) {
 		after = f.status() // what is in the store was taken over a moment ago
 	}
 	fmt.Fprintf(c.out, "the server was away for %s; %s after it was back the cache had caught up, from version %s to %s: %s, outage %s, mode %s, lists %d, watches %d\n",

@@ -29,6 +29,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
@@ -115,8 +116,8 @@ func (f *follower) lag() (half, most float64) {
 }
 
 // status is what the informer says of itself.
-func (f *follower) status() cache.Status {
-	s, err := cache.StatusOf(f.informer)
+func (f *follower) status() inspect.Status {
+	s, err := inspect.StatusOf(f.informer)
 	if err != nil {
 		panic(err) // it is one of ours
 	}

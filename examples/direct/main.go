@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
 )
 
 func main() { example.Main(run) }
@@ -44,7 +45,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		status, err := cache.StatusOf(informer)
+		status, err := inspect.StatusOf(informer)
 		if err != nil {
 			return err
 		}
@@ -58,11 +59,11 @@ func run(ctx context.Context, config *rest.Config) error {
 }
 
 // describe says who decodes, and what came of it.
-func describe(status cache.Status) string {
+func describe(status inspect.Status) string {
 	d := status.Decoding
 	if !d.On {
 		return "the client decodes: " + d.Why
 	}
 	return fmt.Sprintf("decoded from %s: %d objects directly, and %d both directly and by the client, with %d differences",
-		d.Encoding, d.Direct, d.Verified, d.Differences)
+		d.Encoding, d.Direct, d.Verified.Objects, d.Verified.Differences)
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/view"
 )
 
 func main() { example.Main(run) }
@@ -58,24 +60,24 @@ func run(ctx context.Context, config *rest.Config) error {
 // report says what pods share. Two pods share their list of containers if it lies in one place.
 func report(informer cache.SharedIndexInformer) error {
 	pods, lists := 0, map[*corev1.Container]bool{}
-	for _, pod := range cache.TypedAll[*corev1.Pod](informer.GetStore()) {
+	for _, pod := range view.TypedAll[*corev1.Pod](informer.GetStore()) {
 		if containers := pod.Spec.Containers; len(containers) > 0 {
 			pods++
 			lists[&containers[0]] = true
 		}
 	}
-	status, err := cache.StatusOf(informer)
+	status, err := inspect.StatusOf(informer)
 	if err != nil {
 		return err
 	}
 	d := status.Decoding
-	if !d.Shares {
-		return fmt.Errorf("nothing is shared: %s%s", d.Why, d.NotShared)
+	if !d.Shared.On {
+		return fmt.Errorf("nothing is shared: %s%s", d.Why, d.Shared.Why)
 	}
 	fmt.Printf("%d pods have %d lists of containers; the table has %d parts in %d KiB, of which %d were found again\n",
-		pods, len(lists), d.Parts.Count, d.Parts.Bytes>>10, d.Parts.Hits)
-	for _, fault := range status.Degraded {
-		fmt.Println("degraded:", fault) // for instance: somebody has written to cached objects
+		pods, len(lists), d.Shared.Parts.Count, d.Shared.Parts.Bytes>>10, d.Shared.Parts.Hits)
+	for _, problem := range status.Problems {
+		fmt.Println("degraded:", problem.Text) // for instance: somebody has written to cached objects
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Metric struct {
 }
 
 // Bounds returns the upper bounds of the buckets of a Histogram, in seconds, but for the last one,
-// which has none: those that cache.HandlerStats.Histogram names.
+// which has none: those that inspect.Handler.Histogram names.
 func Bounds() []float64 { return []float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 10} }
 
 // InformerLabels are those of all metrics of an informer.

@@ -4,9 +4,10 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 )
 
@@ -59,7 +60,7 @@ type handlerGroup struct {
 	now    handlerSum
 
 	calls, coalesced, busy total
-	buckets                [len(cache.HandlerStats{}.Histogram)]total
+	buckets                []total
 }
 
 // handlerSum sums up handlers.
@@ -67,17 +68,20 @@ type handlerSum struct {
 	handlers, pending     int
 	oldest, calling, busy time.Duration // the longest of the first two
 	calls, coalesced      uint64
-	buckets               [len(cache.HandlerStats{}.Histogram)]uint64
-	states                [cache.HandlerRemoved + 1]int
+	buckets               []uint64
+	states                map[string]int
 }
 
-func (s *handlerSum) add(h *cache.HandlerStats) {
+func (s *handlerSum) add(h *inspect.Handler) {
 	s.handlers++
 	s.pending += h.Pending
 	s.oldest, s.calling = max(s.oldest, h.Oldest), max(s.calling, h.Calling)
 	s.calls, s.coalesced, s.busy = s.calls+h.Delivered, s.coalesced+h.Coalesced, s.busy+h.Busy
-	for i, n := range h.Histogram {
-		s.buckets[i] += n
+	if s.states == nil {
+		s.buckets, s.states = make([]uint64, len(h.Calls)), map[string]int{}
+	}
+	for i, bucket := range h.Calls {
+		s.buckets[i] += bucket.Count
 	}
 	s.states[h.State]++
 }
@@ -103,6 +107,9 @@ func (v visit) handlers(i *inspect.Inspection, known *informer) {
 // times brings the totals up to date, also those without a handler now.
 func (g *handlerGroup) times() Times {
 	s := &g.now
+	if g.buckets == nil {
+		g.buckets = make([]total, len(s.buckets))
+	}
 	t := Times{Seconds: time.Duration(g.busy.at(uint64(s.busy))).Seconds(), Buckets: make([]uint64, len(s.buckets))}
 	for i, n := range s.buckets {
 		t.Buckets[i] = g.buckets[i].at(n)
@@ -120,10 +127,8 @@ func (v visit) handlerGroup(g *handlerGroup, known *informer, t Times) {
 	v.put(calls, g.labels, float64(s.calls))
 	v.put(coalesced, g.labels, float64(s.coalesced))
 	v.times(callTime, g.labels, t)
-	for of, n := range s.states {
-		if n > 0 {
-			v.put(state, known.series(state, g.name, cache.HandlerState(of).String()), float64(n))
-		}
+	for _, of := range slices.Sorted(maps.Keys(s.states)) {
+		v.put(state, known.series(state, g.name, of), float64(s.states[of]))
 	}
 }
 

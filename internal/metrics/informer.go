@@ -6,7 +6,6 @@ package metrics
 import (
 	"time"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 )
 
@@ -69,7 +68,7 @@ func (v visit) by(m *Metric, known *informer, counts map[string]int64) {
 func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(informers, s, float64(len(running)))
 	tables := tablesOf(running)
-	texts, parts := &tables.Decoding.Texts, &tables.Decoding.Parts
+	texts, parts := &tables.Texts, &tables.Shared.Parts
 	v.put(sharedTexts, s, float64(texts.Count))
 	v.put(sharedBytes, s, float64(texts.Bytes))
 	v.put(sharedMaxBytes, s, float64(texts.Limit))
@@ -80,18 +79,18 @@ func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(partsMissed, s, float64(parts.Misses))
 }
 
-// tablesOf returns a status with the tables of the process, as informers that use them tell.
-func tablesOf(running []inspect.Inspection) (tables cache.Status) {
+// tablesOf returns the tables of the process, as informers that use them tell.
+func tablesOf(running []inspect.Inspection) (all inspect.Decoding) {
 	for i := range running {
-		all, d := &tables.Decoding, &running[i].Status.Decoding
+		d := &running[i].Status.Decoding
 		if all.Texts.Limit == 0 {
 			all.Texts = d.Texts
 		}
-		if all.Parts.Limit == 0 {
-			all.Parts = d.Parts
+		if all.Shared.Parts.Limit == 0 {
+			all.Shared.Parts = d.Shared.Parts
 		}
 	}
-	return tables
+	return all
 }
 
 // informer hands out what is known of one.
@@ -109,16 +108,16 @@ func (v visit) informer(i *inspect.Inspection, known *informer) {
 func (v visit) health(i *inspect.Inspection, known *informer) {
 	v.put(objects, known.labels, float64(i.Status.Objects))
 	v.put(synced, known.labels, one(i.Status.Synced))
-	v.put(phaseAge, known.series(phaseAge, string(i.Status.Phase)), i.Status.PhaseAge.Seconds())
+	v.put(phaseAge, known.series(phaseAge, i.Status.Phase), age(i, i.Status.PhaseSince))
 	worded := map[string]bool{}
-	for _, cause := range i.Status.Causes {
-		if !worded[cause] {
-			v.put(degraded, known.series(degraded, cause), 1)
+	for _, problem := range i.Status.Problems {
+		if !worded[problem.Cause] {
+			v.put(degraded, known.series(degraded, problem.Cause), 1)
 		}
-		worded[cause] = true
+		worded[problem.Cause] = true
 	}
 	if !i.Status.LastEvent.IsZero() {
-		v.put(eventAge, known.labels, i.Status.LastEventAge.Seconds())
+		v.put(eventAge, known.labels, age(i, i.Status.LastEvent))
 	}
 	failed := 0.0
 	if !i.FailingSince.IsZero() {
@@ -128,6 +127,14 @@ func (v visit) health(i *inspect.Inspection, known *informer) {
 	v.put(outage, known.labels, lasting(i.Outages).Seconds())
 	v.put(blind, known.labels, i.Status.LastOutage.Seconds())
 	v.put(reconnect, known.labels, float64(i.Status.Reconnects))
+}
+
+// age is how many seconds before the inspection something was; 0 if it has not been.
+func age(i *inspect.Inspection, at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return i.Status.At.Sub(at).Seconds()
 }
 
 func one(is bool) float64 {
@@ -190,10 +197,10 @@ func (v visit) received(i *inspect.Inspection, known *informer) {
 	v.put(decoded, known.series(decoded, "direct"), float64(d.Direct))
 	v.put(decoded, known.series(decoded, "reused"), float64(d.Reused))
 	v.put(decoded, known.series(decoded, "client"), float64(left))
-	v.put(verified, known.labels, float64(d.Verified))
-	v.put(differences, known.labels, float64(d.Differences))
-	v.put(partsChecked, known.labels, float64(d.Checked))
-	v.put(partsWritten, known.labels, float64(d.Mutations))
+	v.put(verified, known.labels, float64(d.Verified.Objects))
+	v.put(differences, known.labels, float64(d.Verified.Differences))
+	v.put(partsChecked, known.labels, float64(d.Shared.Checked))
+	v.put(partsWritten, known.labels, float64(d.Shared.Mutations))
 }
 
 // contents says what waits for the store, and what it all takes.

@@ -72,7 +72,7 @@ func (r *Reader) Read(yield func(Sample)) {
 	r.mu.Lock() // from here on: of two calls the second one sees what is newer
 	defer r.mu.Unlock()
 	var running []inspect.Inspection
-	for informer := range inspect.Informers() {
+	for informer := range inspect.All() {
 		if i, err := inspect.Of(informer); err == nil {
 			running = append(running, i)
 		}

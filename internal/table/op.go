@@ -76,3 +76,12 @@ type Op struct {
 // Stamp computes the table's next resource version from the current one. It
 // runs with writers locked out and must not use the table.
 type Stamp = func(current string) (next string)
+
+// noIndex is an ErrNoIndex in client-go's words.
+type noIndex string
+
+func (name noIndex) Error() string {
+	return fmt.Sprintf("Index with name %s does not exist", string(name))
+}
+
+func (noIndex) Is(target error) bool { return target == ErrNoIndex }

@@ -95,6 +95,10 @@ func (s *Snapshot) All() iter.Seq2[string, any] {
 
 // ByIndexSeq yields the key and object of each member, as All does.
 func (s *Snapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
+	if !s.use() {
+		return nil, ErrClosed
+	}
+	defer s.unuse()
 	if _, err := s.view.index(index); err != nil {
 		return nil, err
 	}

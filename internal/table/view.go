@@ -4,7 +4,6 @@
 package table
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -77,7 +76,7 @@ func (v view) index(name string) (*index, error) {
 			return ix, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %q", ErrNoIndex, name)
+	return nil, noIndex(name)
 }
 
 // ids returns the members in a leaf, in buf or in memory that does not change.

@@ -1,37 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package observe
+package door
 
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	clientgo "k8s.io/client-go/tools/cache"
-
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/table"
 )
-
-// Of returns what is to be known of an informer or controller, however it is handed out; nil for
-// what is none of ours. The root package sets it before anything runs.
-var Of func(informer any) *Subject
-
-// Subject is what somebody looks at.
-type Subject struct {
-	Informer any    // a cache.Controller, without wrappers
-	Number   uint64 // among all that ran; 0 before Run
-	Resource string // what logs call its objects
-	Example  any    // of them
-	Identity clientgo.InformerNameAndResource
-
-	Report       *reflector.Journal
-	Table        *table.Table  // nil if the store is not ours
-	Disconnected func() int    // counts the handlers that were too slow to stay; nil: it has none
-	Memo, Audits *atomic.Value // what the packages inspect and audit keep
-}
 
 // Doing says what a reflector does, and for how long.
 func Doing(phase string, since time.Time, age time.Duration) string {

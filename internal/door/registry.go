@@ -1,16 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package observe
+package door
 
 import (
 	"maps"
 	"slices"
 	"sync"
+
+	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Informers are the informers and controllers of the process, each a cache.Controller.
-var Informers Registry[any]
+// Running are the informers and controllers of the process whose Run has not returned.
+var Running Registry[clientgo.Controller]
 
 // Registry knows what runs. The zero value is empty and ready, for any number of goroutines.
 type Registry[T any] struct {

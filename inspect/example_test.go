@@ -1,0 +1,128 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
+)
+
+// newConfigMap returns a ConfigMap for the examples.
+func newConfigMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Data:       map[string]string{"value": value},
+	}
+}
+
+// runInformer runs an informer until the function that it returns is called.
+func runInformer(informer cache.SharedIndexInformer) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { informer.RunWithContext(ctx) })
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// What an informer is doing, and what is wrong with it.
+func ExampleStatusOf() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	status, _ := inspect.StatusOf(informer)
+	fmt.Println(status.Phase)
+
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	status, _ = inspect.StatusOf(informer)
+	fmt.Println(status.Objects, status.LastError)
+	// Output:
+	// new
+	// 1 <nil>
+}
+
+// A readiness probe that fails until the informers have synced.
+func ExampleReadyCheck() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, informer)
+	probe := func() int {
+		answer := httptest.NewRecorder()
+		ready.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
+		return answer.Code
+	}
+	fmt.Println(probe())
+
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(probe())
+	// Output:
+	// 503
+	// 200
+}
+
+// What an informer has done and what its store has.
+func ExampleOf() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	inspection, err := inspect.Of(informer)
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(inspection.Type, inspection.Status.Objects)
+	for _, index := range inspection.Indices {
+		fmt.Println(index.Name, "values:", index.Values, "members:", index.Members)
+	}
+	// Output:
+	// *v1.ConfigMap 2
+	// namespace values: 1 members: 2
+}
+
+// What a handler does and how long its calls take.
+func ExampleStatsOf() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
+	registration, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "settings"}))
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	if err := cache.WaitForSync(ctx, registration); err != nil {
+		fmt.Println(err)
+	}
+	stats, err := inspect.StatsOf(registration)
+	fmt.Println(stats.Name, stats.SyncError, stats.State == inspect.HandlerStuck, err)
+	// Output: settings <nil> false <nil>
+}

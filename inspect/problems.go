@@ -1,0 +1,130 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+func statusOf(i *door.Informer) Status {
+	known := i.Report.Status()
+	s := statusFrom(&known)
+	s.ResourceVersion, s.Synced = i.LastSyncResourceVersion(), i.HasSynced()
+	if i.Table != nil {
+		s.Objects = i.Table.Len()
+	}
+	s.Problems = append(problemsOf(&known), problemsOfContents(i)...)
+	return s
+}
+
+// problemsOfContents says what is not as it should be with the objects and their indices.
+func problemsOfContents(i *door.Informer) (problems []Problem) {
+	if i.Table != nil {
+		lacking := i.Table.Lacking()
+		for _, name := range slices.Sorted(maps.Keys(lacking)) {
+			problems = append(problems, Problem{"index", fmt.Sprintf(
+				"%d objects are missing from index %q: its function failed for them", lacking[name], name)})
+		}
+	}
+	if audits, ok := i.Observed.Audits.Load().(interface{ Differing() (int, bool) }); ok {
+		switch n, ahead := audits.Differing(); {
+		case ahead:
+			problems = append(problems, Problem{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
+		case n > 0:
+			problems = append(problems, Problem{"audit", "an audit has found " + door.Counted(int64(n), "object") + " that differed from the server"})
+		}
+	}
+	if n := i.Transform.Untransformed(); n > 0 {
+		problems = append(problems, Problem{"transform",
+			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n)})
+	}
+	return problems
+}
+
+// statusFrom returns what the reflector knows.
+func statusFrom(r *reflector.Status) Status {
+	s := Status{
+		At: time.Now(), Phase: string(r.Phase), PhaseSince: r.Since, Mode: string(r.Mode),
+		LastError: r.Err, LastErrorAt: r.ErrAt, Attempts: r.Failures,
+		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
+		LastEvent: r.HeardAt,
+		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left,
+	}
+	d := &r.Decoding
+	s.Decoding = Decoding{
+		On: d.On, Encoding: string(d.Encoding), Why: d.Why, Direct: d.Decoded, Reused: d.Reused, GivenUp: d.GivenUp,
+		Verified: Verification{d.Verified, d.Differences},
+		Texts:    Table{Count: d.Texts.Count, Bytes: d.Texts.Bytes, Limit: d.Texts.Limit},
+		Shared:   Sharing{d.Shares, d.Unshared, Table(d.Parts), d.Checked, d.WrittenTo, d.Written},
+	}
+	return s
+}
+
+// problemsOf says what is not as it should be with a reflector.
+func problemsOf(r *reflector.Status) (problems []Problem) {
+	add := func(is bool, cause, text string) {
+		if is {
+			problems = append(problems, Problem{cause, text})
+		}
+	}
+	add(r.Unfit != nil, "unfit", "it cannot run")
+	add(r.Stopped, "stopped", "stopped by its error policy")
+	if r.OutOfReach {
+		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", door.Shortly(r.Outage)))
+	}
+	if r.Hangs != "" {
+		add(true, "hangs", door.Hanging(r))
+	}
+	if r.Failures > 0 {
+		add(true, "errors", door.Counted(int64(r.Failures), "error")+" since the last success")
+	}
+	add(r.Refused, "refused", "the server does not know the last resourceVersion")
+	if r.LeftNow > 0 {
+		add(true, "dropped", door.Counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
+	}
+	if !r.ListUntil.IsZero() {
+		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
+	}
+	add(r.Silent, "silent", "the watch was silent and was opened anew")
+	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is "+r.Decoding.Why)
+	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is "+r.Decoding.Why)
+	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
+	return problems
+}
+
+// String returns the status in one line for a log, without objects.
+func (s Status) String() string {
+	var b strings.Builder
+	b.WriteString(s.phase())
+	if s.Mode != "" {
+		fmt.Fprintf(&b, " (%s)", s.Mode)
+	}
+	if s.ResourceVersion != "" {
+		fmt.Fprintf(&b, " at version %q", s.ResourceVersion)
+	}
+	fmt.Fprintf(&b, ", %s, %s, %s", door.Counted(int64(s.Objects), "object"), door.Counted(s.Lists, "list"), door.Counted(s.Watches, "watch"))
+	if s.Reconnects > 0 {
+		fmt.Fprintf(&b, ", %s (last outage %v)", door.Counted(s.Reconnects, "reconnect"), door.Shortly(s.LastOutage))
+	}
+	if !s.LastEvent.IsZero() {
+		fmt.Fprintf(&b, ", last event %v ago", door.Shortly(s.At.Sub(s.LastEvent)))
+	}
+	for i, problem := range s.Problems {
+		b.WriteString([]string{"; ", ", "}[min(i, 1)] + problem.Text)
+	}
+	if s.LastError != nil && (s.Attempts > 0 || s.Phase == string(reflector.Unstarted) || s.Phase == PhaseStopped) {
+		fmt.Fprintf(&b, "; last error: %v", s.LastError)
+	}
+	return strings.ReplaceAll(b.String(), "\n", "; ")
+}
+
+// phase says what is done, and for how long.
+func (s Status) phase() string { return door.Doing(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince)) }

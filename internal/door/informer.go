@@ -1,0 +1,142 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/table"
+)
+
+// ErrForeign says that something is not of this module, so that nothing is known about it.
+var ErrForeign = errors.New("not of this package: only an informer, a store, a queue or a registration that github.com/kinformer/cache has made will do")
+
+// Look returns an informer as it is at the time of the call. It is what the seat of one holds.
+type Look func() *Informer
+
+// Informer is an informer or controller as it was when somebody looked, for any number of
+// goroutines.
+type Informer struct {
+	clientgo.Controller        // without wrappers
+	Resource            string // what logs call its objects
+	Example             any    // of them
+	Identity            clientgo.InformerNameAndResource
+
+	Report        *reflector.Journal
+	Relister      *reflector.Relister
+	Observed      *Observed
+	Processor     *fanout.Processor      // nil for a controller
+	ProcessErrors func() (uint64, error) // how many, and the last
+
+	// The way into the store. They are nil with a queue of the user's.
+	Table    *table.Table
+	Applier  *store.Applier
+	Delivery *sync.Mutex // held while a batch goes into the store and on to the handlers
+
+	// They are nil before the start; the last two also with a foreign queue.
+	Requests  func() reflector.Options // how the informer asks for what, and of whom
+	Queue     *queue.Queue
+	Transform *event.Transformer
+}
+
+// Observed is what an informer keeps for those who look at it.
+type Observed struct {
+	Number atomic.Uint64 // among all that ran; 0 before Run
+	Memo   atomic.Value  // of package inspect
+	Audits atomic.Value  // of package audit
+}
+
+// Enter begins a time in which the informer runs, leave ends it.
+func (o *Observed) Enter(informer clientgo.Controller) (leave func()) {
+	number := Running.Enter(informer)
+	o.Number.Store(number)
+	return func() { Running.Leave(number) }
+}
+
+// AddQueue notes the queue, if it is one of ours.
+func (i *Informer) AddQueue(queueOrOurs any) {
+	if i.Queue = QueueOf(queueOrOurs); i.Queue != nil {
+		i.Transform = &i.Queue.Reader.Transform
+	}
+}
+
+// Of returns what is known of an informer or controller of this module. Also if that is in wrappers
+// which pass GetController on, as the typed informers of client-go do. It returns nil for others.
+func Of(informer any) *Informer {
+	for range maxWrappers {
+		if look, ok := Held[Look](informer); ok {
+			return look()
+		}
+		wrapper, ok := informer.(interface{ GetController() clientgo.Controller })
+		if !ok {
+			return nil
+		}
+		informer = wrapper.GetController()
+	}
+	return nil
+}
+
+// maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
+const maxWrappers = 16
+
+// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for others.
+func QueueOf(v any) *queue.Queue {
+	if own, ok := v.(*queue.Queue); ok {
+		return own
+	}
+	own, _ := Held[*queue.Queue](v)
+	return own
+}
+
+// TableOf returns the table of a store of this module, or of the store of an informer, however they
+// are handed out. It returns nil for others.
+func TableOf(storeOrInformer any) *table.Table {
+	s, isStore := storeOrInformer.(clientgo.Store)
+	if !isStore {
+		if own := Of(storeOrInformer); own != nil {
+			return own.Table
+		}
+		return nil
+	}
+	for range maxWrappers {
+		if own, ok := Held[*table.Table](s); ok {
+			return own
+		}
+		inside, typed := insideTyped(s)
+		if !typed {
+			break
+		}
+		s = inside
+	}
+	return nil
+}
+
+// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not
+// exported. Wrappers of other packages are not looked into: they may show something else than what
+// is inside.
+func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
+	v := reflect.ValueOf(s)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[clientgo.ListWatch]().PkgPath() {
+		return nil, false
+	}
+	field, ok := v.Type().FieldByName("Indexer")
+	if !ok || !field.Anonymous {
+		return nil, false
+	}
+	indexer, ok = v.FieldByIndex(field.Index).Interface().(clientgo.Indexer)
+	return indexer, ok
+}

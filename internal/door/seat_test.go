@@ -1,0 +1,43 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// TestHeld: what a seat holds is found by its type, also where the type that has the seat is embedded
+// in another one.
+func TestHeld(t *testing.T) {
+	type made struct{ Seat[int] }
+	type users struct{ *made }
+	for name, v := range map[string]any{"value": made{Seated(7)}, "pointer": &made{Seated(7)}, "embedded": users{&made{Seated(7)}}} {
+		held, ok := Held[int](v)
+		assert.True(t, ok, name)
+		assert.Equal(t, 7, held, name)
+		_, ok = Held[string](v)
+		assert.False(t, ok, name)
+	}
+	for _, v := range []any{nil, 7, struct{ clientgo.Store }{}} {
+		_, ok := Held[int](v)
+		assert.False(t, ok)
+	}
+}
+
+// circle is a wrapper that passes itself on.
+type circle struct{ clientgo.Controller }
+
+func (c circle) GetController() clientgo.Controller { return c }
+
+// TestForeign: nothing is known of what is not ours.
+func TestForeign(t *testing.T) {
+	for _, v := range []any{nil, 7, circle{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), clientgo.NewSharedInformer(nil, nil, 0)} {
+		assert.Nil(t, Of(v))
+		assert.Nil(t, TableOf(v))
+		assert.Nil(t, QueueOf(v))
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view_test
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/view"
+)
+
+// newConfigMap returns a ConfigMap for the examples.
+func newConfigMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Data:       map[string]string{"value": value},
+	}
+}
+
+// byValue files a ConfigMap under its value.
+func byValue(obj any) ([]string, error) {
+	return []string{obj.(*corev1.ConfigMap).Data["value"]}, nil
+}
+
+// A snapshot is a store at one moment, whatever is written later.
+func ExampleOf() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "old"))
+
+	snapshot, err := view.Of(store)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer snapshot.Close()
+	_ = store.Update(newConfigMap("a", "new"))
+	_ = store.Add(newConfigMap("b", "new"))
+
+	obj, _ := snapshot.Get("default/a")
+	fmt.Println(snapshot.Len(), obj.(*corev1.ConfigMap).Data["value"])
+	fmt.Println(len(store.List()))
+	// Output:
+	// 1 old
+	// 2
+}
+
+// The members of an index value, with their type and without a copied list.
+func ExampleTypedByIndex() {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"value": byValue})
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+
+	members, err := view.TypedByIndex[*corev1.ConfigMap](store, "value", "2")
+	if err != nil {
+		fmt.Println(err)
+	}
+	for key, member := range members {
+		fmt.Println(key, member.Data["value"])
+	}
+	// Output: default/b 2
+}
+
+// Reads that copy nothing.
+func ExampleAll() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+
+	var keys []string
+	for key := range view.All(store) {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	fmt.Println(keys, view.Len(store))
+	// Output: [default/a default/b] 2
+}
