@@ -66,7 +66,7 @@ type controllerQueue interface {
 // hands what it pops to config.ProcessBatch, or config.Process where the queue or the configuration
 // knows no batches. The queue may be any implementation. Both functions run in a goroutine of their
 // own, one call at a time, never in that of the reflector; what they fail or panic at is counted
-// (QueueStatsOf), reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and not tried
+// (inspect.QueueOf), reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and not tried
 // again. Package retry tries again.
 //
 // Run returns when its context ends, the queue is closed and the last call has returned; at once,

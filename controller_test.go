@@ -33,6 +33,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // runController runs c in a bubble and stops it when the test is over.
@@ -458,7 +459,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	release()
 	within(t, "the store does not catch up", func() {
 		assert.NoError(t, <-added)
-		assert.NoError(t, cache.WaitForVersion(ctx, s, "201"))
+		assert.NoError(t, kinformer.WaitForVersion(ctx, s, "201"))
 	})
 	found, err := s.GetIndexer().ByIndex("version", "201")
 	require.NoError(t, err)

@@ -42,6 +42,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -362,7 +363,7 @@ func TestOddListsSuspend(t *testing.T) {
 		for n := range 3 {
 			if n > 0 {
 				server.events = eventsOf(3, server.Media)
-				require.NoError(t, cache.Relist(informer))
+				require.NoError(t, kinformer.Relist(informer))
 			}
 			d, causes := state()
 			why := "the list cannot be taken apart: not a list as it is known"
@@ -909,7 +910,7 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 			}
 			before := cached()
 			before.Status.Message = "against the rule"
-			require.NoError(t, cache.Relist(informer))
+			require.NoError(t, kinformer.Relist(informer))
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			assert.NotSame(t, before, cached())

@@ -7,13 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
-	"reflect"
-	"runtime"
-	"strings"
-
-	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/fanout"
 )
@@ -22,7 +15,7 @@ import (
 // the default: the handler is called for everything, in order, one call at a time, and what waits
 // for it stays in memory without a bound.
 type Delivery struct {
-	// Name is the name of the handler in logs, in HandlerStats and in the registration's
+	// Name is the name of the handler in logs, in inspect.Handler and in the registration's
 	// DoneChecker. The default is its type or, for functions, their file and line.
 	Name string
 
@@ -112,12 +105,9 @@ var errBadDelivery = errors.New("invalid Delivery")
 // NewInformer*, which call their one handler themselves, do not run with such a handler. Those of
 // other packages just call the handler.
 func Deliver(handler ResourceEventHandler, delivery Delivery) ResourceEventHandler {
-	return deliveredHandler{handler, delivery}
-}
-
-type deliveredHandler struct {
-	ResourceEventHandler
-	delivery Delivery
+	var bad faults
+	delivery.check(&bad, "")
+	return fanout.Delivered{ResourceEventHandler: handler, Options: delivery.options(), Err: bad.as(errBadDelivery)}
 }
 
 // WithDelivery sets the Delivery of all handlers that are added without Deliver, for instance by a
@@ -131,29 +121,30 @@ func WithDelivery(delivery Delivery) Option {
 // unwrapDelivery returns a handler without Deliver's wrapper, and how it is to be served: as
 // standard says, if it has no such wrapper.
 func unwrapDelivery(handler ResourceEventHandler, standard Delivery) (ResourceEventHandler, fanout.Options, error) {
-	var bad faults
-	delivery, name := standard, nameForHandler(handler)
-	if wrapped, ok := handler.(deliveredHandler); ok {
-		handler, delivery = wrapped.ResourceEventHandler, wrapped.delivery
-		delivery.check(&bad, "")
-	} else {
+	name := fanout.NameOf(handler)
+	wrapped, ok := handler.(fanout.Delivered)
+	if !ok {
+		var bad faults
 		standard.checkAsStandard(&bad)
+		wrapped = fanout.Delivered{ResourceEventHandler: handler, Options: standard.options(), Err: bad.as(errBadDelivery)}
 	}
-	if handler == nil {
+	switch handler = wrapped.ResourceEventHandler; {
+	case handler == nil:
 		return nil, fanout.Options{}, errNilHandler
+	case fanout.HasDelivered(handler):
+		wrapped.Err = errNestedDelivery
 	}
-	if wrapsDelivery(handler) {
-		bad.add("Deliver is inside of another wrapper, where nobody sees it: " +
-			"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter")
+	if wrapped.Err != nil {
+		return nil, fanout.Options{}, fmt.Errorf("handler %s: %w", name, wrapped.Err)
 	}
-	if err := bad.as(errBadDelivery); err != nil {
-		return nil, fanout.Options{}, fmt.Errorf("handler %s: %w", name, err)
-	}
-	delivery.Name = name
-	return handler, delivery.options(), nil
+	wrapped.Options.Name = name
+	return handler, wrapped.Options, nil
 }
 
-// options translates a Delivery that makes sense.
+var errNestedDelivery = fmt.Errorf("%w: Deliver is inside of another wrapper, where nobody sees it: "+
+	"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter", errBadDelivery)
+
+// options translates a Delivery. One that makes no sense is refused elsewhere.
 func (d Delivery) options() fanout.Options {
 	overflows := [...]fanout.Overflow{
 		OverflowLossless:   fanout.Lossless,
@@ -163,7 +154,7 @@ func (d Delivery) options() fanout.Options {
 	}
 	return fanout.Options{
 		Name:         d.Name,
-		Overflow:     overflows[d.Overflow],
+		Overflow:     overflows[min(int(d.Overflow), len(overflows)-1)],
 		Max:          cmp.Or(d.Max, defaultMax),
 		Parallel:     d.Parallel,
 		OnDisconnect: d.OnDisconnect,
@@ -199,37 +190,6 @@ func (d Delivery) check(bad *faults, where string) {
 	}
 }
 
-// wrapsDelivery reports whether the handler is a wrapper of Deliver's, or a filter around one.
-func wrapsDelivery(handler ResourceEventHandler) bool {
-	for {
-		switch h := handler.(type) {
-		case deliveredHandler:
-			return true
-		case FilteringResourceEventHandler:
-			handler = h.Handler
-		case *FilteringResourceEventHandler:
-			if h == nil {
-				return false
-			}
-			handler = h.Handler
-		default:
-			return false
-		}
-	}
-}
-
-// warnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant:
-// so it is called.
-func warnOfTypedNil(logger klog.Logger, handler ResourceEventHandler) {
-	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
-		if v.IsNil() {
-			logger.Info("Warning: an event handler is a nil pointer: its calls panic, unless its methods accept that",
-				"type", v.Type().String())
-		}
-	}
-}
-
 // DeliverTyped is Deliver for a typed handler. What it returns goes to AddEventHandler or
 // AddEventHandlerWithOptions, also of a typed informer. client-go's AddTypedEventHandler takes only
 // typed handlers and hides them inside of a wrapper of its own, so that no Delivery can come with
@@ -240,147 +200,7 @@ func DeliverTyped[T Object](handler TypedResourceEventHandler[T], delivery Deliv
 	if handler == nil {
 		return Deliver(nil, delivery)
 	}
-	return Deliver(typedHandler[T]{handler}, delivery)
-}
-
-// typedHandler is a typed handler as an untyped one.
-type typedHandler[T Object] struct{ handler TypedResourceEventHandler[T] }
-
-func (h typedHandler[T]) OnAdd(obj any, isInInitialList bool) {
-	h.handler.OnAdd(obj.(T), isInInitialList)
-}
-
-func (h typedHandler[T]) OnUpdate(oldObj, newObj any) { h.handler.OnUpdate(oldObj.(T), newObj.(T)) }
-
-func (h typedHandler[T]) OnDelete(obj any) {
-	tombstone, unknown := obj.(DeletedFinalStateUnknown)
-	switch {
-	case !unknown:
-		h.handler.OnDelete(DeletedObject[T]{OptionalObj: obj.(T)})
-	case tombstone.Obj == nil:
-		h.handler.OnDelete(DeletedObject[T]{FinalStateUnknown: &tombstone})
-	default:
-		h.handler.OnDelete(DeletedObject[T]{OptionalObj: tombstone.Obj.(T), FinalStateUnknown: &tombstone})
-	}
+	return Deliver(fanout.Typed[T]{Handler: handler}, delivery)
 }
 
 var errNilHandler = errors.New("event handler is nil")
-
-// nameForHandler returns a name that a reader of a log can find in the code: for functions, also
-// those in the adapters of client-go, the file and line where they are, or for values of methods
-// the methods; for any other handler its type. Filters, typed adapters and the wrapper of Deliver
-// do not count.
-func nameForHandler(handler ResourceEventHandler) string {
-	if h, ok := handler.(deliveredHandler); ok && h.delivery.Name != "" {
-		return h.delivery.Name
-	}
-	v := insideOf(reflect.ValueOf(handler))
-	if !v.IsValid() {
-		return fmt.Sprintf("%T", handler)
-	}
-	if places := placesOf(v); len(places) > 0 {
-		return strings.Join(places, "+")
-	}
-	return nameOfType(v.Type())
-}
-
-// adapters are the packages of the adapters of functions and the wrappers of handlers that are
-// looked into.
-var adapters = map[string]bool{
-	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath(): true,
-	reflect.TypeFor[deliveredHandler]().PkgPath():                   true,
-}
-
-// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters,
-// deliveredHandler.
-var wrappedIn = []string{"Handler", "handler", "ResourceEventHandler"}
-
-// insideOf returns the handler that is inside of wrappers. It is not valid for a nil interface.
-func insideOf(v reflect.Value) reflect.Value {
-	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
-	}
-	if isAdapter(v) {
-		for _, name := range wrappedIn {
-			if inner := v.FieldByName(name); inner.Kind() == reflect.Interface && !inner.IsNil() {
-				return insideOf(inner)
-			}
-		}
-	}
-	return v
-}
-
-func isAdapter(v reflect.Value) bool {
-	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
-}
-
-// placesOf returns where the functions of a handler are, one place for each file and for each
-// receiver; none for a handler that is of another kind.
-func placesOf(v reflect.Value) (places []string) {
-	var functions []reflect.Value
-	switch {
-	case v.Kind() == reflect.Func:
-		functions = []reflect.Value{v}
-	case isAdapter(v):
-		for _, name := range []string{"AddFunc", "UpdateFunc", "DeleteFunc"} {
-			functions = append(functions, v.FieldByName(name))
-		}
-	}
-	seen := map[string]int{} // index of the place in each scope
-	for _, f := range functions {
-		place, scope := placeOf(f)
-		if place == "" {
-			continue
-		}
-		if i, known := seen[scope]; !known {
-			seen[scope] = len(places)
-			places = append(places, place)
-		} else if !strings.Contains(places[i], ":") {
-			places[i] = scope
-		}
-	}
-	return places
-}
-
-// placeOf returns the file and line of a function, and the file, each with the path of the package;
-// for the value of a method the full names of the method and of its receiver. They are empty for
-// nil.
-func placeOf(f reflect.Value) (place, scope string) {
-	if f.Kind() != reflect.Func || f.IsNil() {
-		return "", ""
-	}
-	fn := runtime.FuncForPC(f.Pointer())
-	if fn == nil {
-		return "", ""
-	}
-	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // it is in no file
-		return method, method[:max(0, strings.LastIndexByte(method, '.'))]
-	}
-	file, line := fn.FileLine(fn.Entry())
-	scope = path.Join(packageOf(fn.Name(), file), path.Base(file))
-	return fmt.Sprintf("%s:%d", scope, line), scope
-}
-
-// packageOf returns the path of the package of a function, for that of a program its folder.
-func packageOf(function, file string) string {
-	slash := strings.LastIndexByte(function, '/') + 1
-	name, _, _ := strings.Cut(function[slash:], ".")
-	if pkg := function[:slash] + strings.ReplaceAll(name, "%2e", "."); pkg != "main" {
-		return pkg
-	}
-	return path.Base(path.Dir(file))
-}
-
-func nameOfType(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t.Name() == "":
-		return t.String()
-	case t.PkgPath() == "":
-		return t.Name()
-	default:
-		return t.PkgPath() + "." + t.Name()
-	}
-}

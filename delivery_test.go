@@ -38,6 +38,7 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -673,7 +674,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		pods := generatedPods(e.source)
 		go pods.Informer().RunWithContext(e.Context())
-		require.NoError(e, cache.WaitForSync(e.Context(), pods.Informer()))
+		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
 		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
 		own := pods.Informer()
 		for name, informer := range map[string]handedOut{
@@ -687,7 +688,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 			_, err = inspect.QueueOf(informer)
 			assert.NoError(e, err, name)
 			assertSnapshot(e, informer)
-			assert.NoError(e, cache.WaitForVersion(e.Context(), informer, "1"), name)
+			assert.NoError(e, kinformer.WaitForVersion(e.Context(), informer, "1"), name)
 		}
 		for _, indexer := range []cache.Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), cache.NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
 			assertSnapshot(e, indexer)
@@ -726,7 +727,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 		assert.ErrorIs(t, err, inspect.ErrForeign)
 		_, err = inspect.QueueOf(informer)
 		assert.ErrorIs(t, err, inspect.ErrForeign)
-		assert.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "1"), inspect.ErrForeign)
+		assert.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, "1"), inspect.ErrForeign)
 	}
 	partial := filtered{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	require.NoError(t, partial.Add(testkit.Pod("a", "1")))
@@ -888,7 +889,7 @@ func TestWithDeliveryIsRefused(t *testing.T) {
 			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			assert.ErrorContains(t, status.LastError, tc.says)
-			assert.ErrorContains(t, cache.WaitForSync(t.Context(), informer), tc.says)
+			assert.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), tc.says)
 			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 			assert.ErrorContains(t, err, tc.says)
 			_, err = informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{}))

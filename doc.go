@@ -42,8 +42,6 @@
 //   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
 //     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
 //     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To make it request the whole state again: [Relist].
-//   - To wait: [WaitForSync] and [WaitForVersion] ([ErrNotComparable]).
 //   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.
 //     [WithIdentifier] and [WithObjectDescription] name it.
 //   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
@@ -59,6 +57,7 @@
 //   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit].
 //   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]).
 //
+// Package kinformer waits for informers, with reasons, and has them request their state again.
 // Package view reads stores without copying, and several times from one state. Package inspect says
 // what informers, their queues and their handlers do, yields all of them, and checks whether a program
 // is ready; package debug shows them as a page. Package factory puts informers behind client-go's
@@ -104,11 +103,11 @@
 //
 //   - Nothing arrives: inspect.StatusOf returns what the informer does and for how long, the state of its
 //     connection, and its last error. It prints as one line.
-//   - A start does not finish: [WaitForSync] waits like WaitFor, and returns the reason.
+//   - A start does not finish: kinformer.WaitForSync waits like WaitFor, and returns the reason.
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
 //     that run, and describes what each does, has done and costs. An execution trace
 //     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
-//   - A controller does not see its own write: [WaitForVersion] waits until the store has it.
+//   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
 //   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
 //     notifications that wait.
 //   - The wait between two requests is too long, or no further request makes sense: an

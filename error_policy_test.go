@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TestOneErrorARound: a watch-list that fails and the list that fails in its place are one error,
@@ -305,7 +306,7 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 			}))
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
 			go informer.RunWithContext(t.Context())
-			err := cache.WaitForSync(t.Context(), informer)
+			err := kinformer.WaitForSync(t.Context(), informer)
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			assert.Len(t, informer.GetStore().List(), 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // A program that should fail at its start, instead of waiting for a permission.
@@ -28,37 +29,10 @@ func ExampleWithErrorPolicy() {
 	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList), cache.WithErrorPolicy(cache.StopOnForbidden))
 	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
-	err := cache.WaitForSync(ctx, informer)
+	err := kinformer.WaitForSync(ctx, informer)
 	status, _ := inspect.StatusOf(informer)
 	fmt.Println(apierrors.IsForbidden(err), status.Phase)
 	// Output: true stopped
-}
-
-// A cache that is in doubt: the handler hears of what the watch did not bring.
-func ExampleRelist() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	server := cachetest.New(newConfigMap("a", "1"))
-	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	added := make(chan string, 2)
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { added <- obj.(*corev1.ConfigMap).Name }})
-	if err != nil {
-		fmt.Println(err)
-	}
-	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
-	found := server.Lose()
-	server.Create(newConfigMap("b", "1"))
-	found()
-
-	if err := cache.Relist(informer); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(<-added, <-added)
-	// Output: a b
 }
 
 // A bound of what waits between the watch and the store.
@@ -69,7 +43,7 @@ func ExampleWithQueueLimit() {
 	newInformer := cache.InformerFunc(cache.WithQueueLimit(1000))
 	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	stats, err := inspect.QueueOf(informer)
@@ -87,7 +61,7 @@ func ExampleWithExpectedNamespace() {
 	newInformer := cache.InformerFunc(cache.WithExpectedNamespace("default"))
 	informer := newInformer(cachetest.New(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	status, err := inspect.StatusOf(informer)
@@ -112,7 +86,7 @@ func ExampleWithCachedOnTransformError() {
 		fmt.Println(err)
 	}
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	stats, _ := inspect.QueueOf(informer)

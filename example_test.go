@@ -11,13 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -103,45 +102,6 @@ func ExampleWithDelivery() {
 	// Output: true
 }
 
-// An error of WaitForSync says why, and errors.As and its kin look into it.
-func ExampleWaitForSync() {
-	server := cachetest.New()
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it"))
-	server.FailNext(cachetest.VerbList, forbidden)
-	informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	failed := make(chan struct{})
-	_ = informer.SetWatchErrorHandler(func(*cache.Reflector, error) { close(failed) }) // instead of the log
-	defer runInformer(informer)()
-
-	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() {
-		<-failed
-		cancel(errors.New("the program ends"))
-	}()
-	err := cache.WaitForSync(ctx, informer)
-	fmt.Println(apierrors.IsForbidden(err))
-	// Output: true
-}
-
-// A controller that reads its own write: the version that the write returned is in the store when
-// the wait is over.
-func ExampleWaitForVersion() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	server := cachetest.New()
-	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	defer runInformer(informer)()
-
-	written := server.Create(newConfigMap("a", "mine")).(*corev1.ConfigMap)
-	if err := cache.WaitForVersion(ctx, informer, written.ResourceVersion); err != nil {
-		fmt.Println(err)
-	}
-	obj, exists, _ := informer.GetStore().GetByKey("default/a")
-	fmt.Println(exists, obj.(*corev1.ConfigMap).Data["value"])
-	// Output: true mine
-}
-
 // Informers with options, wherever a constructor is asked for.
 func ExampleInformerFunc() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -154,7 +114,7 @@ func ExampleInformerFunc() {
 	)
 	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
-	fmt.Println(cache.WaitForSync(ctx, informer), informer.GetStore().ListKeys())
+	fmt.Println(kinformer.WaitForSync(ctx, informer), informer.GetStore().ListKeys())
 	// Output: <nil> [default/a]
 }
 
@@ -219,7 +179,7 @@ func ExampleNewSharedIndexInformer() {
 	}
 	defer runInformer(informer)()
 
-	if err := cache.WaitForSync(ctx, informer, registration); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer, registration); err != nil {
 		fmt.Println(err)
 	}
 	found, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
@@ -243,7 +203,7 @@ func ExampleNewTypedSharedIndexInformer() {
 	}
 	defer runInformer(informer)()
 
-	if err := cache.WaitForSync(ctx, registration); err != nil {
+	if err := kinformer.WaitForSync(ctx, registration); err != nil {
 		fmt.Println(err)
 	}
 	if found, ok := view.TypedGet[*corev1.ConfigMap](informer.GetStore(), "default/a"); ok {

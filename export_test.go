@@ -18,12 +18,10 @@ var (
 	ErrAlreadyStopped  = errAlreadyStopped
 	ErrBadDelivery     = errBadDelivery
 	ErrBadOptions      = errBadOptions
-	ErrNeverSyncs      = errNeverSyncs
 	ErrNilHandler      = errNilHandler
 	ErrNilIndexFunc    = errNilIndexFunc
 	ErrNoKeyFunc       = errNoKeyFunc
 	ErrNoListerWatcher = errNoListerWatcher
-	ErrNotReached      = errNotReached
 	SinkOf             = sinkOf
 )
 

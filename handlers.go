@@ -44,7 +44,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
 		return nil, fmt.Errorf("handler %s was not added to shared informer because %w",
-			nameForHandler(handler), errAlreadyStopped)
+			fanout.NameOf(handler), errAlreadyStopped)
 	}
 	listener, err := s.newListenerLocked(handler, options)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, op
 		return nil, err
 	}
 	served.Logger = ptr.Deref(options.Logger, klog.Background())
-	warnOfTypedNil(served.Logger, handler)
+	fanout.WarnOfTypedNil(served.Logger, handler)
 	served.Resync = s.resyncPeriodLocked(served.Logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
 	served.Check = s.life.resyncCheckPeriod
 	return s.processor.NewListener(handler, served), nil

@@ -35,6 +35,7 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // addLoud adds a handler whose log is kept.
@@ -255,12 +256,12 @@ func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func())
 		registration, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		began := time.Now()
-		err = cache.WaitForSync(e.Context(), e.informer, registration)
+		err = kinformer.WaitForSync(e.Context(), e.informer, registration)
 		assert.Zero(e, time.Since(began), "it is of no use to wait")
 		time.Sleep(time.Minute)
 		e.change("c", 1)
 		want := "OnAdd of ns/a, which belongs to its initial list, " + how
-		assert.ErrorIs(e, err, cache.ErrNeverSyncs)
+		assert.ErrorContains(e, err, "an event handler will never count as synced")
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
 
 		statistics, _ := inspect.StatsOf(registration)
@@ -306,20 +307,20 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"})
 				assert.NoError(e, statsOf(registration).SyncError)
 				result := make(chan error, 1)
-				go func() { result <- cache.WaitForSync(e.Context(), registration) }()
+				go func() { result <- kinformer.WaitForSync(e.Context(), registration) }()
 				synctest.Wait()
 				end(e, registration)
 				synctest.Wait()
 				err := <-result
-				assert.ErrorIs(e, err, cache.ErrNeverSyncs)
+				assert.ErrorContains(e, err, "an event handler will never count as synced")
 				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
 				assert.ErrorIs(e, statsOf(registration).SyncError, fanout.ErrRemovedUnsynced)
 				close(release)
-				assert.ErrorIs(e, cache.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
+				assert.ErrorIs(e, kinformer.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
 				end(e, synced)
 				<-synced.ShutdownChan()
 				assert.NoError(e, statsOf(synced).SyncError)
-				assert.NoError(e, cache.WaitForSync(e.Context(), synced))
+				assert.NoError(e, kinformer.WaitForSync(e.Context(), synced))
 			})
 		})
 	}
@@ -338,13 +339,13 @@ func TestWaitForSyncOfRegistrations(t *testing.T) {
 		errLate := errors.New("it is late")
 		ctx, cancel := context.WithTimeoutCause(e.Context(), 3*time.Second, errLate)
 		defer cancel()
-		err = cache.WaitForSync(ctx, e.informer, slow, never, foreign)
+		err = kinformer.WaitForSync(ctx, e.informer, slow, never, foreign)
 		require.ErrorIs(e, err, errLate)
 		assert.EqualError(e, err, "it is late\n"+
 			"SharedIndexInformer *v1.Pod + event handler slow has not synced (stuck, 1 calls outstanding, in one for 3s)\n"+
 			"SharedIndexInformer *v1.Pod + event handler never has not synced (it waits for the informer)\n"+
 			"foreign has not synced")
-		require.NoError(e, cache.WaitForSync(e.Context(), slow, e.informer))
+		require.NoError(e, kinformer.WaitForSync(e.Context(), slow, e.informer))
 		assert.True(e, slow.HasSynced())
 	})
 }

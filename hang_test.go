@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // hangingServer answers as an API server does, a watch with a bookmark each minute, until it is
@@ -94,7 +95,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 	}{
 		"list": {func(s *hangingServer, informer cache.Controller) {
 			s.lists.Store(true)
-			_ = cache.Relist(informer)
+			_ = kinformer.Relist(informer)
 			time.Sleep(2 * time.Second) // at most: the backoff
 		}, 5 * time.Minute, "a list"},
 		"opening": {func(s *hangingServer, _ cache.Controller) {
@@ -478,7 +479,7 @@ func TestRelistOfWhatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer, goOn := unread(t)
 		defer goOn()
-		require.NoError(t, cache.Relist(informer))
+		require.NoError(t, kinformer.Relist(informer))
 		caused(t, informer)
 	})
 }

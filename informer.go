@@ -69,8 +69,8 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
-	warnOfTypedNil(ptr.Deref(options.Logger, klog.Background()), handler)
-	if wrapsDelivery(handler) {
+	fanout.WarnOfTypedNil(ptr.Deref(options.Logger, klog.Background()), handler)
+	if fanout.HasDelivered(handler) {
 		bad.add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
 	}
 	checkIndexers(options.Indexers, &bad)
@@ -95,7 +95,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	}, failures, func() error { return p.queue.PopUnique(p.handle) })
 	c.sink, c.queue = p, p.queue
 	c.identity = options.Identifier
-	c.calls = "event handler " + nameForHandler(handler) + ", the transform or an index function"
+	c.calls = "event handler " + fanout.NameOf(handler) + ", the transform or an index function"
 	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
 		c.report.Refuse(c.unfit)
 	}

@@ -28,8 +28,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more
@@ -100,7 +102,7 @@ func TestNamesOfInformers(t *testing.T) {
 			assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer "+tc.want+" + event handler ")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			assert.ErrorContains(t, WaitForSync(ctx, informer), tc.want)
+			assert.ErrorContains(t, kinformer.WaitForSync(ctx, informer), tc.want)
 			informer.RunWithContext(ctx)
 			assert.Regexp(t, "FIFO "+regexp.QuoteMeta(tc.want)+"$", informer.life.controller.HasSyncedChecker().Name())
 		})
@@ -133,16 +135,16 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		"twice filtered": &FilteringResourceEventHandler{Handler: &FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{AddFunc: add}}},
 		"delivered":      Deliver(ResourceEventHandlerFuncs{AddFunc: add}, Delivery{}),
 	} {
-		assert.Contains(t, whatIsAt(t, nameForHandler(handler)), "// the add function", name)
+		assert.Contains(t, whatIsAt(t, fanout.NameOf(handler)), "// the add function", name)
 	}
-	assert.Contains(t, whatIsAt(t, nameForHandler(updateFunc(update))), "// the update function")
+	assert.Contains(t, whatIsAt(t, fanout.NameOf(updateFunc(update))), "// the update function")
 	for comment, handler := range map[string]TypedResourceEventHandler[*v1.Pod]{
 		"// the typed function":    TypedResourceEventHandlerFuncs[*v1.Pod]{DeleteFunc: nil, AddFunc: typed},
 		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*v1.Pod]{AddFunc: typedAdd},
 	} {
 		filtered := TypedFilteringResourceEventHandler[*v1.Pod]{Handler: handler}
 		for _, untyped := range []ResourceEventHandler{DeliverTyped(handler, Delivery{}), testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
-			assert.Contains(t, whatIsAt(t, nameForHandler(untyped)), comment)
+			assert.Contains(t, whatIsAt(t, fanout.NameOf(untyped)), comment)
 		}
 	}
 }
@@ -166,7 +168,7 @@ func (f updateFunc) updateMethod(_, _ any) {}
 // what is no function has a type.
 func TestNamesOfOtherHandlers(t *testing.T) {
 	one := func(any) {} // the only function
-	receiver, place := updateFunc(nil), nameForHandler(ResourceEventHandlerFuncs{AddFunc: one})
+	receiver, place := updateFunc(nil), fanout.NameOf(ResourceEventHandlerFuncs{AddFunc: one})
 	assert.Contains(t, whatIsAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
 		"github.com/kinformer/cache/internal/testkit.Journal":         &testkit.Journal{},
@@ -177,14 +179,12 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler":  FilteringResourceEventHandler{},
 		"struct { *testkit.Journal }":                                 struct{ *testkit.Journal }{},
 	} {
-		assert.Equal(t, want, nameForHandler(handler))
+		assert.Equal(t, want, fanout.NameOf(handler))
 	}
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", nameForHandler(Deliver(&testkit.Journal{}, Delivery{})))
-	assert.Equal(t, "given", nameForHandler(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
-	assert.Equal(t, "<nil>", nameForHandler(nil))
-	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
-	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(Deliver(&testkit.Journal{}, Delivery{})))
+	assert.Equal(t, "given", fanout.NameOf(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
+	assert.Equal(t, "<nil>", fanout.NameOf(nil))
 }
 
 // TestNamespaceIndexByWhateverName: stores know the usual index function, and call a cheaper one in

@@ -25,7 +25,7 @@ const modulePath = "github.com/kinformer/cache"
 // The engines know what an event is, and not each other; what they stand on knows nothing of ours.
 var mayImport = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
-		"internal/table", "internal/door", "inspect"},
+		"internal/table", "internal/door"},
 	"internal/event":           {},
 	"internal/door":            {"internal/event", "internal/fanout", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
 	"internal/table":           {},
@@ -49,8 +49,9 @@ var mayImport = map[string][]string{
 	"audit/internal/exact":     {"internal/decode", "internal/event", "internal/reflector", "internal/tap"},
 	"debug":                    {"", "inspect", "internal/door", "view"},
 	"inspect":                  {"internal/door", "internal/event", "internal/fanout", "internal/queue", "internal/reflector"},
+	"kinformer":                {"inspect", "internal/door", "internal/event", "internal/fanout", "internal/store"},
 	"view":                     {"internal/door", "internal/event", "internal/table"},
-	"factory":                  {""},
+	"factory":                  {"", "kinformer"},
 	"synctrack":                {},
 	"trim":                     {"internal/decode"},
 	"retry":                    {"", "internal/event"},

@@ -33,7 +33,7 @@ type ErrorDecision struct {
 	// its backoff or After: it is in use, and the error may pass in seconds.
 	//
 	// An informer that was stopped never starts again. Its Run returns, as if its context had
-	// ended, and the error is the LastError of its inspect.Status. What WaitForSync and WaitForVersion
+	// ended, and the error is the LastError of its inspect.Status. What kinformer.WaitForSync and WaitForVersion
 	// still wait for fails with it. That it has stopped is reported to
 	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, and to the handler of WithStopHandler.
 	Stop bool
@@ -55,7 +55,7 @@ func (d ErrorDecision) stops(synced bool) bool { return d.StopEvenIfSynced || d.
 // StopOnForbidden is an ErrorPolicy that stops the informer when the server answers 403 before the
 // first list has arrived. It is for programs that should fail at their start instead of waiting for
 // a permission. After a later 403, for instance while roles are rewritten, the informer waits and
-// tries again. WaitForSync returns as soon as the informer has stopped. A framework that waits in
+// tries again. kinformer.WaitForSync returns as soon as the informer has stopped. A framework that waits in
 // its own way, as controller-runtime does for two minutes, needs a handler of WithStopHandler that
 // ends it.
 func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
@@ -168,14 +168,14 @@ func (c *queueConfig) check(bad *faults) {
 
 // WithProcessErrorHandler sets a function that is called when a batch could not be stored. Without
 // it, such errors are reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. Both ways,
-// QueueStatsOf counts them.
+// inspect.QueueOf counts them.
 func WithProcessErrorHandler(handler ProcessErrorHandler) Option {
 	return func(c *informerConfig) { c.queue.onProcessError = handler }
 }
 
 // WithCachedOnTransformError makes a list succeed although the transform function fails for some of
 // its objects. These keep their cached version, or stay out of the store if there is none, until a
-// later version passes. Each is reported, and counted in QueueStats.Untransformed. Without this
+// later version passes. Each is reported, and counted in inspect.Queue. Without this
 // option such a list fails as a whole, and is requested again after a backoff.
 func WithCachedOnTransformError() Option {
 	return func(c *informerConfig) { c.queue.keepCached = true }
@@ -183,7 +183,7 @@ func WithCachedOnTransformError() Option {
 
 // WithQueueLimit bounds what waits between the watch and the store: n changes. At the bound the
 // informer stops reading the watch until some of them are in the store. RealFIFO.SetLimit explains
-// what that means; QueueStatsOf returns depth and pauses. If n is 0 there is no bound, as in
+// what that means; inspect.QueueOf returns depth and pauses. If n is 0 there is no bound, as in
 // client-go.
 func WithQueueLimit(n int) Option {
 	return func(c *informerConfig) { c.queue.limit = n }
@@ -371,7 +371,7 @@ const (
 	//
 	// An informer without a transform function also keeps whole objects: what a relist brings with
 	// the same bytes as before, at least 1 KiB, is not decoded. The old and the new object of the
-	// update are the cached one. Relist and repairs replace all objects.
+	// update are the cached one. kinformer.Relist and repairs replace all objects.
 	ShareEqual ShareMode = "equal"
 )
 

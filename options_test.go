@@ -26,6 +26,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TestListMode: the informer's own choice goes before the gate and before what the client says of
@@ -109,7 +110,7 @@ func TestStreamSilenceOption(t *testing.T) {
 			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStreamSilence(limit))
 			defer running(t, informer)()
 			began := time.Now()
-			require.NoError(t, cache.WaitForSync(t.Context(), informer))
+			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 			assert.Equal(t, want, time.Since(began), "in whole steps")
 		})
 	}
@@ -208,7 +209,7 @@ func TestBackoffAndPageSize(t *testing.T) {
 		informer := informerOf(server, cache.WithPageSize(7), cache.WithBackoff(backoff))
 		defer running(t, informer)()
 		began := time.Now()
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, 4*time.Minute, time.Since(began))
 		assert.Equal(t, "list rv=0 limit=7", server.Asked()[0])
 	})
@@ -221,7 +222,7 @@ func TestStartJitter(t *testing.T) {
 		for range 20 {
 			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStartJitter(time.Hour))
 			stop, began := running(t, informer), time.Now()
-			require.NoError(t, cache.WaitForSync(t.Context(), informer))
+			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 			stop()
 			assert.Less(t, time.Since(began), time.Hour)
 			seen[time.Since(began)] = true
@@ -266,7 +267,7 @@ func TestListSlots(t *testing.T) {
 			running(t, late)()
 			assert.Zero(t, time.Since(began), "stopped while it waits for its turn")
 
-			require.NoError(t, cache.WaitForSync(t.Context(), all...))
+			require.NoError(t, kinformer.WaitForSync(t.Context(), all...))
 			assert.Equal(t, 3*time.Second, time.Since(began))
 		})
 	}
@@ -347,8 +348,8 @@ func doesNotRun(t *testing.T, informer cache.Controller, why error) {
 	assert.Equal(t, []string{"it cannot run"}, textsOf(status))
 	assert.Contains(t, status.String(), why.Error())
 	assert.False(t, informer.HasSynced())
-	assert.ErrorIs(t, cache.WaitForSync(t.Context(), informer), why)
-	if err := cache.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, inspect.ErrForeign) { // with a store of the user's
+	assert.ErrorIs(t, kinformer.WaitForSync(t.Context(), informer), why)
+	if err := kinformer.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, inspect.ErrForeign) { // with a store of the user's
 		assert.ErrorIs(t, err, why)
 	}
 }
@@ -364,8 +365,8 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		defer cancel()
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 		require.NoError(t, err)
-		require.ErrorIs(t, cache.WaitForSync(ctx, informer), cache.ErrBadOptions)
-		require.ErrorIs(t, cache.WaitForVersion(ctx, informer, "1"), cache.ErrBadOptions)
+		require.ErrorIs(t, kinformer.WaitForSync(ctx, informer), cache.ErrBadOptions)
+		require.ErrorIs(t, kinformer.WaitForVersion(ctx, informer, "1"), cache.ErrBadOptions)
 		require.NoError(t, ctx.Err(), "nobody waited")
 
 		doesNotRun(t, informer, cache.ErrBadOptions)

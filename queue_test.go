@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -623,7 +624,7 @@ func TestRefusedDeletion(t *testing.T) {
 		assert.Empty(t, r.GetStore().List())
 		assert.Empty(t, r.GetIndexer().ListIndexFuncValues("v"))
 		assert.Equal(t, []string{"add ns/a 2", "delete ns/a 2 unknown"}, r.recorder.Take())
-		assert.NoError(t, cache.WaitForVersion(t.Context(), r, fmt.Sprint(r.ResourceVersion())))
+		assert.NoError(t, kinformer.WaitForVersion(t.Context(), r, fmt.Sprint(r.ResourceVersion())))
 		told := strings.Join(texts()[before:], "\n")
 		assert.Contains(t, told, "without its last state")
 		r.Create(testkit.Pod("a", "again"))
@@ -677,7 +678,7 @@ func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options []cache.Op
 			}
 		}
 		if relists && rapid.IntRange(0, 3).Draw(rt, "relist") == 0 {
-			require.NoError(t, cache.Relist(informer))
+			require.NoError(t, kinformer.Relist(informer))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // page makes a page of a list with the pods named first and on, n of them, and another page behind
@@ -84,7 +85,7 @@ func TestPagesAreLetGo(t *testing.T) {
 			return pod, nil
 		}))
 		stop := running(t, informer)
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.True(t, letGo(before), "the last page")
 		assert.Empty(t, kept, "pages that were kept")
 		assert.Len(t, informer.GetStore().List(), 1000)
@@ -120,7 +121,7 @@ func TestListsAreNotWritten(t *testing.T) {
 			return pod, nil
 		}))
 		defer running(t, informer)()
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, want, list)
 	})
 }
@@ -179,7 +180,7 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 		w.Events <- testkit.Added("p2", "4")
 		w.Events <- testkit.Deleted("p3", "5")
 		w.Events <- testkit.EndMark("6")
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		stop()
 		assert.Equal(t, []string{"p1@2", "p2@4"}, times[table.BlockLen:])
 		assert.Len(t, informer.GetStore().ListKeys(), table.BlockLen-1)

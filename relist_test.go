@@ -28,6 +28,7 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // relistVerbs are the ways to the whole state.
@@ -102,7 +103,7 @@ func TestRelistRepairs(t *testing.T) {
 			require.NoError(t, store.Update(wrong))
 			require.NoError(t, store.Add(testkit.PodAt("x", "1")))
 
-			require.NoError(t, cache.Relist(r))
+			require.NoError(t, kinformer.Relist(r))
 			r.calm()
 			assert.Equal(t, good, r.held())
 			heard := r.recorder.Take()
@@ -127,7 +128,7 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		require.NoError(t, err)
 		r.calm()
 		resynced.Take()
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		r.calm()
 		assert.Equal(t, 2, r.asked())
 		assert.Empty(t, r.recorder.Take())
@@ -135,7 +136,7 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		wrong := r.held()["b"].DeepCopy()
 		wrong.Labels = map[string]string{"is": "wrong"}
 		require.NoError(t, r.GetStore().Update(wrong))
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		r.calm()
 		assert.Len(t, r.recorder.Take(), 1)
 		assert.Len(t, resynced.Take(), 1)
@@ -147,7 +148,7 @@ func TestRelistsAreOne(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		var all sync.WaitGroup
 		for range 50 {
-			all.Go(func() { assert.NoError(t, cache.Relist(r)) })
+			all.Go(func() { assert.NoError(t, kinformer.Relist(r)) })
 		}
 		all.Wait()
 		r.calm()
@@ -160,11 +161,11 @@ func TestRelistWhileListing(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		answer := make(chan struct{})
 		r.Script(r.verb, cachetest.Fault{Until: answer})
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		r.calm()
 		require.Equal(t, 2, r.asked(), "the second one is under way")
-		require.NoError(t, cache.Relist(r))
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		before := len(r.Requests())
 		close(answer)
 		r.calm()
@@ -181,7 +182,7 @@ func TestRelistFromHandler(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
 			if now.(*v1.Pod).Labels["in"] == "doubt" {
-				assert.NoError(t, cache.Relist(r))
+				assert.NoError(t, kinformer.Relist(r))
 			}
 		}}
 		handled(t, r, doubts)
@@ -201,7 +202,7 @@ func TestRelistDuringOutage(t *testing.T) {
 		r.Compact(r.Tick())
 		r.calm()
 		before := r.asked()
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		heal()
 		r.calm()
 		assert.Equal(t, before+1, r.asked())
@@ -215,20 +216,20 @@ func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.New(testkit.Pod("a", "1"))
 		theirs := clientgo.NewSharedIndexInformer(source, &v1.Pod{}, 0, clientgo.Indexers{})
-		assert.ErrorIs(t, cache.Relist(theirs), inspect.ErrForeign)
+		assert.ErrorIs(t, kinformer.Relist(theirs), inspect.ErrForeign)
 
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}})
-		assert.NoError(t, cache.Relist(simple))
+		assert.NoError(t, kinformer.Relist(simple))
 		stop := running(t, simple)
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		assert.Empty(t, inspected(t, simple).Relists, "the first request is the one that was asked for")
-		assert.NoError(t, cache.Relist(simple))
+		assert.NoError(t, kinformer.Relist(simple))
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		assert.Equal(t, counts{"asked": 1}, inspected(t, simple).Relists)
 		stop()
-		assert.ErrorContains(t, cache.Relist(simple), "has stopped")
+		assert.ErrorContains(t, kinformer.Relist(simple), "has stopped")
 	})
 }
 
@@ -279,7 +280,7 @@ func TestReuse(t *testing.T) {
 				updates := make(chan update, 10)
 				handled(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
 				defer running(t, informer)()
-				require.NoError(t, cache.WaitForSync(t.Context(), informer))
+				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 				before, _, _ := informer.GetStore().GetByKey("ns/a")
 				heard := <-updates
 				after, _, _ := informer.GetStore().GetByKey("ns/a")

@@ -28,7 +28,7 @@ import (
 // NewSharedIndexInformer.
 //
 // Invalid options, and options that exclude each other, do not panic: the informer does not run.
-// Its Run logs the error and returns; inspect.StatusOf and WaitForSync return it from the beginning.
+// Its Run logs the error and returns; inspect.StatusOf and kinformer.WaitForSync return it from the beginning.
 func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 		config := informerConfig{}

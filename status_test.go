@@ -33,6 +33,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/retry"
 )
 
@@ -66,7 +67,7 @@ func running(t *testing.T, informer cache.Controller) (stop func()) {
 	}
 }
 
-// TestStatusOf follows an informer through its life, by what StatusOf says.
+// TestStatusOf follows an informer through its life, by what inspect.StatusOf says.
 func TestStatusOf(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -147,17 +148,17 @@ func TestWaitForSync(t *testing.T) {
 		defer running(t, fine)()
 		defer running(t, forbidden)()
 		defer running(t, refused)()
-		require.NoError(t, cache.WaitForSync(t.Context(), fine))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), fine))
 
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		err := cache.WaitForSync(ctx, fine, forbidden, refused, asleep)
+		err := kinformer.WaitForSync(ctx, fine, forbidden, refused, asleep)
 		assert.Equal(t, 1500*time.Millisecond, time.Since(began))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.True(t, apierrors.IsForbidden(err))
 		require.ErrorIs(t, err, testkit.ErrRefused)
-		assert.NoError(t, cache.WaitForSync(ctx, fine), "what has synced has, whatever the context")
+		assert.NoError(t, kinformer.WaitForSync(ctx, fine), "what has synced has, whatever the context")
 	})
 }
 
@@ -171,11 +172,11 @@ func TestWaitForSyncForeign(t *testing.T) {
 		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := cache.WaitForSync(ctx, foreign)
+		err := kinformer.WaitForSync(ctx, foreign)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Contains(t, err.Error(), "has not synced")
 		stop := running(t, foreign)
-		require.NoError(t, cache.WaitForSync(t.Context(), foreign))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), foreign))
 		stop()
 	})
 }
@@ -193,7 +194,7 @@ func TestWaitForResource(t *testing.T) {
 		informer := informerOf(server, cache.WithErrorPolicy(cache.WaitForResource(0)))
 		defer running(t, informer)()
 		began := time.Now()
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, 100*5*time.Second, time.Since(began))
 	})
 }
@@ -303,7 +304,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 						return testkit.PodList("5"), nil
 					}, OnWatch: testkit.Watches()})
 					defer running(t, informer)()
-					require.NoError(t, cache.WaitForSync(t.Context(), informer))
+					require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 					synctest.Wait()
 					var err error
 					status, err = inspect.StatusOf(informer)

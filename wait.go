@@ -5,149 +5,12 @@ package cache
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
 
-	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/fanout"
-	"github.com/kinformer/cache/internal/store"
 )
-
-var errNeverSyncs = errors.New("an event handler will never count as synced")
-
-// errStoppedUnsynced says that an informer stopped, or is one that cannot run, before its first
-// list was in the store.
-var errStoppedUnsynced = errors.New("an informer ended before it had synced")
-
-// WaitForSync waits until the first list of each informer is in its store, and until the handler of
-// each registration has returned from the calls of its initial list. It takes what has a
-// HasSyncedChecker: informers and controllers, those of controller-runtime's caches too, and the
-// registrations of handlers. It does not poll.
-//
-// It returns nil when all have synced. It returns an error when ctx ends, when an informer has
-// stopped without having synced or cannot run, and when a registration can never count as synced.
-// The error joins the cause of that with the name of each that has not synced, and what is known of
-// the reason: what the informer does and for how long, what is wrong with it, and its last error,
-// such as a 403, a missing resource or a refused connection; what a handler does; or the call in
-// which it panicked. errors.Is and errors.As look into all of them, and so do apierrors.IsForbidden
-// and its kin. Of informers and registrations of other packages only the names are known. An
-// informer that has synced says nothing of its handlers.
-func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Syncer) error {
-	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
-		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
-	}
-	waiting, stopWaiting := context.WithCancel(ctx)
-	defer stopWaiting()
-	results := make(chan error, len(informersAndRegistrations))
-	for _, one := range informersAndRegistrations {
-		go func() { results <- awaitSynced(waiting, one) }()
-	}
-	var ended error
-	for range informersAndRegistrations {
-		if err := <-results; err != nil && ended == nil {
-			ended = err
-			stopWaiting()
-		}
-	}
-	if ended == nil {
-		return nil
-	}
-	causes := []error{ended}
-	for _, one := range informersAndRegistrations {
-		if !IsDone(one.HasSyncedChecker()) {
-			causes = append(causes, whyUnsynced(one))
-		}
-	}
-	if len(causes) == 1 {
-		return nil // the last one synced after all
-	}
-	return errors.Join(causes...)
-}
-
-// awaitSynced returns nil once an informer or registration has synced, else why it does not wait
-// any longer.
-func awaitSynced(ctx context.Context, what inspect.Syncer) error {
-	synced := what.HasSyncedChecker().Done()
-	hopeless, why := neverSyncs(what)
-	var err error
-	select {
-	case <-synced:
-	case <-hopeless:
-		err = why
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	select {
-	case <-synced:
-		return nil
-	default:
-		return err
-	}
-}
-
-// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what
-// that means. It is nil for what is not of this package.
-func neverSyncs(what any) (<-chan struct{}, error) {
-	if listener, ok := door.Held[*fanout.Listener](what); ok {
-		return listener.NeverSyncs(), errNeverSyncs
-	}
-	if own := door.Of(what); own != nil {
-		return own.Report.Ended, errStoppedUnsynced
-	}
-	return nil, nil
-}
-
-// whyUnsynced says what is known of what has not synced: for an informer what it does and for how
-// long, and what is wrong.
-func whyUnsynced(what inspect.Syncer) error {
-	name := what.HasSyncedChecker().Name()
-	if registration, ok := what.(ResourceEventHandlerRegistration); ok {
-		if handler, err := inspect.StatsOf(registration); err == nil {
-			return whyNotCalled(name, &handler)
-		}
-	}
-	own := door.Of(what)
-	if own == nil {
-		return fmt.Errorf("%s has not synced", name)
-	}
-	if !strings.Contains(name, own.Resource) {
-		name += " of " + own.Resource
-	}
-	status, _ := inspect.StatusOf(own.Controller)
-	reasons := []string{door.Doing(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
-	for _, problem := range status.Problems {
-		reasons = append(reasons, problem.Text)
-	}
-	if status.Phase == inspect.PhaseWatching {
-		reasons = append(reasons, "its first list is not in the store yet")
-	}
-	unsynced := fmt.Sprintf("%s has not synced: %s", name, strings.Join(reasons, ", "))
-	if cause := own.Report.Status().Cause(); cause != nil {
-		return fmt.Errorf("%s: %w", unsynced, cause)
-	}
-	return errors.New(unsynced)
-}
-
-// whyNotCalled says what keeps a registration from being synced.
-func whyNotCalled(name string, handler *inspect.Handler) error {
-	switch {
-	case handler.SyncError != nil:
-		return fmt.Errorf("%s has not synced, and never will: %w", name, handler.SyncError)
-	case handler.Pending == 0:
-		return fmt.Errorf("%s has not synced (it waits for the informer)", name)
-	default:
-		return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
-			name, handler.State, handler.Pending, handler.Calling.Round(time.Millisecond))
-	}
-}
 
 // The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most
 // tests sync at once, and client-go's value in the end.
@@ -158,7 +21,7 @@ const (
 
 // WaitForCacheSync asks all of cacheSyncs, again and again, and returns true once all say yes in
 // the same round, false if stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor
-// reacts at once, WaitForSync also says why.
+// reacts at once, kinformer.WaitForSync also says why.
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	for pause := firstSyncPoll; !allSynced(cacheSyncs); pause = min(2*pause, lastSyncPoll) {
 		timer := time.NewTimer(pause)
@@ -203,65 +66,4 @@ func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []Inform
 	}
 	logger.Info("Caches are synced", keysAndValues...)
 	return true
-}
-
-// ErrNotComparable says that a resourceVersion is not a decimal number without leading zeros, so
-// that nothing is older or newer than it.
-var ErrNotComparable = store.ErrNotComparable
-
-// WaitForVersion waits until the store of an informer of this package shows the state at
-// resourceVersion rv, or a newer one: for a controller that wants to see its own write, with the
-// version that the write returned.
-//
-// What counts is the version that the server vouches for and the store has applied: a list, a watch
-// event, a bookmark. The handlers may not have been called for it yet. rv must be of the same
-// resource and cluster as the informer, else the answer means nothing. If nothing changes in what
-// the informer selects, the wait lasts until the server's next bookmark, which may take a minute.
-//
-// When a backup of the server is put back, versions begin again. A version of before means nothing
-// then: as long as the cache is ahead of the server WaitForVersion may return at once, although the
-// write is gone. Once the informer has listed again (package audit sees to that) the store's
-// version is an older one, and the wait lasts until the server has come to rv again, by other
-// writes.
-//
-// Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
-// turn out to be; ErrNotSupported for informers of other packages and for controllers with a queue
-// and store of the user's; the cause of the end of ctx, or of the informer, joined with the
-// informer's last error, in a text that has its status.
-func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
-	own := door.Of(informer)
-	if own == nil || own.Applier == nil {
-		return inspect.ErrForeign
-	}
-	progress := &own.Applier.Progress
-	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
-		return fmt.Errorf("%w: %q", ErrNotComparable, rv)
-	}
-	defer progress.Await()()
-	for {
-		// before the look, so that no change falls between look and wait
-		changed := progress.Next()
-		if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-own.Report.Ended:
-			if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
-				return err // by the last that came
-			}
-			return notReached(own, rv, errNotReached)
-		case <-ctx.Done():
-			return notReached(own, rv, context.Cause(ctx))
-		}
-	}
-}
-
-var errNotReached = errors.New("the informer has stopped")
-
-// notReached is an error that is cause and the informer's own, whose text the status gives.
-func notReached(own *door.Informer, rv string, cause error) error {
-	status, _ := inspect.StatusOf(own.Controller)
-	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
-	return event.Told(text, errors.Join(cause, own.Report.Status().Cause()))
 }

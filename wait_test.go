@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole
@@ -31,7 +32,7 @@ func waitedFor(t *testing.T, informer cache.Controller) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	err := cache.WaitForSync(ctx, informer)
+	err := kinformer.WaitForSync(ctx, informer)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, 10*time.Second+500*time.Millisecond, time.Since(began))
 	return err
@@ -120,8 +121,8 @@ func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 
 // TestWaitForSyncOfNothing: an informer that was forgotten is told by its place.
 func TestWaitForSyncOfNothing(t *testing.T) {
-	require.NoError(t, cache.WaitForSync(t.Context()))
-	err := cache.WaitForSync(t.Context(), cache.NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
+	require.NoError(t, kinformer.WaitForSync(t.Context()))
+	err := kinformer.WaitForSync(t.Context(), cache.NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
 	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
 }
 
@@ -138,7 +139,7 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 		err := waitedFor(t, informer)
 		assert.ErrorContains(t, err, "watching for 10.5s, its first list is not in the store yet")
 		close(release)
-		require.NoError(t, cache.WaitForSync(t.Context(), informer))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		stop()
 	})
 }
@@ -210,7 +211,7 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() *error) {
 	var result *error
 	go func() {
-		err := cache.WaitForVersion(t.Context(), informer, rv)
+		err := kinformer.WaitForVersion(t.Context(), informer, rv)
 		result = &err
 	}()
 	return func() *error {
@@ -259,7 +260,7 @@ func TestWaitForVersion(t *testing.T) {
 				require.NotNil(t, store)
 				stop()
 				if !tc.reached {
-					assert.ErrorIs(t, *ended(), cache.ErrNotReached)
+					assert.ErrorContains(t, *ended(), "the informer has stopped")
 				}
 			})
 		})
@@ -289,23 +290,23 @@ func TestWaitForVersionErrors(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informerOf(server)
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
-			require.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, malformed), cache.ErrNotComparable)
+			require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, malformed), kinformer.ErrNotComparable)
 		}
 		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
-		require.ErrorIs(t, cache.WaitForVersion(t.Context(), foreign, "7"), inspect.ErrForeign)
+		require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), foreign, "7"), inspect.ErrForeign)
 		users := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
-		require.ErrorIs(t, cache.WaitForVersion(t.Context(), users, "7"), inspect.ErrForeign)
+		require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), users, "7"), inspect.ErrForeign)
 
 		defer running(t, informer)()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		err := cache.WaitForVersion(ctx, informer, "7")
+		err := kinformer.WaitForVersion(ctx, informer, "7")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, testkit.ErrForbidden)
 		assert.Contains(t, err.Error(), "backing off for 1ms (list)")
 		assert.NotContains(t, err.Error(), "\n", "one line of a log")
 
-		require.ErrorIs(t, cache.WaitForVersion(t.Context(), informer, "7"), cache.ErrNotComparable, "the server's versions are no numbers")
+		require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, "7"), kinformer.ErrNotComparable, "the server's versions are no numbers")
 	})
 }
 
@@ -319,9 +320,9 @@ func TestWaitForVersionAfterRewind(t *testing.T) {
 		}
 		informer := informerOf(server)
 		defer running(t, informer)()
-		require.NoError(t, cache.WaitForVersion(t.Context(), informer, "9"))
+		require.NoError(t, kinformer.WaitForVersion(t.Context(), informer, "9"))
 		time.Sleep(2 * time.Second)
 		require.Nil(t, waitsFor(t, informer, "4")())
-		require.NoError(t, cache.WaitForVersion(t.Context(), informer, "3"))
+		require.NoError(t, kinformer.WaitForVersion(t.Context(), informer, "3"))
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -515,11 +516,11 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	assert.ErrorIs(t, cache.WaitForVersion(ctx, r, version), context.DeadlineExceeded, "a version of before the restore is one to come")
+	assert.ErrorIs(t, kinformer.WaitForVersion(ctx, r, version), context.DeadlineExceeded, "a version of before the restore is one to come")
 	for fmt.Sprint(r.ResourceVersion()) != version {
 		r.Put(testkit.Pod("a", fmt.Sprint(r.ResourceVersion())))
 	}
-	assert.NoError(t, cache.WaitForVersion(t.Context(), r, version))
+	assert.NoError(t, kinformer.WaitForVersion(t.Context(), r, version))
 }
 
 // TestAheadAtTheSecondLook: what was found before the server was taken back counts no more.
@@ -615,7 +616,7 @@ func TestTransforms(t *testing.T) {
 					src.Put(testkit.Pod("c", "another"))
 					r.calm()
 					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
-					require.NoError(t, cache.Relist(r))
+					require.NoError(t, kinformer.Relist(r))
 					r.calm()
 					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
 

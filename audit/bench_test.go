@@ -17,6 +17,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const benchmarked = 100_000
@@ -44,7 +45,7 @@ func BenchmarkState(b *testing.B) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() { defer close(ended); informer.RunWithContext(ctx) }()
-		require.NoError(b, cache.WaitForSync(ctx, informer))
+		require.NoError(b, kinformer.WaitForSync(ctx, informer))
 		known := door.Of(informer)
 		b.Run("pause of events, "+name, func(b *testing.B) {
 			for b.Loop() {

@@ -20,7 +20,7 @@
 //     server does not know the cached version in three lists, half a minute apart (Ahead).
 //     No watch notices that.
 //  3. A finding is repaired only after a second snapshot, a second later, has confirmed it. A
-//     repair is a relist (cache.Relist) of the server's most recent state: handlers are called for
+//     repair is a relist (kinformer.Relist) of the server's most recent state: handlers are called for
 //     the difference, in order. There is at most one repair an hour. A third snapshot shows whether
 //     it has helped (Report.Repaired).
 //  4. A report says that the cache is as on the server only if that was compared.
@@ -34,7 +34,7 @@
 //
 // The repair of a cache that is ahead takes the versions of its store back, and its objects to what
 // they were when the backup was made, in one step for each reader. Versions of before mean nothing
-// from then on: see cache.WaitForVersion.
+// from then on: see kinformer.WaitForVersion.
 //
 // # Transforms
 //

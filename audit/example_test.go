@@ -14,6 +14,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // An audit finds what somebody has done to the store, which nobody may write to.
@@ -28,7 +29,7 @@ func ExampleOnce() {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { informer.RunWithContext(ctx) })
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 

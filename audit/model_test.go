@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -110,7 +111,7 @@ func (w *world) play(s step) {
 	case "break":
 		w.Break()
 	case "relist":
-		w.assert.NoError(cache.Relist(w))
+		w.assert.NoError(kinformer.Relist(w))
 	case "bookmark":
 		w.Bookmark()
 	case "audit":

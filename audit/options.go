@@ -64,7 +64,7 @@ type Repair int
 const (
 	// NoRepair only reports.
 	NoRepair Repair = iota
-	// Relist makes the informer request the whole state again, as cache.Relist does, if findings
+	// Relist makes the informer request the whole state again, as kinformer.Relist does, if findings
 	// are confirmed. The informer requests the most recent state, even if that is older than the
 	// cached one. There is at most one relist an hour for an informer, whoever audits it, because
 	// what a relist does not repair would make it list for ever.

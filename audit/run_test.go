@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TestRepair: a relist makes the cache what the server has, and handlers hear of the difference; at
@@ -322,7 +323,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		isRefused()
 		strict.Store(false)
 		slow.Store(true)
-		require.NoError(t, cache.Relist(r))
+		require.NoError(t, kinformer.Relist(r))
 		r.calm()
 		isRefused()
 		time.Sleep(time.Hour)
@@ -479,11 +480,11 @@ func disturbances(t *testing.T) []disturbance {
 	return []disturbance{
 		{"stop", func(_ *rig, stop context.CancelFunc) { stop() },
 			outcome{nil, 0, false, "the informer has stopped"}, unconfirmed, unconfirmed},
-		{"relist", func(r *rig, _ context.CancelFunc) { require.NoError(t, cache.Relist(r)) },
+		{"relist", func(r *rig, _ context.CancelFunc) { require.NoError(t, kinformer.Relist(r)) },
 			passed, confirmed, confirmed}, // amid: it has not begun
 		{"relist that takes long", func(r *rig, _ context.CancelFunc) {
 			r.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
-			require.NoError(t, cache.Relist(r))
+			require.NoError(t, kinformer.Relist(r))
 		}, unanswered, unanswered, unanswered},
 		{"expiry", func(r *rig, _ context.CancelFunc) {
 			r.Compact(r.Tick())

@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // stopOnAnything is the hastiest of all policies.
@@ -79,7 +80,7 @@ func TestPermissionsLapse(t *testing.T) {
 			all := podInformers(t, ctx, config, cache.WithErrorPolicy(policy),
 				cache.WithStopHandler(func(_ context.Context, err error) { t.Error(err) }))
 			for _, informer := range all {
-				require.NoError(t, cache.WaitForSync(ctx, informer.GetController()))
+				require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()))
 			}
 			permission.Withdraw()
 			for kind, informer := range all {
@@ -119,7 +120,7 @@ func TestPermissionsMissing(t *testing.T) {
 	all := podInformers(t, ctx, config, cache.WithErrorPolicy(cache.StopOnForbidden),
 		cache.WithStopHandler(func(_ context.Context, err error) { told <- err }))
 	for kind, informer := range all {
-		assert.True(t, apierrors.IsForbidden(cache.WaitForSync(ctx, informer.GetController())), kind)
+		assert.True(t, apierrors.IsForbidden(kinformer.WaitForSync(ctx, informer.GetController())), kind)
 		assert.True(t, apierrors.IsForbidden(<-told))
 		require.NoError(t, until(ctx, informer.IsStopped), kind)
 	}

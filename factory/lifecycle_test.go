@@ -37,6 +37,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
@@ -365,7 +366,7 @@ func TestInformerWhoseContextEnded(t *testing.T) {
 		assert.True(t, f.Stop(podsResource))
 		again := f.ForResource(podsResource).Informer()
 		f.StartWithContext(ctx)
-		require.NoError(t, cache.WaitForSync(ctx, again))
+		require.NoError(t, kinformer.WaitForSync(ctx, again))
 		assert.False(t, again.IsStopped())
 	})
 }
@@ -622,7 +623,7 @@ func TestFactoryWithBadOptions(t *testing.T) {
 				synced := f.WaitForCacheSyncWithContext(ctx)
 				require.ErrorContains(t, synced.Err, why)
 				assert.NotContains(t, synced.Synced, true)
-				assert.ErrorContains(t, cache.WaitForSync(ctx, informer), why)
+				assert.ErrorContains(t, kinformer.WaitForSync(ctx, informer), why)
 				status, err := inspect.StatusOf(informer)
 				require.NoError(t, err)
 				assert.ErrorContains(t, status.LastError, why)

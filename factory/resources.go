@@ -190,7 +190,7 @@ func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.Gr
 
 // WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped,
 // or ctx ends. If one has not got it then, the error says why: the cause of ctx, and as
-// cache.WaitForSync does, what each of these informers suffers from.
+// kinformer.WaitForSync does, what each of these informers suffers from.
 func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
 	return waitForSync(ctx, f.started())
 }

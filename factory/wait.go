@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // errStopped is the cause of the end of a wait that is over because all that have not synced have
@@ -34,7 +35,7 @@ func waitForSync[K comparable](ctx context.Context, informers map[K]started) (sy
 	waits.Wait()
 	over, cancel := context.WithCancelCause(ctx)
 	cancel(errStopped)
-	if err = cache.WaitForSync(over, all...); err != nil && !errors.Is(err, context.Cause(over)) {
+	if err = kinformer.WaitForSync(over, all...); err != nil && !errors.Is(err, context.Cause(over)) {
 		err = errors.Join(context.Cause(over), err)
 	}
 	synced = make(map[K]bool, len(informers))
@@ -49,5 +50,5 @@ func awaitOne(ctx context.Context, informer started) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(informer.ended, cancel)()
-	_ = cache.WaitForSync(ctx, informer) // what it says is asked for again in the end
+	_ = kinformer.WaitForSync(ctx, informer) // what it says is asked for again in the end
 }

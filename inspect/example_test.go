@@ -16,6 +16,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // newConfigMap returns a ConfigMap for the examples.
@@ -48,7 +49,7 @@ func ExampleStatusOf() {
 	fmt.Println(status.Phase)
 
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	status, _ = inspect.StatusOf(informer)
@@ -73,7 +74,7 @@ func ExampleReadyCheck() {
 	fmt.Println(probe())
 
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(probe())
@@ -91,7 +92,7 @@ func ExampleOf() {
 	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 	inspection, err := inspect.Of(informer)
@@ -119,7 +120,7 @@ func ExampleStatsOf() {
 		fmt.Println(err)
 	}
 	defer runInformer(informer)()
-	if err := cache.WaitForSync(ctx, registration); err != nil {
+	if err := kinformer.WaitForSync(ctx, registration); err != nil {
 		fmt.Println(err)
 	}
 	stats, err := inspect.StatsOf(registration)

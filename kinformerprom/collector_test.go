@@ -37,6 +37,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/metrics"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 var update = flag.Bool("update", false, "write testdata/exposition.txt")
@@ -474,7 +475,7 @@ func TestManyHandlers(t *testing.T) {
 func BenchmarkScrape(b *testing.B) {
 	many(b, 1000, 4)
 	for informer := range inspect.All() {
-		require.NoError(b, cache.WaitForSync(b.Context(), informer))
+		require.NoError(b, kinformer.WaitForSync(b.Context(), informer))
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(Options{}))

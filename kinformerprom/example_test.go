@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/kinformerprom"
 )
 
@@ -30,7 +31,7 @@ func Example() {
 	ended := make(chan struct{})
 	go func() { defer close(ended); informer.RunWithContext(ctx) }()
 	defer func() { cancel(); <-ended }()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
 	}
 

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -133,12 +133,12 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, nil)
 	informer, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
 	require.NoError(t, err)
-	require.NoError(t, cache.WaitForSync(ctx, informer))
+	require.NoError(t, kinformer.WaitForSync(ctx, informer))
 
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	assert.Equal(t, 2, status.Objects)
-	assert.NoError(t, cache.WaitForVersion(ctx, informer, status.ResourceVersion))
+	assert.NoError(t, kinformer.WaitForVersion(ctx, informer, status.ResourceVersion))
 	_, err = inspect.QueueOf(informer)
 	assert.NoError(t, err)
 	snapshot, err := view.Of(informer)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -108,7 +109,7 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	found, ok := view.TypedGet[*corev1.Pod](informer.GetStore(), "ns/a")
 	require.True(t, ok)
 	assert.Same(t, listed[0], found)
-	require.NoError(t, cache.WaitForSync(ctx, informer.GetController()))
+	require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()))
 	_, err = inspect.StatusOf(informer.GetController())
 	require.ErrorIs(t, err, inspect.ErrForeign)
 	_, err = cache.NewGenericLister(informer.GetIndexer(), corev1.Resource("pods")).ByNamespace("ns").Get("a")

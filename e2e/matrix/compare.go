@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/transport"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // together is how many cases follow one server at a time.
@@ -70,8 +70,8 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 		all = append(all, pair)
 	}
 	for _, pair := range all {
-		require.NoError(t, cache.WaitForSync(ctx, pair.plain.informer.GetController()), pair.Case)
-		require.NoError(t, cache.WaitForSync(ctx, pair.direct.informer.GetController()), pair.Case)
+		require.NoError(t, kinformer.WaitForSync(ctx, pair.plain.informer.GetController()), pair.Case)
+		require.NoError(t, kinformer.WaitForSync(ctx, pair.direct.informer.GetController()), pair.Case)
 	}
 	require.NoError(t, play(ctx, pods))
 	for _, pair := range all {

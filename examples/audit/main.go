@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/examples/internal/example"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const label, objects = "kinformer-example-audit", 3
@@ -52,7 +53,7 @@ func run(ctx context.Context, config *rest.Config) (err error) {
 	group.Go(func() { informer.RunWithContext(ctx) })
 	defer group.Wait()
 	defer stop()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		return err
 	}
 	return auditThrice(ctx, informer)

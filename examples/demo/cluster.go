@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const (
@@ -142,7 +142,7 @@ func (c *cluster) outage(ctx context.Context, f *follower) error {
 		list, err = c.core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
 	}
 	if err == nil {
-		err = cache.WaitForVersion(ctx, f.informer, list.ResourceVersion)
+		err = kinformer.WaitForVersion(ctx, f.informer, list.ResourceVersion)
 	}
 	if err != nil {
 		return fmt.Errorf("the cache has not caught up after the restart: %w", err)

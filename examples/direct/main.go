@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func main() { example.Main(run) }
@@ -39,7 +40,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	informer := f.Core().V1().Pods().Informer()
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
-	if err := cache.WaitForSync(ctx, informer); err != nil {
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		return err
 	}
 	tick := time.NewTicker(time.Second)

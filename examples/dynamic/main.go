@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/kinformer"
 )
 
 var resource = flag.String("resource", "widgets.v1.example.kinformer.io", "what to follow, as resource.version.group")
@@ -57,7 +58,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
-	if err := cache.WaitForSync(ctx, objects.Informer().GetController()); err != nil {
+	if err := kinformer.WaitForSync(ctx, objects.Informer().GetController()); err != nil {
 		return err // says why: no such resource, forbidden, connection refused
 	}
 	all, err := objects.Lister().ByNamespace("default").List(labels.Everything())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/kinformerprom"
 )
 
@@ -67,5 +68,5 @@ func follow(ctx context.Context, group *sync.WaitGroup) (synced bool) {
 		return false
 	}
 	group.Go(func() { informer.RunWithContext(ctx) })
-	return cache.WaitForSync(ctx, informer, handler) == nil
+	return kinformer.WaitForSync(ctx, informer, handler) == nil
 }

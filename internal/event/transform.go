@@ -174,7 +174,7 @@ func (t *Transformer) Behind() map[string]struct{} {
 	return maps.Clone(t.mu.behind)
 }
 
-// Untransformed is QueueStats.Untransformed; 0 for a nil transformer.
+// Untransformed is inspect.Queue.Untransformed; 0 for a nil transformer.
 func (t *Transformer) Untransformed() int {
 	if t == nil {
 		return 0
