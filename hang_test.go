@@ -108,7 +108,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newHangingServer()
 				informer := called("pods", server)
-				patient, strict := inspect.ReadyCheck(inspect.ReadyOptions{}, informer), inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
+				patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 				defer running(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
@@ -144,7 +144,7 @@ func TestHangEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
 		informer := called("pods", server)
-		strict := inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
+		strict := inspect.Ready(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(90 * time.Second)
 		server.sends.Store(true)
@@ -361,7 +361,7 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 				assert.Equal(t, "waiting for a list slot", status.Phase)
 				assert.Equal(t, tc.after-1, status.At.Sub(status.PhaseSince))
 				assert.Empty(t, textsOf(status))
-				assert.ErrorContains(t, inspect.ReadyCheck(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
+				assert.ErrorContains(t, inspect.Ready(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
 				time.Sleep(time.Nanosecond)
 				status = statusOf(t, third)
 				assert.Equal(t, inspect.PhaseWatching, status.Phase)

@@ -42,14 +42,14 @@ func called(name string, server cache.ListerWatcher, options ...cache.Option) ca
 	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, cache.Indexers{})
 }
 
-// TestReadyCheck follows informers from their start to their end.
-func TestReadyCheck(t *testing.T) {
+// TestReady follows informers from their start to their end.
+func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		fine := called("fine", quiet())
 		refused := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		late := called("late", refused)
-		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
+		ready := inspect.Ready(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
 		assert.Equal(t, "2 of 2 informers are not ready\nSharedIndexInformer fine has not synced: never run\n"+
@@ -87,26 +87,26 @@ func TestReadyCheck(t *testing.T) {
 	})
 }
 
-// TestReadyCheckOfNone: a probe that asks about nothing is not ready, whatever runs.
-func TestReadyCheckOfNone(t *testing.T) {
+// TestReadyOfNone: a probe that asks about nothing is not ready, whatever runs.
+func TestReadyOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none []interface{ HasSyncedChecker() cache.DoneChecker }
-		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, none...)
+		ready := inspect.Ready(inspect.ReadyOptions{}, none...)
 		defer running(t, called("fine", quiet()))()
 		synctest.Wait()
-		assert.EqualError(t, ready.Check(nil), "not ready: ReadyCheck was given no informers")
+		assert.EqualError(t, ready.Check(nil), "not ready: Ready was given no informers")
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
-		assert.Equal(t, "not ready: ReadyCheck was given no informers\n", text)
+		assert.Equal(t, "not ready: Ready was given no informers\n", text)
 	})
 }
 
-// TestReadyCheckOfAll: it is about those that run, once each, and those that it was given.
-func TestReadyCheckOfAll(t *testing.T) {
+// TestReadyOfAll: it is about those that run, once each, and those that it was given.
+func TestReadyOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		fine := called("fine", quiet())
-		ready, mine := inspect.ReadyCheck(inspect.ReadyOptions{All: true}), inspect.ReadyCheck(inspect.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
+		ready, mine := inspect.Ready(inspect.ReadyOptions{All: true}), inspect.Ready(inspect.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
 		assert.EqualError(t, ready.Check(nil), "not ready: no informer runs")
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
@@ -126,9 +126,9 @@ func TestReadyCheckOfAll(t *testing.T) {
 	})
 }
 
-// TestReadyCheckOfWhat: what is not one of our informers is asked whether it has synced, and what
+// TestReadyOfWhat: what is not one of our informers is asked whether it has synced, and what
 // is wrong is told.
-func TestReadyCheckOfWhat(t *testing.T) {
+func TestReadyOfWhat(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
@@ -137,7 +137,7 @@ func TestReadyCheckOfWhat(t *testing.T) {
 		require.NoError(t, err)
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
 		unfit := called("unfit", quiet(), cache.WithPageSize(-1))
-		ready := inspect.ReadyCheck(inspect.ReadyOptions{}, foreign, registration, simple, nil, unfit)
+		ready := inspect.Ready(inspect.ReadyOptions{}, foreign, registration, simple, nil, unfit)
 		running(t, unfit)()
 		err = ready.Check(nil)
 		require.ErrorIs(t, err, cache.ErrBadOptions)
@@ -153,23 +153,23 @@ func TestReadyCheckOfWhat(t *testing.T) {
 	})
 }
 
-// TestReadyCheckNamesFew, however many are not ready.
-func TestReadyCheckNamesFew(t *testing.T) {
+// TestReadyNamesFew, however many are not ready.
+func TestReadyNamesFew(t *testing.T) {
 	var many []interface{ HasSyncedChecker() cache.DoneChecker }
 	for i := range 1000 {
 		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet()))
 	}
 	answer := httptest.NewRecorder()
-	inspect.ReadyCheck(inspect.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	inspect.Ready(inspect.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 	lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
 	assert.Len(t, lines, 10)
 	assert.Equal(t, "1000 of 1000 informers are not ready", lines[0])
 	assert.Equal(t, "and 992 more", lines[9])
 }
 
-// TestReadyCheckMaxOutage counts from the first request that fails up to a watch that is open, and
+// TestReadyMaxOutage counts from the first request that fails up to a watch that is open, and
 // never the silence of a watch that has had no bookmark.
-func TestReadyCheckMaxOutage(t *testing.T) {
+func TestReadyMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
@@ -185,7 +185,7 @@ func TestReadyCheckMaxOutage(t *testing.T) {
 			}
 		}
 		informer := called("pods", server)
-		patient, strict := inspect.ReadyCheck(inspect.ReadyOptions{}, informer), inspect.ReadyCheck(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
+		patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(24 * time.Hour)
 		assert.NoError(t, strict.Check(nil), "silence is no outage")

@@ -67,14 +67,14 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	if known.Requests != nil { // else there is no state with which a list could be compared
 		a.lists = exact.New(known.Requests())
 	}
-	a.report = Report{Informer: known.Resource, Depth: o.Depth}
+	a.report = Report{Informer: known.Resource, Content: o.Content}
 	running, cancel := whileRunning(ctx, known)
 	defer cancel()
 	err = a.audit(running)
 	if ctx.Err() == nil {
 		a.note(err)
 	}
-	if err == nil && !a.report.Equal() && o.Repair == Relist {
+	if err == nil && !a.report.Equal() && o.Repair {
 		err = a.repair(running)
 	}
 	a.report.Took = time.Since(a.began)
@@ -184,7 +184,7 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	}
 	defer state.Close()
 	c := a.begin(state)
-	if a.options.Depth == Content {
+	if a.options.Content {
 		c.foreign, err = a.lists.List(ctx, state.RV(), c.take)
 	} else {
 		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.RV(), c.take)

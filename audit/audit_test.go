@@ -121,8 +121,8 @@ func listings(src *cachetest.Source, n int) (asked []metav1.ListOptions) {
 // of the store, however it got its state, and while the server goes on.
 func TestEqual(t *testing.T) {
 	for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
-		for _, depth := range []audit.Depth{audit.Versions, audit.Content} {
-			t.Run(fmt.Sprint(mode, depth), func(t *testing.T) {
+		for _, content := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, content), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					src := pods()
 					for i := range 1200 {
@@ -133,7 +133,7 @@ func TestEqual(t *testing.T) {
 					release := src.Stall() // what is written now is late
 					src.Delete("ns", "p1")
 					src.Create(testkit.Pod("new", "1"))
-					report := r.once(t, audit.Options{Depth: depth})
+					report := r.once(t, audit.Options{Content: content})
 					release()
 					assert.True(t, report.Equal())
 					assert.Empty(t, report.Findings)
@@ -142,7 +142,7 @@ func TestEqual(t *testing.T) {
 					assert.Equal(t, version, report.Digest.ResourceVersion)
 					assert.Equal(t, 1200, report.Digest.Objects)
 					assert.False(t, report.Metadata)
-					assert.Equal(t, fmt.Sprintf(`*v1.Pod: 1200 objects at version %q, by %s: as on the server`, version, depth), report.String())
+					assert.Equal(t, fmt.Sprintf(`*v1.Pod: 1200 objects at version %q, by %s: as on the server`, version, map[bool]string{false: "versions", true: "content"}[content]), report.String())
 
 					asked := listings(src, before)
 					require.Len(t, asked, 3)
@@ -180,7 +180,7 @@ func TestFindings(t *testing.T) {
 		assert.False(t, report.Equal())
 		assert.Contains(t, report.String(), "confirmed 1 missing, 1 extra, 2 stale (missing ns/a, stale ns/b, stale ns/c, extra ns/x)")
 
-		report = r.once(t, audit.Options{Depth: audit.Content})
+		report = r.once(t, audit.Options{Content: true})
 		assert.Equal(t, []string{"missing ns/a", "stale ns/b", "stale ns/c", "different ns/d", "extra ns/x"}, found(report))
 	})
 }
@@ -193,7 +193,7 @@ func TestPassing(t *testing.T) {
 			time.Sleep(time.Second / 2)
 			r.Put(testkit.Pod("a", "2"))
 		}()
-		report := r.once(t, audit.Options{Repair: audit.Relist})
+		report := r.once(t, audit.Options{Repair: true})
 		assert.Equal(t, []string{"missing ns/a once"}, found(report))
 		assert.True(t, report.Equal())
 		assert.False(t, report.Relisted)
@@ -283,7 +283,7 @@ func TestUnsupported(t *testing.T) {
 					}
 					return src.List(o)
 				}}, nil, cache.WithListMode(cache.ListModeList))
-				_, err := audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+				_, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
 				assert.ErrorIs(t, err, audit.ErrUnsupported)
 				assert.NotErrorIs(t, err, audit.ErrExpired)
 			})
@@ -295,7 +295,7 @@ func TestUnsupported(t *testing.T) {
 func TestErrors(t *testing.T) {
 	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
 	assert.ErrorIs(t, err, inspect.ErrForeign)
-	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.Options{}), inspect.ErrForeign)
+	assert.ErrorIs(t, audit.Run(t.Context(), foreign{}, audit.RunOptions{}), inspect.ErrForeign)
 	queueOnly := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})})
 	_, err = audit.Once(t.Context(), queueOnly, audit.Options{})
 	assert.ErrorIs(t, err, inspect.ErrForeign, "there is no store")
@@ -306,9 +306,9 @@ func TestErrors(t *testing.T) {
 		assert.EqualError(t, err, "audit of *v1.Pod: the informer has not synced")
 		assert.ErrorIs(t, err, audit.ErrUnsynced)
 		r := follow(t, src, src, nil)
-		_, err = audit.Once(t.Context(), r, audit.Options{Depth: audit.Content, Source: src})
+		_, err = audit.Once(t.Context(), r, audit.Options{Content: true, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
-		assert.EqualError(t, audit.Run(t.Context(), r, audit.Options{Every: -time.Minute}), "audit: Options.Every is -1m0s, less than 1m0s")
+		assert.EqualError(t, audit.Run(t.Context(), r, audit.RunOptions{Every: -time.Minute}), "audit: RunOptions.Every is -1m0s, less than 1m0s")
 		src.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err = audit.Once(t.Context(), r, audit.Options{})
 		assert.True(t, apierrors.IsInternalError(err))
@@ -329,7 +329,7 @@ func TestStopped(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- audit.Run(t.Context(), informer, audit.Options{}) }()
+		go func() { ended <- audit.Run(t.Context(), informer, audit.RunOptions{}) }()
 		go func() { synctest.Wait(); cancel() }()
 		informer.RunWithContext(ctx)
 		_, err := audit.Once(t.Context(), informer, audit.Options{})
@@ -362,7 +362,7 @@ func TestBusyInformer(t *testing.T) {
 		_, err := audit.Once(ctx, controller, audit.Options{})
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		time.AfterFunc(time.Minute, func() { close(free) })
-		report, err := audit.Once(t.Context(), controller, audit.Options{Depth: audit.Content})
+		report, err := audit.Once(t.Context(), controller, audit.Options{Content: true})
 		require.NoError(t, err)
 		assert.True(t, report.Equal())
 		assert.Equal(t, "3", report.Digest.ResourceVersion, "with what was on its way")
@@ -498,7 +498,7 @@ func TestAhead(t *testing.T) {
 // not know.
 func (r *rig) repairedFromBackup(t *testing.T, version string) {
 	before := len(r.Requests())
-	report := r.once(t, audit.Options{Repair: audit.Relist})
+	report := r.once(t, audit.Options{Repair: true})
 	assert.True(t, report.Repaired)
 	assert.Contains(t, report.String(), "; repaired by a relist")
 	assert.Empty(t, r.degraded(t))
@@ -528,7 +528,7 @@ func TestAheadAtTheSecondLook(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
 		time.AfterFunc(time.Second/2, func() { r.Rewind(2) })
-		report := r.once(t, audit.Options{Repair: audit.Relist})
+		report := r.once(t, audit.Options{Repair: true})
 		assert.Equal(t, map[audit.Kind]int{audit.Ahead: 1}, report.Confirmed)
 		assert.Equal(t, report.Confirmed, report.Found)
 		assert.True(t, report.Repaired)
@@ -541,7 +541,7 @@ func TestAheadAtTheSecondLook(t *testing.T) {
 func TestSeldomUnknown(t *testing.T) {
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		r.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.Expired(), cachetest.TooLargeResourceVersion(9, 3))
-		report, err := audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+		report, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
 		assert.ErrorIs(t, err, audit.ErrExpired)
 		assert.False(t, report.Equal())
 		assert.Empty(t, report.Found)
@@ -559,7 +559,7 @@ func TestRepairThatFails(t *testing.T) {
 		for range 100 {
 			r.FailNext(cachetest.VerbList, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
 		}
-		report, err := audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+		report, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
 		assert.ErrorContains(t, err, "whether that has helped is not known: the state is not stored yet")
 		assert.True(t, report.Relisted)
 		assert.False(t, report.Repaired)
@@ -576,7 +576,7 @@ func TestRepairThatFails(t *testing.T) {
 			}
 			return list, err
 		}}, nil, cache.WithListMode(cache.ListModeList))
-		report := r.once(t, audit.Options{Repair: audit.Relist})
+		report := r.once(t, audit.Options{Repair: true})
 		assert.Equal(t, []string{"missing ns/x"}, found(report))
 		assert.True(t, report.Relisted)
 		assert.False(t, report.Repaired)
@@ -615,10 +615,10 @@ func TestTransforms(t *testing.T) {
 					src.Delete("ns", "c")
 					src.Put(testkit.Pod("c", "another"))
 					r.calm()
-					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 					require.NoError(t, kinformer.Relist(r))
 					r.calm()
-					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 
 					lost := r.lose(func() {
 						src.Put(testkit.Pod("a", "2"))
@@ -652,7 +652,7 @@ func TestDropped(t *testing.T) {
 		src := cachetest.New(pod, testkit.Pod("b", "1"))
 		r := follow(t, src, src, nil, cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}}))
 		assert.Empty(t, r.stored("a").ManagedFields)
-		report := r.once(t, audit.Options{Depth: audit.Content})
+		report := r.once(t, audit.Options{Content: true})
 		assert.True(t, report.Equal(), "%v", report)
 	})
 }
@@ -673,8 +673,8 @@ func TestRefusedByTransform(t *testing.T) {
 		src.Put(testkit.Pod("new", "bad"))
 		src.Put(testkit.Pod("b", "2"))
 		r.calm()
-		for _, depth := range []audit.Depth{audit.Versions, audit.Content} {
-			report := r.once(t, audit.Options{Depth: depth})
+		for _, content := range []bool{false, true} {
+			report := r.once(t, audit.Options{Content: content})
 			assert.Empty(t, report.Findings)
 			assert.Equal(t, 2, report.Refused)
 		}
@@ -712,7 +712,7 @@ func TestCollections(t *testing.T) {
 		report := selected.once(t, audit.Options{})
 		assert.Empty(t, report.Findings)
 		assert.Equal(t, 2, report.Digest.Objects)
-		report = expecting.once(t, audit.Options{Depth: audit.Content})
+		report = expecting.once(t, audit.Options{Content: true})
 		assert.Empty(t, report.Findings)
 		assert.Equal(t, 3, report.Digest.Objects)
 		assert.Equal(t, 1, report.Foreign)
@@ -785,7 +785,7 @@ func TestSeveralInformers(t *testing.T) {
 		for range 10 {
 			go func() {
 				defer func() { done <- struct{}{} }()
-				assert.Empty(t, good.once(t, audit.Options{Depth: audit.Content}).Findings)
+				assert.Empty(t, good.once(t, audit.Options{Content: true}).Findings)
 				assert.Equal(t, []string{"missing ns/a"}, found(bad.once(t, audit.Options{})))
 			}()
 		}
@@ -827,11 +827,11 @@ func TestKinds(t *testing.T) {
 				return nil
 			}))
 		}}, nil)
-		assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+		assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 		altered := r.stored("a")
 		altered.Labels["v"] = "2"
 		require.NoError(t, r.GetStore().Update(altered))
-		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Depth: audit.Content})))
+		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Content: true})))
 	})
 }
 

@@ -74,7 +74,7 @@ func (c *comparison) take(listed runtime.Object) error {
 	switch {
 	case origin != server:
 		c.found(Finding{Key: key, Kind: Stale, Cached: origin.Version, Listed: server.Version})
-	case c.options.Depth == Content && !c.sameContent(stored, listed):
+	case c.options.Content && !c.sameContent(stored, listed):
 		c.found(Finding{Key: key, Kind: Different, Cached: origin.Version, Listed: server.Version})
 	}
 	return nil

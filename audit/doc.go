@@ -6,7 +6,7 @@
 //
 //	report, err := audit.Once(ctx, informer, audit.Options{})
 //
-//	go audit.Run(ctx, informer, audit.Options{Repair: audit.Relist}) // each half an hour
+//	go audit.Run(ctx, informer, audit.RunOptions{Options: audit.Options{Repair: true}}) // each half an hour
 //
 // An audit takes a snapshot of the store. The server has vouched for its resourceVersion by a list,
 // an event or a bookmark. The audit then asks the server for the collection at exactly that

@@ -38,7 +38,7 @@ func ExampleOnce() {
 
 	lost, _, _ := informer.GetStore().GetByKey("default/a")
 	_ = informer.GetStore().Delete(lost)
-	report, err = audit.Once(ctx, informer, audit.Options{Repair: audit.Relist})
+	report, err = audit.Once(ctx, informer, audit.Options{Repair: true})
 	fmt.Println(report, err)
 	// Output:
 	// *v1.ConfigMap: 2 objects at version "3", by versions: as on the server <nil>

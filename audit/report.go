@@ -43,7 +43,7 @@ const maxFindings = 1000
 // Report is what an audit found. The zero value is that of an audit that could not compare.
 type Report struct {
 	Informer string // as logs call its objects
-	Depth    Depth
+	Content  bool   // was compared, too
 	// Metadata reports whether the server was asked only for the metadata of objects.
 	Metadata bool
 	// Digest is the digest of what was compared, with its ResourceVersion and its number of
@@ -83,12 +83,20 @@ func (r Report) Equal() bool {
 // shownFindings are how many findings a text names.
 const shownFindings = 5
 
+// by says what was compared.
+func (r *Report) by() string {
+	if r.Content {
+		return "content"
+	}
+	return "versions"
+}
+
 // String returns the report in one line for a log, with the keys of five findings at most.
 func (r Report) String() string {
 	if r.looks == 0 {
-		return fmt.Sprintf("%s, by %s: not compared", r.Informer, r.Depth)
+		return fmt.Sprintf("%s, by %s: not compared", r.Informer, r.by())
 	}
-	return fmt.Sprintf("%s: %s at version %q, by %s: %s%s", r.Informer, objects(r.Digest.Objects), r.Digest.ResourceVersion, r.Depth,
+	return fmt.Sprintf("%s: %s at version %q, by %s: %s%s", r.Informer, objects(r.Digest.Objects), r.Digest.ResourceVersion, r.by(),
 		r.result(), r.repair())
 }
 

@@ -18,7 +18,7 @@ import (
 // called before the informer runs. After an audit that fails, the next one follows when it is due.
 // Each informer needs a Run of its own, in a goroutine of its own. The first audit begins after a
 // random wait, so that informers do not audit at the same time.
-func Run(ctx context.Context, informer Informer, o Options) error {
+func Run(ctx context.Context, informer Informer, o RunOptions) error {
 	known, err := known(informer)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func Run(ctx context.Context, informer Informer, o Options) error {
 			return fmt.Errorf("audit of %s: %w", known.Resource, ErrEnded)
 		case <-due.C:
 		}
-		report, err := Once(ctx, informer, o)
+		report, err := Once(ctx, informer, o.Options)
 		if ctx.Err() == nil {
 			told(report, err)
 		}

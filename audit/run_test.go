@@ -49,26 +49,26 @@ func TestRepair(t *testing.T) {
 		}
 		damage()
 		r.recorder.Take()
-		report := r.once(t, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+		report := r.once(t, audit.Options{Content: true, Repair: true})
 		assert.Equal(t, []string{"missing ns/a", "different ns/b", "extra ns/x"}, found(report))
 		assert.True(t, report.Relisted)
 		assert.True(t, report.Repaired)
 		assert.False(t, report.Equal(), "it was not")
 		assert.Contains(t, report.String(), "; repaired by a relist")
-		assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+		assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 		assert.Equal(t, []string{
 			"delete ns/x 1 unknown", "add ns/a 2", "update ns/b 3 -> 3",
 		}, r.recorder.Take())
 
 		damage()
-		report = r.once(t, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+		report = r.once(t, audit.Options{Content: true, Repair: true})
 		assert.False(t, report.Relisted)
 		assert.False(t, report.Repaired)
 		assert.True(t, report.TooSoon)
 		assert.Contains(t, report.String(), "; the last relist was less than an hour ago")
 		time.Sleep(time.Hour)
-		assert.True(t, r.once(t, audit.Options{Depth: audit.Content, Repair: audit.Relist}).Repaired)
-		assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+		assert.True(t, r.once(t, audit.Options{Content: true, Repair: true}).Repaired)
+		assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 		assert.Len(t, listings(src, 0), 10, "three for each audit that repairs something: the relists were streamed")
 	})
 }
@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 			last, began := time.Now(), time.Now()
 			ended := make(chan error, 1)
 			go func() {
-				ended <- audit.Run(ctx, informer, audit.Options{Every: every, OnReport: func(r audit.Report, err error) {
+				ended <- audit.Run(ctx, informer, audit.RunOptions{Every: every, OnReport: func(r audit.Report, err error) {
 					waited := time.Since(last)
 					last = time.Now()
 					assert.GreaterOrEqual(t, waited, mean/2)
@@ -132,14 +132,14 @@ func TestRunLogs(t *testing.T) {
 			assert.NoError(t, r.GetStore().Delete(r.stored("a")))
 		}()
 		src.FailNext(cachetest.VerbList, cachetest.InternalError())
-		assert.ErrorIs(t, audit.Run(ctx, r, audit.Options{}), context.DeadlineExceeded)
+		assert.ErrorIs(t, audit.Run(ctx, r, audit.RunOptions{}), context.DeadlineExceeded)
 		lines := testkit.About("audit", log.Take())
 		require.NotEmpty(t, lines)
 		for _, line := range lines {
 			assert.Contains(t, line, "Warning: the cache is not what its server has")
 			assert.Contains(t, line, "confirmed 1 missing (missing ns/a)")
 		}
-		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.Options{Depth: audit.Content, Source: src}), "Options.Source")
+		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.RunOptions{Options: audit.Options{Content: true, Source: src}}), "Options.Source")
 	})
 }
 
@@ -152,7 +152,7 @@ func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 		r.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
 		ctx, cancel := context.WithTimeout(t.Context(), 46*time.Minute)
 		defer cancel()
-		assert.ErrorIs(t, audit.Run(ctx, r, audit.Options{}), context.DeadlineExceeded)
+		assert.ErrorIs(t, audit.Run(ctx, r, audit.RunOptions{}), context.DeadlineExceeded)
 		lines := testkit.About("audit", log.Take())
 		require.NotEmpty(t, lines)
 		assert.Contains(t, lines[0], "Warning: an audit has found something, and could not be finished")
@@ -178,7 +178,7 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 			var reports []error
 			ended := make(chan error, 1)
 			go func() {
-				ended <- audit.Run(t.Context(), informer, audit.Options{
+				ended <- audit.Run(t.Context(), informer, audit.RunOptions{
 					Every: time.Minute, OnReport: func(_ audit.Report, err error) { reports = append(reports, err) },
 				})
 			}()
@@ -217,15 +217,10 @@ func TestPageThatHangs(t *testing.T) {
 // TestSenselessOptions are refused, and say so.
 func TestSenselessOptions(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(pods(), &corev1.Pod{}, 0, nil)
-	for want, o := range map[string]audit.Options{
-		"audit: Options.Depth is 99, neither Versions nor Content": {Depth: 99},
-		"audit: Options.Depth is -1, neither Versions nor Content": {Depth: -1},
-		"audit: Options.Repair is 99, neither NoRepair nor Relist": {Repair: 99},
-		"audit: Options.Every is 1ns, less than 1m0s":              {Every: 1},
-		"audit: Options.Every is 59.999999999s, less than 1m0s":    {Every: time.Minute - 1},
+	for want, o := range map[string]audit.RunOptions{
+		"audit: RunOptions.Every is 1ns, less than 1m0s":           {Every: 1},
+		"audit: RunOptions.Every is 59.999999999s, less than 1m0s": {Every: time.Minute - 1},
 	} {
-		_, err := audit.Once(t.Context(), informer, o)
-		assert.EqualError(t, err, want)
 		assert.EqualError(t, audit.Run(t.Context(), informer, o), want)
 	}
 }
@@ -267,7 +262,7 @@ func TestHistory(t *testing.T) {
 		assert.Equal(t, "failed", all.Audits.Last.Outcome)
 		assert.Equal(t, 1, all.Audits.Differing)
 		assert.Len(t, degraded, 1, "that says nothing")
-		assert.True(t, r.once(t, audit.Options{Repair: audit.Relist}).Repaired)
+		assert.True(t, r.once(t, audit.Options{Repair: true}).Repaired)
 		all, degraded = known()
 		assert.Empty(t, degraded)
 		assert.EqualValues(t, 1, all.Audits.Relists)
@@ -316,7 +311,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		src.Put(testkit.Pod("p001", "2"))
 		r.calm()
 		isRefused := func() {
-			report := r.once(t, audit.Options{Repair: audit.Relist})
+			report := r.once(t, audit.Options{Repair: true})
 			assert.Empty(t, report.Findings)
 			assert.Equal(t, 1, report.Refused)
 		}
@@ -331,7 +326,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		isRefused()
 		slow.Store(false)
 		time.Sleep(2 * time.Hour)
-		report := r.once(t, audit.Options{Depth: audit.Content})
+		report := r.once(t, audit.Options{Content: true})
 		assert.Empty(t, report.Findings)
 		assert.Zero(t, report.Refused)
 		assert.Equal(t, "bad", r.stored("p000").Labels["v"])
@@ -351,7 +346,7 @@ func TestReportOfAFailedAudit(t *testing.T) {
 
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
 		r.FailNext(cachetest.VerbList, nil, forbidden)
-		report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+		report, err = audit.Once(t.Context(), r, audit.Options{Repair: true})
 		assert.True(t, apierrors.IsForbidden(err))
 		assert.False(t, report.Equal())
 		assert.ErrorContains(t, err, "not confirmed")
@@ -425,13 +420,13 @@ func TestWrittenParts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := follow(t, nil, alike(t, media), nil,
 						cache.WithListMode(mode), cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))
-					require.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
+					require.Empty(t, r.once(t, audit.Options{Content: true}).Found)
 					sharedLabels(t, r.GetStore())["app"] = "written"
-					report := r.once(t, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+					report := r.once(t, audit.Options{Content: true, Repair: true})
 					assert.Greater(t, report.Confirmed[audit.Different], manyAlike/2)
 					assert.True(t, report.Relisted)
 					r.calm()
-					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Found)
+					assert.Empty(t, r.once(t, audit.Options{Content: true}).Found)
 					status, err := inspect.StatusOf(r)
 					require.NoError(t, err)
 					assert.EqualValues(t, 1, status.Decoding.Shared.Mutations)
@@ -529,7 +524,7 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 	r.Bookmark()
 	r.calm()
 	audited = true
-	report, err = audit.Once(t.Context(), r, audit.Options{Repair: audit.Relist})
+	report, err = audit.Once(t.Context(), r, audit.Options{Repair: true})
 	r.calm() // a page that the audit did not wait for comes
 	return r, report, err, ctx.Err() != nil
 }
@@ -562,7 +557,7 @@ func TestDisturbed(t *testing.T) {
 					}
 					time.Sleep(2 * time.Hour)
 					r.calm()
-					assert.Empty(t, r.once(t, audit.Options{Depth: audit.Content}).Findings)
+					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 				})
 			})
 		}

@@ -327,7 +327,7 @@ func TestAudits(t *testing.T) {
 		lost, _, _ := informer.GetStore().GetByKey("ns/a")
 		require.NoError(t, informer.GetStore().Delete(lost))
 		at := time.Now().Add(time.Second).Format(time.RFC3339) // the repair comes after that
-		_, err := audit.Once(t.Context(), informer, audit.Options{Repair: audit.Relist})
+		_, err := audit.Once(t.Context(), informer, audit.Options{Repair: true})
 		require.NoError(t, err)
 		assert.Contains(t, read("refresh=off"),
 			"<p>Audits: different 1; the last at "+at+": different; objects that differ: 0. Found in all: missing 1. Relists for it: 1.</p>")

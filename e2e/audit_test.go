@@ -82,7 +82,7 @@ func TestAudit(t *testing.T) {
 	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
 		w := startWriters(ctx, r, 4)
 		f := startFollowing(t, ctx, r, m)
-		stop := audits(ctx, f, audit.Options{}, audit.Options{Depth: audit.Content})
+		stop := audits(ctx, f, audit.Options{}, audit.Options{Content: true})
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
 		_, err := srv.Compact(ctx)
 		require.NoError(t, err)
@@ -104,12 +104,12 @@ func TestAudit(t *testing.T) {
 		altered := objects[1].(runtime.Object).DeepCopyObject()
 		altered.(metav1.Object).SetLabels(map[string]string{checker.ValueLabel: "altered"})
 		require.NoError(t, f.GetStore().Update(altered))
-		report, err = audit.Once(ctx, f, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+		report, err = audit.Once(ctx, f, audit.Options{Content: true, Repair: true})
 		require.NoError(t, err)
 		assert.Equal(t, map[audit.Kind]int{audit.Missing: 1, audit.Different: 1}, report.Confirmed, "%v", report)
 		assert.True(t, report.Relisted)
 		require.NoError(t, until(ctx, func() bool {
-			report, err := audit.Once(ctx, f, audit.Options{Depth: audit.Content})
+			report, err := audit.Once(ctx, f, audit.Options{Content: true})
 			return err == nil && len(report.Found) == 0
 		}))
 		assert.Equal(t, listed(t, ctx, r), checker.ContentsOf(f.GetStore().List()))

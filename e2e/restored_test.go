@@ -108,12 +108,12 @@ func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *fol
 		return err == nil && status.Phase == inspect.PhaseWatching && len(status.Problems) == 0
 	}))
 	assert.Len(t, f.GetStore().List(), 201, "%s: its watch is open, and nothing is told", m)
-	report, err := audit.Once(ctx, f, audit.Options{Depth: audit.Content, Repair: audit.Relist})
+	report, err := audit.Once(ctx, f, audit.Options{Content: true, Repair: true})
 	require.NoError(t, err)
 	assert.Equal(t, map[audit.Kind]int{audit.Ahead: 1}, report.Confirmed, "%v", report)
 	assert.True(t, report.Repaired, "%v", report)
 	t.Logf("%s: %v, in %v", m, report, report.Took)
-	report, err = audit.Once(ctx, f, audit.Options{Depth: audit.Content})
+	report, err = audit.Once(ctx, f, audit.Options{Content: true})
 	require.NoError(t, err)
 	assert.True(t, report.Equal(), "%v", report)
 }

@@ -196,7 +196,7 @@ func inspected(t *testing.T, pods followed) {
 	require.NoError(t, err)
 	require.Len(t, handlers, 1)
 	assert.Equal(t, "mine", handlers[0].Name)
-	assert.NoError(t, inspect.ReadyCheck(inspect.ReadyOptions{}, pods.Informer()).Check(nil))
+	assert.NoError(t, inspect.Ready(inspect.ReadyOptions{}, pods.Informer()).Check(nil))
 	pods.stop()
 	for range inspect.All() {
 		t.Error("it does not run any more")

@@ -60,12 +60,12 @@ func ExampleStatusOf() {
 }
 
 // A readiness probe that fails until the informers have synced.
-func ExampleReadyCheck() {
+func ExampleReady() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
 	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, informer)
+	ready := inspect.Ready(inspect.ReadyOptions{}, informer)
 	probe := func() int {
 		answer := httptest.NewRecorder()
 		ready.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))

@@ -7,7 +7,7 @@
 //		inspection, err := inspect.Of(informer)
 //		...
 //	}
-//	mux.Handle("GET /readyz", inspect.ReadyCheck(inspect.ReadyOptions{All: true}))
+//	mux.Handle("GET /readyz", inspect.Ready(inspect.ReadyOptions{All: true}))
 //
 // Nothing is done for it while events go their way: who runs is entered once for each Run, and the
 // rest is found out when somebody asks.

@@ -22,7 +22,7 @@ import (
 // ReadyOptions say when informers count as ready. The zero value works.
 type ReadyOptions struct {
 	// All has the check include every informer that runs when it is asked, in addition to those
-	// that ReadyCheck is given. An informer that has stopped is not missed, unless ReadyCheck was
+	// that Ready is given. An informer that has stopped is not missed, unless Ready was
 	// given it. While none runs, the check fails.
 	All bool
 
@@ -40,17 +40,17 @@ type ReadyOptions struct {
 	MaxOutage time.Duration
 }
 
-// Readiness is the check that ReadyCheck returns. It keeps its informers in memory.
+// Readiness is the check that Ready returns. It keeps its informers in memory.
 type Readiness struct {
 	options   ReadyOptions
 	informers []Syncer
 }
 
-// ReadyCheck returns a check of whether informers are ready: each has synced and goes on following
+// Ready returns a check of whether informers are ready: each has synced and goes on following
 // its server, which one that has stopped does not. As a handler it fits a readiness probe, and its
 // method Check controller-runtime's healthz.Checker:
 //
-//	ready := inspect.ReadyCheck(inspect.ReadyOptions{}, pods, nodes)
+//	ready := inspect.Ready(inspect.ReadyOptions{}, pods, nodes)
 //	mux.Handle("GET /readyz", ready)
 //	err := manager.AddReadyzCheck("informers", ready.Check)
 //
@@ -59,7 +59,7 @@ type Readiness struct {
 // check fails.
 //
 // It is no liveness check: a restart helps nobody whose server is out of reach.
-func ReadyCheck(options ReadyOptions, informers ...Syncer) *Readiness {
+func Ready(options ReadyOptions, informers ...Syncer) *Readiness {
 	return &Readiness{options, slices.Clone(informers)}
 }
 
@@ -177,7 +177,7 @@ func (r *Readiness) none() string {
 	if r.options.All {
 		return "not ready: no informer runs"
 	}
-	return "not ready: ReadyCheck was given no informers"
+	return "not ready: Ready was given no informers"
 }
 
 // check returns why an informer is not ready, "" if it is.

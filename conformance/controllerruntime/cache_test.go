@@ -154,6 +154,6 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	handlers, err := inspect.HandlersOf(informer)
 	require.NoError(t, err)
 	assert.Empty(t, handlers)
-	var check healthz.Checker = inspect.ReadyCheck(inspect.ReadyOptions{}, informer).Check
+	var check healthz.Checker = inspect.Ready(inspect.ReadyOptions{}, informer).Check
 	assert.NoError(t, check(nil))
 }

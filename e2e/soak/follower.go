@@ -230,7 +230,7 @@ func (f *follower) compare(ctx context.Context, want checker.Contents) {
 // counted.
 func (f *follower) audit(ctx context.Context) {
 	for n := 0; wait(ctx, time.Duration(rand.Int64N(int64(2*auditPause)))); n++ {
-		report, err := audit.Once(ctx, f.informer, audit.Options{Depth: audit.Depth(n % 2)})
+		report, err := audit.Once(ctx, f.informer, audit.Options{Content: n%2 == 1})
 		switch {
 		case ctx.Err() != nil:
 			return

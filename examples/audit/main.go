@@ -86,7 +86,7 @@ func auditThrice(ctx context.Context, informer cache.SharedIndexInformer) error 
 	if err != nil {
 		return err
 	}
-	report, err = audit.Once(ctx, informer, audit.Options{Repair: audit.Relist})
+	report, err = audit.Once(ctx, informer, audit.Options{Repair: true})
 	if err != nil {
 		return err
 	}

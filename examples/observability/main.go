@@ -60,7 +60,7 @@ func serve(mgr manager.Manager) error {
 	metrics.Registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
 	// All asks every informer that runs, those of the manager. mgr.AddReadyzCheck("informers",
 	// ready.Check) has the manager's own probe server ask.
-	ready := inspect.ReadyCheck(inspect.ReadyOptions{All: true})
+	ready := inspect.Ready(inspect.ReadyOptions{All: true})
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
