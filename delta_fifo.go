@@ -177,14 +177,6 @@ func (f *DeltaFIFO) Resync() error {
 	return nil
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
-// its watch until some are taken. The server may end the watch meanwhile; it then goes on later
-// from the last resourceVersion. 0 or less is no bound, the default.
-//
-// The limit applies to the reflectors of this package only. Items that others put, lists, resyncs,
-// and bookmarks of a full queue exceed it. Items that are being processed do not count.
-func (f *DeltaFIFO) SetLimit(n int) { f.queue.SetLimit(n) }
-
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
 // called more than once. It waits for a process function that runs under the lock, and for no
 // other.

@@ -54,7 +54,6 @@
 //     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
 //   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
 //     ([ProcessErrorHandler]).
-//   - To use queues of one's own: [RealFIFO.SetLimit], [DeltaFIFO.SetLimit].
 //   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]).
 //
 // Package kinformer waits for informers, with reasons, and has them request their state again.
@@ -64,7 +63,7 @@
 // factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
 // cache with its server, and repairs it. Package retry gives a
-// process function retries. The modules
+// process function retries, and queues of one's own a bound. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees

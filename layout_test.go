@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"factory":                  {"", "kinformer"},
 	"synctrack":                {},
 	"trim":                     {"internal/decode"},
-	"retry":                    {"", "internal/event"},
+	"retry":                    {"", "internal/door", "internal/event"},
 	"testing":                  {},
 
 	"cmd/kinformer-measure": {"internal/decode", "internal/testkit/cputime"},

@@ -182,7 +182,7 @@ func WithCachedOnTransformError() Option {
 }
 
 // WithQueueLimit bounds what waits between the watch and the store: n changes. At the bound the
-// informer stops reading the watch until some of them are in the store. RealFIFO.SetLimit explains
+// informer stops reading the watch until some of them are in the store. retry.SetLimit explains
 // what that means; inspect.QueueOf returns depth and pauses. If n is 0 there is no bound, as in
 // client-go.
 func WithQueueLimit(n int) Option {

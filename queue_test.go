@@ -32,6 +32,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/retry"
 	"github.com/kinformer/cache/view"
 )
 
@@ -97,7 +98,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, events = 7, 200
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		queue.SetLimit(limit)
+		limited(t, queue, limit)
 		server := impatientServer(events, 20)
 		deepest, last, seen := 0, "", 0
 		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
@@ -132,7 +133,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		queue.SetLimit(2)
+		limited(t, queue, 2)
 		server := impatientServer(9, 20)
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), ResyncPeriod: time.Minute})
 		stop := testkit.InBackground(t, r.Run)
@@ -148,13 +149,13 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		stats, _ := inspect.QueueOf(queue)
 		assert.EqualValues(t, 1, stats.Pauses)
 		assert.Equal(t, time.Minute+time.Second, stats.Paused)
-		queue.SetLimit(8)
+		limited(t, queue, 8)
 		synctest.Wait()
 		assert.Equal(t, 8, depthOf(queue))
-		queue.SetLimit(0)
+		limited(t, queue, 0)
 		synctest.Wait()
 		assert.Equal(t, 6+7, depthOf(queue), "all that the server has")
-		queue.SetLimit(1)
+		limited(t, queue, 1)
 		time.Sleep(time.Minute)
 		stop()
 	})
@@ -164,7 +165,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 // has gone.
 func TestCloseEndsAPause(t *testing.T) {
 	queue := cache.AtomicFIFO()
-	queue.SetLimit(1)
+	limited(t, queue, 1)
 	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
 	items, freed := cache.EngineOf(queue).Room()
 	assert.Zero(t, items)
@@ -185,7 +186,7 @@ func depthOf(queue any) int {
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		queue.SetLimit(2)
+		limited(t, queue, 2)
 		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), IdleTimeout: time.Minute})
@@ -194,7 +195,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.Asked())
 		assert.Equal(t, 2, depthOf(queue))
-		queue.SetLimit(0)
+		limited(t, queue, 0)
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		assert.Len(t, server.Asked(), 2)
@@ -858,4 +859,10 @@ func TestStoreRefusesANilTransformed(t *testing.T) {
 		assert.ErrorIs(t, s.Replace([]any{badPod("a", "1")}, "2"), event.ErrNilTransformed, what)
 		assert.Equal(t, []string{"ns/b"}, s.ListKeys(), what)
 	}
+}
+
+// limited sets the limit of a queue.
+func limited(t *testing.T, queue cache.Queue, n int) {
+	t.Helper()
+	require.NoError(t, retry.SetLimit(queue, n))
 }

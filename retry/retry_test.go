@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/retry"
 )
@@ -325,4 +326,18 @@ func TestRetryAgainstModel(t *testing.T) {
 			assert.Equal(t, newest, state)
 		})
 	})
+}
+
+// TestSetLimit: of queues of ours only, others are refused.
+func TestSetLimit(t *testing.T) {
+	own := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
+	type users struct{ *cache.RealFIFO }
+	for _, queue := range []cache.Queue{own, users{own}, cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{})} {
+		require.NoError(t, retry.SetLimit(queue, 3))
+		known, err := inspect.QueueOf(queue)
+		require.NoError(t, err)
+		assert.Equal(t, 3, known.Limit)
+	}
+	assert.ErrorIs(t, retry.SetLimit(struct{ cache.Queue }{own}, 3), inspect.ErrForeign, "it may be anything")
+	assert.ErrorIs(t, retry.SetLimit(nil, 3), inspect.ErrForeign)
 }
