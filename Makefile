@@ -168,10 +168,13 @@ soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, 
 	@cd e2e && $(GO) build -o $(BIN)/soak ./cmd/soak
 	@$(BIN)/soak -apiserver $(APISERVER) -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(SOAK_FLAGS)
 
+# A target may fail without an input when its time is over, until Go 1.27 (golang/go#75804): it runs again.
 fuzz: ## every fuzz target for TIME (the first build of each module takes minutes)
 	@for dir in $(FUZZED); do (cd $$dir && for target in $$($(GO) test -list '^Fuzz' . | grep '^Fuzz'); do \
 		echo "fuzz $$dir $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 . || exit 1; \
+		before=$$(ls testdata/fuzz/$$target 2>/dev/null); \
+		run="$(GO) test -run ^$$ -fuzz ^$$target\$$ -fuzztime $(TIME) -fuzzminimizetime 1s -parallel 2 ."; \
+		$$run || { [ "$$before" = "$$(ls testdata/fuzz/$$target 2>/dev/null)" ] && echo "no input fails: once more" && $$run; } || exit 1; \
 	done) || exit 1; done
 
 fuzz-once: ## INPUTS random inputs of each decoder against client-go's; goes on where it was interrupted (SEED=n chooses the sequence)
