@@ -258,7 +258,7 @@ func TestThrottledAreNotWoken(t *testing.T) {
 			if n == 1 {
 				return nil, &url.Error{Op: "Get", URL: "https://a:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
 			}
-			return nil, apierrors.NewTooManyRequests("later", 100)
+			return nil, apierrors.NewTooManyRequests("later", 290)
 		}
 		defer testkit.InBackground(t, New(Options{ListerWatcher: throttled, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run)()
 		time.Sleep(20 * time.Second)
@@ -268,7 +268,7 @@ func TestThrottledAreNotWoken(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		other.away(12 * time.Second)
-		time.Sleep(time.Minute)
+		time.Sleep(longestTurn + time.Minute)
 		synctest.Wait()
 		require.False(t, other.firsts.IsZero())
 		assert.Len(t, asked, 2)
