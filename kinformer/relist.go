@@ -1,14 +1,6 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinformer has what informers of package cache can do beyond client-go's:
-//
-//	err := kinformer.WaitForSync(ctx, pods, nodes, registration) // or why one has not synced
-//	err = kinformer.WaitForVersion(ctx, pods, written.ResourceVersion)
-//	err = kinformer.Relist(pods)
-//
-// Packages beside it read stores (view), describe informers (inspect) and compare them with their
-// server (audit).
 package kinformer
 
 import (
@@ -17,16 +9,17 @@ import (
 )
 
 // Relist makes an informer or controller of package cache request the whole state again, for when
-// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache until the
-// answer is complete. Then handlers are called, in order, for what is different, including objects
-// with other content under the cached version. No handler is called for an object with the cached
-// content and UID under the cached resourceVersion, unless that is empty. The open watch ends. The
-// request, a list or a watch-list, follows after the usual pause between two such requests, which
+// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache until
+// the answer is complete. Then handlers are called, in order, for what is different, including
+// objects with other content under the cached version. No handler is called for an object with the
+// cached content and UID under the cached resourceVersion, unless that is empty. The open watch ends.
+// The request, a list or a watch-list, follows after the usual pause between two such requests, which
 // is a second at first.
 //
 // It may be called at any time, also from handlers, and returns at once. The request always begins
-// after the call; several calls before it begins lead to one request. inspect.Inspection.Relists counts it
-// under "asked". Before Run the call has no effect, because the first request is still to come.
+// after the call; several calls before it begins lead to one request. inspect.Inspection.Relists
+// counts it under "asked". Before Run the call has no effect, because the first request is still to
+// come.
 //
 // The state is not older than the cached one, unless the server says that it does not know the
 // cached version.

@@ -90,8 +90,8 @@ func awaitSynced(ctx context.Context, what inspect.Syncer) error {
 	}
 }
 
-// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and what
-// that means. It is nil for what is not of this package.
+// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the error
+// that says why. Both are nil for an informer or a registration of another package.
 func neverSyncs(what any) (<-chan struct{}, error) {
 	if listener, ok := door.Held[*fanout.Listener](what); ok {
 		return listener.NeverSyncs(), errNeverSyncs

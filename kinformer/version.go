@@ -20,7 +20,7 @@ import (
 // that nothing is older or newer than it.
 var ErrNotComparable = store.ErrNotComparable
 
-// WaitForVersion waits until the store of an informer of this package shows the state at
+// WaitForVersion waits until the store of an informer of package cache shows the state at
 // resourceVersion rv, or a newer one: for a controller that wants to see its own write, with the
 // version that the write returned.
 //

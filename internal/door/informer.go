@@ -19,8 +19,9 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// ErrForeign says that something is not of this module, so that nothing is known about it.
-var ErrForeign = errors.New("not of this package: only an informer, a store, a queue or a registration that github.com/kinformer/cache has made will do")
+// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so that
+// nothing is known about it.
+var ErrForeign = errors.New("not made by package github.com/kinformer/cache")
 
 // Look returns an informer as it is at the time of the call. It is what the seat of one holds.
 type Look func() *Informer
@@ -44,7 +45,7 @@ type Informer struct {
 	Applier  *store.Applier
 	Delivery *sync.Mutex // held while a batch goes into the store and on to the handlers
 
-	// They are nil before the start; the last two also with a foreign queue.
+	// They are nil before the start of a shared informer; the last two also with a foreign queue.
 	Requests  func() reflector.Options // how the informer asks for what, and of whom
 	Queue     *queue.Queue
 	Transform *event.Transformer
@@ -71,8 +72,8 @@ func (i *Informer) AddQueue(queueOrOurs any) {
 	}
 }
 
-// Of returns what is known of an informer or controller of this module. Also if that is in wrappers
-// which pass GetController on, as the typed informers of client-go do. It returns nil for others.
+// Of returns what is known of an informer or controller of this module, also of one in wrappers that
+// pass GetController on, as the typed informers of client-go do. It returns nil for others.
 func Of(informer any) *Informer {
 	for range maxWrappers {
 		if look, ok := Held[Look](informer); ok {
