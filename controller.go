@@ -290,15 +290,10 @@ func (c *controller) LastSyncResourceVersion() string {
 	return c.mu.reflector.Version()
 }
 
-// ProcessErrorHandler is called with the error of an item or a batch that could not be processed
-// and is not tried again. It is called in the goroutine that processed, which goes on when it
-// returns; it must be safe for use by several goroutines.
-type ProcessErrorHandler func(ctx context.Context, err error)
-
 // processFailures makes sure that no error of a process function is lost: each is counted and goes
 // to the hook.
 type processFailures struct {
-	hook ProcessErrorHandler // nil: event.Report
+	hook func(ctx context.Context, err error) // nil: event.Report
 
 	mu struct {
 		sync.Mutex

@@ -258,7 +258,7 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 					}
 					return watch.NewFake(), nil
 				}
-				stop := running(t, informerOf(server))
+				stop := running(t, informerOf(server, kinformer.Options{}))
 				time.Sleep(time.Minute)
 				stop()
 				assert.Equal(t, tc.want, server.Asked())
@@ -282,7 +282,7 @@ func TestRoomForAShortPage(t *testing.T) {
 			return page, nil
 		}}
 		goruntime.ReadMemStats(&before)
-		stop := running(t, informerOf(server))
+		stop := running(t, informerOf(server, kinformer.Options{}))
 		synctest.Wait()
 		stop()
 		goruntime.ReadMemStats(&after)
@@ -299,7 +299,7 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		other := testkit.PodIn("other", "b", "2")
 		w := testkit.NewScriptedWatch(2)
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
-		informer := informerOf(server, cache.WithExpectedNamespace("ns"))
+		informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		stop := running(t, informer)
 		defer stop()
 		status := func() inspect.Status {
@@ -420,7 +420,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	const events = 100
 	first, second := watch.NewFake(), watch.NewFake()
 	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("9", testkit.PodAt("a", "9"))), OnWatch: testkit.Watches(first, second)}
-	s := cache.InformerFunc()(server, &corev1.Pod{}, 0, cache.Indexers{"unused": func(any) ([]string, error) { return nil, nil }})
+	s := kinformer.New(server, &corev1.Pod{}, kinformer.Options{Indexers: cache.Indexers{"unused": func(any) ([]string, error) { return nil, nil }}})
 	ctx, cancel := context.WithCancel(t.Context())
 	running := make(chan struct{})
 	go func() { defer close(running); s.RunWithContext(ctx) }()
@@ -483,11 +483,13 @@ func (i *slowIndex) values(obj any) ([]string, error) {
 func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s cache.SharedIndexInformer, stop func()) {
 	return informerOn(t, server, func(s cache.SharedIndexInformer) {
 		require.NoError(t, s.AddIndexers(cache.Indexers{"version": index.values}))
-	})
+	}, kinformer.
+
+		// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell
+		// that they are slow.
+		Options{})
 }
 
-// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell
-// that they are slow.
 func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	const events = 5 * table.BlockLen
 	for name, list := range map[string]*corev1.PodList{"empty list": testkit.PodList("1"), "list": testkit.PodList("1", testkit.PodAt("x", "1"))} {
@@ -600,7 +602,7 @@ func TestIndexFailuresShow(t *testing.T) {
 		stream := testkit.NewScriptedWatch(bad)
 		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
 			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
-		})
+		}, kinformer.Options{})
 		defer stop()
 		require.Len(t, texts(), 2)
 		for i, text := range slices.Sorted(slices.Values(texts())) {

@@ -39,6 +39,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -146,12 +147,15 @@ func (h *heardOf) handler() cache.ResourceEventHandlerFuncs {
 }
 
 // wrongAbout makes a decoder that is wrong about the pods of these versions.
-func wrongAbout(versions ...string) cache.Option {
-	return cache.WithDecoders(taptest.SlowDecoders(nil, func(obj runtime.Object) {
+//
+// Of its objects the first 8, the 24th and the 40th are in the sample.
+func wrongAbout(versions ...string) func(*door.Config) {
+	wrong := taptest.SlowDecoders(nil, func(obj runtime.Object) {
 		if pod := obj.(*v1.Pod); slices.Contains(versions, pod.ResourceVersion) {
 			pod.Labels["app"] = "wrong"
 		}
-	}))
+	})
+	return func(c *door.Config) { c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40 }
 }
 
 // eventsOf are updates of p0 and on, at the versions from 60.
@@ -184,18 +188,21 @@ type decodingRun struct {
 	status inspect.Status
 }
 
-func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options ...cache.Option) (got decodingRun) {
+func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
 	t.Helper()
-	return runFiltered(t, nil, media, wrap, events, options...)
+	return runFiltered(t, nil, media, wrap, events, options, inside...)
 }
 
 // runFiltered is runDecoding with a ListerWatcher whose watches are filtered.
-func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options ...cache.Option) (got decodingRun) {
+func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, heard := newWireServer(media), &heardOf{}
 		server.events = events
-		informer := cache.InformerFunc(options...)(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, 0, nil)
+		informer := kinformer.New(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, options)
+		for _, change := range inside {
+			door.Of(informer).Configure(change)
+		}
 		_, err := informer.AddEventHandler(heard.handler())
 		require.NoError(t, err)
 		stop := running(t, informer)
@@ -214,7 +221,7 @@ func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool,
 	return got
 }
 
-var decodingModes = []cache.ListMode{cache.ListModeList, cache.ListModeWatchList}
+var decodingModes = []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}
 
 // TestDecodesDirectly: with the transport an informer hears and has what it does without, by as
 // many requests, in each encoding and mode.
@@ -222,8 +229,8 @@ func TestDecodesDirectly(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
 			events := eventsOf(20, media)
-			plain := runDecoding(t, media, false, events, cache.WithListMode(mode))
-			got := runDecoding(t, media, true, events, cache.WithListMode(mode))
+			plain := runDecoding(t, media, false, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
+			got := runDecoding(t, media, true, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			require.Len(t, got.heard, 40)
 			assert.Equal(t, plain.heard, got.heard)
 			assert.Equal(t, plain.stored, got.stored)
@@ -244,12 +251,12 @@ func TestDecodesDirectly(t *testing.T) {
 
 // TestDecodingOff: the option, and the variable, leave everything to the client.
 func TestDecodingOff(t *testing.T) {
-	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), cache.WithDecoding(cache.Decoding{Off: true}))
+	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 	assert.Len(t, got.heard, 40)
-	assert.Equal(t, "WithDecoding says so", got.status.Decoding.Why)
+	assert.Equal(t, "Decoding.Off says so", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
 	t.Setenv(tap.KillSwitch, "off")
-	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON))
+	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
 	assert.Len(t, got.heard, 40)
 	assert.Equal(t, "KINFORMER_DIRECT is off in the environment", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
@@ -263,9 +270,8 @@ func TestDifferenceIsCorrected(t *testing.T) {
 		for _, mode := range decodingModes {
 			// p15 is wrong from the state on; a later event, every tenth of which goes both ways,
 			// is noticed.
-			options := []cache.Option{cache.WithListMode(mode), wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"),
-				cache.WithDecoding(cache.Decoding{Verify: 10})}
-			got := runDecoding(t, media, true, eventsOf(12, media), options...)
+			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
+			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
 			assert.Contains(t, got.heard, "add p15 25 wrong")
 			assert.Contains(t, got.heard, "update p15 25 right")
 			for _, stored := range got.stored {
@@ -273,9 +279,9 @@ func TestDifferenceIsCorrected(t *testing.T) {
 			}
 			assert.Len(t, got.stored, 20)
 			assert.Equal(t, "25 right", got.stored["p15"])
-			assert.Equal(t, map[cache.ListMode][]string{
-				cache.ListModeList:      {"list", "watch 50", "list", "watch 50"},
-				cache.ListModeWatchList: {"watch-list", "watch-list"},
+			assert.Equal(t, map[kinformer.ListMode][]string{
+				kinformer.ListModeList:      {"list", "watch 50", "list", "watch 50"},
+				kinformer.ListModeWatchList: {"watch-list", "watch-list"},
 			}[mode], got.asked)
 			d := got.status.Decoding
 			assert.False(t, d.On)
@@ -293,8 +299,8 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			server := newWireServer(runtime.ContentTypeJSON)
 			server.delay = 3 * time.Second // there are resyncs before each answer
 			server.events = eventsOf(12, server.Media)
-			informer := cache.InformerFunc(cache.WithListMode(mode), wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"),
-				cache.WithDecoding(cache.Decoding{Verify: 10}))(server.client(t, true), &v1.Pod{}, time.Second, nil)
+			informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{ResyncPeriod: time.Second, Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}})
+			door.Of(informer).Configure(wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
 			never, often := &heardOf{}, &heardOf{}
 			_, err := informer.AddEventHandlerWithResyncPeriod(never.handler(), 0)
 			require.NoError(t, err)
@@ -324,8 +330,8 @@ func TestDifferenceIsNoResync(t *testing.T) {
 func TestDifferentListIsNone(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			options := []cache.Option{cache.WithListMode(mode), wrongAbout("19", "25"), cache.WithDecoding(cache.Decoding{Verify: 10})}
-			got := runDecoding(t, media, true, eventsOf(12, media), options...)
+			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
+			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("19", "25"))
 			for _, call := range got.heard {
 				assert.NotContains(t, call, "wrong")
 			}
@@ -349,7 +355,7 @@ func TestOddListsSuspend(t *testing.T) {
 			}
 			return server.answer(r)
 		}
-		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server.client(t, true), &v1.Pod{}, 0, nil)
+		informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		state := func() (inspect.Decoding, []string) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -388,13 +394,13 @@ func TestOddListsSuspend(t *testing.T) {
 // has noticed: it is taken anew, by the client. A watch-list needs no second one.
 func TestFilteredWatchBeginsAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		for mode, asked := range map[cache.ListMode][]string{
-			cache.ListModeList:      {"list", "watch 50", "list", "watch 50"},
-			cache.ListModeWatchList: {"watch-list"},
+		for mode, asked := range map[kinformer.ListMode][]string{
+			kinformer.ListModeList:      {"list", "watch 50", "list", "watch 50"},
+			kinformer.ListModeWatchList: {"watch-list"},
 		} {
 			// An error that comes after the Stop would keep watch.Filter's goroutine.
 			noErrors := func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }
-			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), cache.WithListMode(mode))
+			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			assert.Equal(t, asked, got.asked)
 			assert.Len(t, got.stored, 20)
 			assert.Equal(t, "the watch is no plain stream, but a *watch.filteredWatch", got.status.Decoding.Why)
@@ -407,8 +413,8 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 // too.
 func TestPagesBeginAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		options := []cache.Option{cache.WithListMode(cache.ListModeList), cache.WithPageSize(15), wrongAbout("20", "25")} // the 11th, and the 1st of the second page
-		got := runDecoding(t, media, true, eventsOf(1, media), options...)
+		options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 15}}
+		got := runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout("20", "25")) // the 11th, and the 1st of the second page
 		assert.Equal(t, []string{"list", "more", "list", "more", "watch 50"}, got.asked)
 		for _, call := range got.heard {
 			assert.NotContains(t, call, "wrong")
@@ -416,7 +422,7 @@ func TestPagesBeginAnew(t *testing.T) {
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 
-		got = runDecoding(t, media, true, eventsOf(1, media), cache.WithListMode(cache.ListModeList), cache.WithPageSize(15), wrongAbout())
+		got = runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout())
 		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // not the last of the first page, nor the ends of the second
@@ -451,23 +457,23 @@ func (s *seenObjects) handler() cache.ResourceEventHandlerFuncs {
 func TestDroppedWhoeverDecodes(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			for name, d := range map[string]cache.Decoding{
-				"by us": {}, "shared": {Share: cache.ShareEqual, TransformCopies: true}, "by both": {Verify: 1}, "off": {Off: true}, "no transport": {},
+			for name, d := range map[string]kinformer.Decoding{
+				"by us": {}, "shared": {ShareParts: true, TransformCopies: true}, "by both": {Verify: 1}, "off": {Off: true}, "no transport": {},
 			} {
 				t.Run(fmt.Sprint(media, " ", mode, " ", name), func(t *testing.T) {
 					d.Drop = dropping
-					dropped(t, media, name != "no transport", cache.WithListMode(mode), cache.WithDecoding(d))
+					dropped(t, media, name != "no transport", kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: d})
 				})
 			}
 		}
 	}
 }
 
-func dropped(t *testing.T, media string, wrap bool, options ...cache.Option) {
+func dropped(t *testing.T, media string, wrap bool, options kinformer.Options) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := newWireServer(media), &seenObjects{}
 		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, wirePod(3, "90"), media))
-		informer := cache.InformerFunc(options...)(server.client(t, wrap), &v1.Pod{}, 0, nil)
+		informer := kinformer.New(server.client(t, wrap), &v1.Pod{}, options)
 		require.NoError(t, informer.SetTransform(seen.transform))
 		handled(t, informer, seen.handler())
 		stop := running(t, informer)
@@ -501,7 +507,7 @@ func TestDroppedOfFakes(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, seen := cachetest.New(example.DeepCopyObject()), &seenObjects{}
-			informer := cache.InformerFunc(cache.WithDecoding(cache.Decoding{Drop: dropping}))(server, example, 0, nil)
+			informer := kinformer.New(server, example, kinformer.Options{Decoding: kinformer.Decoding{Drop: dropping}})
 			handled(t, informer, seen.handler())
 			stop := running(t, informer)
 			synctest.Wait()
@@ -648,15 +654,21 @@ func (r sharedRun) transformedOnce(t *testing.T) {
 	}
 }
 
-const notShared = "a transform function may change what it is given: see Decoding.TransformCopies"
+const notShared = "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
 
-func sharingOption(copies bool) cache.Option {
-	return cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual, TransformCopies: copies})
+func sharingOption(copies bool) kinformer.Options {
+	return kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies}}
 }
 
-func podInformer(set *kubernetes.Clientset, options ...cache.Option) cache.SharedIndexInformer {
+// listedSharing are the options of sharing informers that list.
+var listedSharing = kinformer.Options{
+	Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{ShareParts: true},
+}
+
+func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.SharedIndexInformer {
 	lw := direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
-	return cache.InformerFunc(append(options, cache.WithListMode(cache.ListModeList))...)(lw, &v1.Pod{}, 0, nil)
+	options.Requests.Mode = kinformer.ListModeList
+	return kinformer.New(lw, &v1.Pod{}, options)
 }
 
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
@@ -693,12 +705,12 @@ func TestTransformThatMutates(t *testing.T) {
 		},
 		"a factory of ours": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(informers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
-				factory.WithInformerOptions(sharingOption(false), cache.WithListMode(cache.ListModeList)))
+				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
 		},
 		"a factory that is wrapped": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTransform(mutating)),
-				factory.WithInformerOptions(sharingOption(false), cache.WithListMode(cache.ListModeList)))
+				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
 		},
 	}
@@ -845,11 +857,11 @@ func (u *told) OnUpdate(before, after any) {
 }
 
 // relistedTwice runs an informer through a lost history.
-func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options ...cache.Option) (u *told, s inspect.Status) {
+func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options kinformer.Options) (u *told, s inspect.Status) {
 	t.Helper()
 	u = &told{}
 	synctest.Test(t, func(t *testing.T) {
-		informer := podInformer(twiceListed(t, media, &atomic.Bool{}), options...)
+		informer := podInformer(twiceListed(t, media, &atomic.Bool{}), options)
 		if transform != nil {
 			require.NoError(t, informer.SetTransform(transform))
 		}
@@ -868,7 +880,7 @@ func relistedTwice(t *testing.T, media string, transform func(any) (any, error),
 	return u, s
 }
 
-// TestRelistDecodesAnew: without ShareEqual, and with a transform function, even
+// TestRelistDecodesAnew: without ShareParts, and with a transform function, even
 // one that promises to copy, all objects of a relist are new: the function may write to their
 // topmost struct, which the cached ones' readers must not see.
 func TestRelistDecodesAnew(t *testing.T) {
@@ -879,15 +891,15 @@ func TestRelistDecodesAnew(t *testing.T) {
 	for _, media := range sharingMedia {
 		for _, c := range []struct {
 			transform func(any) (any, error)
-			options   []cache.Option
+			options   kinformer.Options
 		}{
-			{nil, nil},
-			{writes, []cache.Option{sharingOption(true)}},
+			{nil, kinformer.Options{}},
+			{writes, sharingOption(true)},
 		} {
-			u, s := relistedTwice(t, media, c.transform, c.options...)
+			u, s := relistedTwice(t, media, c.transform, c.options)
 			assert.Zero(t, u.same.Load())
 			assert.Zero(t, s.Decoding.Reused)
-			assert.Equal(t, c.options != nil, s.Decoding.Shared.On)
+			assert.Equal(t, c.options.Decoding.ShareParts, s.Decoding.Shared.On)
 		}
 	}
 }
@@ -1107,7 +1119,7 @@ func (a *account) slow() cache.ResourceEventHandler {
 func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	_, err := informer.AddEventHandler(a.handler(&a.events))
 	require.NoError(t, err)
-	handled(t, informer, cache.Deliver(a.slow(), cache.Delivery{Overflow: cache.OverflowCoalesce}))
+	handled(t, informer, kinformer.Deliver(a.slow(), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ; ctx.Err() == nil; time.Sleep(time.Minute) {
@@ -1175,30 +1187,30 @@ func metadataFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtim
 }
 
 // follow runs an informer through a history.
-func (f follower) follow(t *testing.T, all []session, options ...cache.Option) (a account) {
+func (f follower) follow(t *testing.T, all []session, options kinformer.Options) (a account) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &historian{media: f.media, metadata: f.metadata, all: all}
 		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: &taptest.Wire{Media: f.media, Answer: server.answer}, QPS: -1}
 		c.ContentType = f.media
 		c.Wrap(direct.Transport)
 		lw, example := f.make(t, c)
-		a.run(t, cache.InformerFunc(options...)(lw, example, 0, nil))
+		a.run(t, kinformer.New(lw, example, options))
 	})
 	return a
 }
 
-// TestReuseIsUnheard: whatever a server says, with ShareEqual handlers of any kind are told the
+// TestReuseIsUnheard: whatever a server says, with ShareParts handlers of any kind are told the
 // same as without, and the store has the same. Somebody reads all objects meanwhile.
 func TestReuseIsUnheard(t *testing.T) {
 	reused := map[string]int64{}
 	rapid.Check(t, func(rt *rapid.T) {
 		f := rapid.SampledFrom(followers).Draw(rt, "follower")
 		all := (&history{t: rt}).sessions()
-		mode := cache.WithListMode(rapid.SampledFrom([]cache.ListMode{cache.ListModeList, cache.ListModeWatchList}).Draw(rt, "mode"))
-		decoding := cache.Decoding{Drop: []string{"metadata.managedFields", "metadata.annotations[dropped]"}}
-		want := f.follow(t, all, mode, cache.WithDecoding(decoding))
-		decoding.Share = cache.ShareEqual
-		got := f.follow(t, all, mode, cache.WithDecoding(decoding))
+		options := kinformer.Options{Requests: kinformer.Requests{Mode: rapid.SampledFrom([]kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}).Draw(rt, "mode")}}
+		options.Decoding.Drop = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
+		want := f.follow(t, all, options)
+		options.Decoding.ShareParts = true
+		got := f.follow(t, all, options)
 		require.Zero(rt, want.status.Decoding.Reused)
 		require.Zero(rt, got.status.Decoding.Verified.Differences)
 		require.True(rt, got.status.Decoding.On, got.status.Decoding.Why)

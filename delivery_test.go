@@ -37,6 +37,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
@@ -88,15 +89,15 @@ func inResyncedBubble(t *testing.T, resync time.Duration, test func(e *exact)) {
 	})
 }
 
-func (e *exact) add(handler cache.ResourceEventHandler, delivery cache.Delivery) ownRegistration {
+func (e *exact) add(handler cache.ResourceEventHandler, delivery kinformer.Delivery) ownRegistration {
 	handle := e.addNow(handler, delivery)
 	synctest.Wait()
 	return handle
 }
 
 // addNow is add in a goroutine that is not the test's.
-func (e *exact) addNow(handler cache.ResourceEventHandler, delivery cache.Delivery) ownRegistration {
-	handle, err := e.informer.AddEventHandler(cache.Deliver(handler, delivery))
+func (e *exact) addNow(handler cache.ResourceEventHandler, delivery kinformer.Delivery) ownRegistration {
+	handle, err := e.informer.AddEventHandler(kinformer.Deliver(handler, delivery))
 	require.NoError(e, err)
 	return handle.(ownRegistration)
 }
@@ -124,8 +125,8 @@ func TestBlockHoldsTheWatch(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
 		other := &testkit.Journal{}
-		e.add(other, cache.Delivery{})
-		blocked := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 4})
+		e.add(other, kinformer.Delivery{})
+		blocked := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 4})
 		e.change("b", 2*event.BatchLimit)
 		assert.Equal(t, 4, statsOf(blocked).Pending)
 		assert.Len(t, other.Take(), 1+4)
@@ -147,11 +148,11 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 		handler.On = func(line string) {
 			if line == "add b1" {
 				time.Sleep(time.Minute) // until the watch is held
-				e.addNow(late, cache.Delivery{})
+				e.addNow(late, kinformer.Delivery{})
 				assert.NoError(t, e.informer.RemoveEventHandler(handle))
 			}
 		}
-		handle = e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1})
+		handle = e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1})
 		e.change("b", 2*event.BatchLimit)
 		require.Positive(t, e.source.Unread())
 		time.Sleep(2 * time.Minute)
@@ -166,7 +167,7 @@ func TestListsAndResyncsDoNotBlock(t *testing.T) {
 		e.change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 2})
+		handle := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2})
 		require.Equal(t, 2, statsOf(handle).Pending, "two objects of the initial list")
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -182,16 +183,16 @@ func TestDisconnect(t *testing.T) {
 		handler, release := stuck("b")
 		var reported []error
 		again := &testkit.Journal{}
-		handle := e.add(handler, cache.Delivery{Name: "lazy", Overflow: cache.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
+		handle := e.add(handler, kinformer.Delivery{Name: "lazy", Overflow: kinformer.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
-			e.addNow(again, cache.Delivery{})
+			e.addNow(again, kinformer.Delivery{})
 		}})
 		e.change("b", 3)
 		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
 		assert.Equal(t, 1, e.informer.EventHandlerCount())
 		e.change("c", 1)
 		require.Len(t, reported, 1)
-		assert.ErrorIs(t, reported[0], cache.ErrDisconnected)
+		assert.ErrorIs(t, reported[0], kinformer.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
 		assert.False(t, e.informer.IsRegistered(handle))
 		assert.Equal(t, inspect.HandlerDisconnected, statsOf(handle).State)
@@ -214,7 +215,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 			e.change(name, 1)
 		}
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1})
 		e.change("e", 1)
 		assert.True(t, e.informer.IsRegistered(handle))
 		e.change("f", 1)
@@ -227,7 +228,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 func TestCoalesceTellsTheLastState(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		handle := e.add(handler, cache.Delivery{Overflow: cache.OverflowCoalesce})
+		handle := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
 		e.change("b", 1)
 		e.change("b", 500)
 		e.change("c", 2)
@@ -260,7 +261,7 @@ func TestParallelCalls(t *testing.T) {
 			running--
 			mu.Unlock()
 		}}
-		handle := e.add(handler, cache.Delivery{Parallel: 4})
+		handle := e.add(handler, kinformer.Delivery{Parallel: 4})
 		assert.False(t, handle.HasSynced())
 		for _, name := range names {
 			e.change(string(name), 3)
@@ -289,7 +290,7 @@ func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 		source.Add(testkit.Pod("a", "1"))
 		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 		seen := &testkit.Journal{}
-		handled(t, informer, cache.Deliver(seen, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, Parallel: 3}))
+		handled(t, informer, kinformer.Deliver(seen, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, Parallel: 3}))
 		stop := running(t, informer)
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1"}, seen.Take())
@@ -304,7 +305,7 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				handler, release := stuck("b")
-				e.add(handler, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: fail})
+				e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: fail})
 				e.change("b", 2)
 				assert.Zero(t, e.informer.EventHandlerCount())
 				close(release)
@@ -331,7 +332,7 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 // deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a
 // call when they get a token; joiners are handlers like the first, added on the way.
 type deliveryModel struct {
-	delivery cache.Delivery
+	delivery kinformer.Delivery
 	source   *testkit.Pods
 	informer ownInformer
 	version  int
@@ -343,13 +344,13 @@ type deliveryModel struct {
 
 func (m *deliveryModel) join() error {
 	handler := testkit.NewMirror()
-	handler.SameUID = m.delivery.Overflow == cache.OverflowCoalesce
+	handler.SameUID = m.delivery.Overflow == kinformer.OverflowCoalesce
 	handler.Before = func(string) { <-m.tokens }
 	delivery := m.delivery
-	if delivery.Overflow == cache.OverflowDisconnect {
+	if delivery.Overflow == kinformer.OverflowDisconnect {
 		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
 	}
-	handle, err := m.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
+	handle, err := m.informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
 	m.handlers, m.handles = append(m.handlers, handler), append(m.handles, handle)
 	return err
 }
@@ -450,17 +451,17 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 
 func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 	for name, test := range map[string]struct {
-		delivery cache.Delivery
+		delivery kinformer.Delivery
 		judge    func(*deliveryModel) error
 	}{
-		"lossless":            {cache.Delivery{}, judgeComplete},
-		"lossless parallel":   {cache.Delivery{Parallel: 3}, judgeComplete},
-		"block":               {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2}, judgeComplete},
-		"block parallel":      {cache.Delivery{Overflow: cache.OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
-		"coalesce":            {cache.Delivery{Overflow: cache.OverflowCoalesce}, judgeComplete},
-		"coalesce parallel":   {cache.Delivery{Overflow: cache.OverflowCoalesce, Parallel: 3}, judgeComplete},
-		"disconnect":          {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3}, judgeDisconnected},
-		"disconnect parallel": {cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
+		"lossless":            {kinformer.Delivery{}, judgeComplete},
+		"lossless parallel":   {kinformer.Delivery{Parallel: 3}, judgeComplete},
+		"block":               {kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2}, judgeComplete},
+		"block parallel":      {kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
+		"coalesce":            {kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}, judgeComplete},
+		"coalesce parallel":   {kinformer.Delivery{Overflow: kinformer.OverflowCoalesce, Parallel: 3}, judgeComplete},
+		"disconnect":          {kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 3}, judgeDisconnected},
+		"disconnect parallel": {kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -483,29 +484,29 @@ func TestDeliveryIsRefused(t *testing.T) {
 		handler cache.ResourceEventHandler
 		says    []string
 	}{
-		"unknown overflow":        {cache.Deliver(journal, cache.Delivery{Overflow: 77}), []string{"Overflow(77)", "use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect"}},
-		"negative Max":            {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowBlock, Max: -1}), []string{"Max is -1"}},
-		"Max of Lossless":         {cache.Deliver(journal, cache.Delivery{Max: 5}), []string{"Max is 5", "Overflow is OverflowLossless", "OverflowBlock"}},
-		"Max of Coalesce":         {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowCoalesce, Max: 5}), []string{"Max is 5", "Overflow is OverflowCoalesce"}},
-		"OnDisconnect of another": {cache.Deliver(journal, cache.Delivery{Overflow: cache.OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", "Overflow is OverflowBlock"}},
-		"negative Parallel":       {cache.Deliver(journal, cache.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
-		"Parallel of too many":    {cache.Deliver(journal, cache.Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
-		"two faults": {cache.Deliver(journal, cache.Delivery{Max: -3, Parallel: -7}),
+		"unknown overflow":        {kinformer.Deliver(journal, kinformer.Delivery{Overflow: "none"}), []string{`there is no "none"`, "use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect"}},
+		"negative Max":            {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: -1}), []string{"Max is -1"}},
+		"Max of Lossless":         {kinformer.Deliver(journal, kinformer.Delivery{Max: 5}), []string{"Max is 5", `Overflow is ""`, "OverflowBlock"}},
+		"Max of Coalesce":         {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce, Max: 5}), []string{"Max is 5", `Overflow is "coalesce"`}},
+		"OnDisconnect of another": {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", `Overflow is "block"`}},
+		"negative Parallel":       {kinformer.Deliver(journal, kinformer.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
+		"Parallel of too many":    {kinformer.Deliver(journal, kinformer.Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
+		"two faults": {kinformer.Deliver(journal, kinformer.Delivery{Max: -3, Parallel: -7}),
 			[]string{"Max is -3", "; Parallel is -7"}},
-		"Deliver of Deliver": {cache.Deliver(cache.Deliver(journal, cache.Delivery{Parallel: 2}), cache.Delivery{Name: "outer"}), []string{"outer", "one Delivery"}},
-		"inside a filter": {cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{Parallel: 2})},
+		"Deliver of Deliver": {kinformer.Deliver(kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2}), kinformer.Delivery{Name: "outer"}), []string{"outer", "one Delivery"}},
+		"inside a filter": {cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
 			[]string{"FilteringResourceEventHandler", "Deliver the filter"}},
-		"inside a filter by pointer": {&cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{Parallel: 2})},
+		"inside a filter by pointer": {&cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
 			[]string{"FilteringResourceEventHandler"}},
 		"inside two filters and Deliver": {
-			cache.Deliver(cache.FilteringResourceEventHandler{Handler: &cache.FilteringResourceEventHandler{Handler: cache.Deliver(journal, cache.Delivery{})}}, cache.Delivery{}),
+			kinformer.Deliver(cache.FilteringResourceEventHandler{Handler: &cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{})}}, kinformer.Delivery{}),
 			[]string{"FilteringResourceEventHandler"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 			handle, err := informer.AddEventHandler(tc.handler)
 			assert.Nil(t, handle)
-			require.ErrorIs(t, err, cache.ErrBadDelivery)
+			require.ErrorIs(t, err, fanout.ErrBadDelivery)
 			for _, says := range tc.says {
 				assert.ErrorContains(t, err, says)
 			}
@@ -519,10 +520,10 @@ func TestDeliveryIsRefused(t *testing.T) {
 func TestDeliveryIsTaken(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	for _, handler := range []cache.ResourceEventHandler{
-		cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Parallel: cache.MaxParallel}),
-		cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(error) {}}),
-		cache.Deliver(cache.FilteringResourceEventHandler{Handler: cache.ResourceEventHandlerFuncs{}}, cache.Delivery{Overflow: cache.OverflowBlock, Max: 5}),
-		cache.Deliver((*cache.FilteringResourceEventHandler)(nil), cache.Delivery{}),
+		kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Parallel: 1024}),
+		kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(error) {}}),
+		kinformer.Deliver(cache.FilteringResourceEventHandler{Handler: cache.ResourceEventHandlerFuncs{}}, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 5}),
+		kinformer.Deliver((*cache.FilteringResourceEventHandler)(nil), kinformer.Delivery{}),
 		cache.FilteringResourceEventHandler{},
 	} {
 		_, err := informer.AddEventHandler(handler)
@@ -599,7 +600,7 @@ func TestDeliverTyped(t *testing.T) {
 		handler := &typedJournal{}
 		handler.On = func(string) { <-release }
 		informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
-		registration, err := informer.AddEventHandler(cache.DeliverTyped(handler, cache.Delivery{Name: "typed", Overflow: cache.OverflowCoalesce}))
+		registration, err := informer.AddEventHandler(kinformer.DeliverTyped(handler, kinformer.Delivery{Name: "typed", Overflow: kinformer.OverflowCoalesce}))
 		require.NoError(e, err)
 		for range 3 {
 			e.change("a", 3)
@@ -624,7 +625,7 @@ func TestDeliverTyped(t *testing.T) {
 // adapter does.
 func TestDeliverTypedOfTombstones(t *testing.T) {
 	handler := &typedJournal{}
-	untyped := cache.DeliverTyped(handler, cache.Delivery{})
+	untyped := kinformer.DeliverTyped(handler, kinformer.Delivery{})
 	theirs := testkit.AsClientGoAdaptsIt(t, handler)
 	for _, obj := range []any{testkit.Pod("a", "1"), cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: testkit.Pod("a", "1")}, cache.DeletedFinalStateUnknown{Key: "ns/a"}} {
 		untyped.OnDelete(obj)
@@ -642,14 +643,14 @@ func TestDeliverTypedOfTombstones(t *testing.T) {
 // TestDeliverTypedIsChecked: as Deliver is.
 func TestDeliverTypedIsChecked(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
-	_, err := informer.AddEventHandler(cache.DeliverTyped[*corev1.Pod](nil, cache.Delivery{}))
-	assert.ErrorIs(t, err, cache.ErrNilHandler)
-	_, err = informer.AddEventHandler(cache.Deliver(nil, cache.Delivery{}))
-	assert.ErrorIs(t, err, cache.ErrNilHandler)
-	_, err = informer.AddEventHandler(cache.DeliverTyped(&typedJournal{}, cache.Delivery{Parallel: -1}))
-	assert.ErrorIs(t, err, cache.ErrBadDelivery)
-	_, err = informer.AddEventHandler(cache.Deliver(cache.DeliverTyped(&typedJournal{}, cache.Delivery{}), cache.Delivery{}))
-	assert.ErrorIs(t, err, cache.ErrBadDelivery)
+	_, err := informer.AddEventHandler(kinformer.DeliverTyped[*corev1.Pod](nil, kinformer.Delivery{}))
+	assert.ErrorIs(t, err, fanout.ErrNilHandler)
+	_, err = informer.AddEventHandler(kinformer.Deliver(nil, kinformer.Delivery{}))
+	assert.ErrorIs(t, err, fanout.ErrNilHandler)
+	_, err = informer.AddEventHandler(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{Parallel: -1}))
+	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
+	_, err = informer.AddEventHandler(kinformer.Deliver(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{}), kinformer.Delivery{}))
+	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
 	assert.Zero(t, informer.(ownInformer).EventHandlerCount())
 }
 
@@ -734,7 +735,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	require.NoError(t, partial.Add(testkit.Pod("b", "1")))
 	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
 		_, err := view.Of(store)
-		assert.ErrorIs(t, err, view.ErrForeign)
+		assert.ErrorIs(t, err, inspect.ErrForeign)
 		assert.Nil(t, door.TableOf(store))
 	}
 	assert.Equal(t, 1, view.Len(partial))
@@ -802,14 +803,14 @@ func TestWithDelivery(t *testing.T) {
 			return i.AddEventHandler(filter)
 		}, newest},
 		"Deliver": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			delivery := cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 10}
-			return i.AddEventHandler(cache.Deliver(h.untyped(), delivery))
+			delivery := kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 10}
+			return i.AddEventHandler(kinformer.Deliver(h.untyped(), delivery))
 		}, each},
 		"Deliver with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandler(cache.Deliver(h.untyped(), cache.Delivery{}))
+			return i.AddEventHandler(kinformer.Deliver(h.untyped(), kinformer.Delivery{}))
 		}, each},
 		"DeliverTyped with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandler(cache.DeliverTyped(h.typed(), cache.Delivery{}))
+			return i.AddEventHandler(kinformer.DeliverTyped(h.typed(), kinformer.Delivery{}))
 		}, each},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -824,10 +825,7 @@ func TestWithDelivery(t *testing.T) {
 // call, from an informer that coalesces.
 func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler) (handle, error)) []string {
 	server := cachetest.New(newConfigMap("a", "1"))
-	informer := cache.InformerFunc(
-		cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1}),
-		cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowCoalesce}), // the last one counts
-	)(server, &corev1.ConfigMap{}, 0, nil)
+	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}})
 	handler := &heldHandler{release: make(chan struct{})}
 	registration, err := add(informer, handler)
 	require.NoError(t, err)
@@ -852,7 +850,7 @@ func TestWithDeliveryForLateHandlers(t *testing.T) {
 		for _, name := range "abcdefghij" {
 			server.Create(newConfigMap(string(name), "1"))
 		}
-		parallel := cache.InformerFunc(cache.WithDelivery(cache.Delivery{Parallel: 1000}))
+		parallel := kinformer.Constructor(kinformer.Options{Delivery: kinformer.Delivery{Parallel: 1000}})
 		informer := parallel(server, &corev1.ConfigMap{}, 0, nil)
 		defer runInformer(informer)()
 		synctest.Wait()
@@ -874,25 +872,25 @@ func TestWithDeliveryForLateHandlers(t *testing.T) {
 // nor does it take handlers that it would have to serve so.
 func TestWithDeliveryIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
-		delivery cache.Delivery
+		delivery kinformer.Delivery
 		says     string
 	}{
-		"Overflow":     {cache.Delivery{Overflow: 77}, "WithDelivery: Overflow is Overflow(77)"},
-		"Max":          {cache.Delivery{Max: -1}, "WithDelivery: Max is -1"},
-		"Max of none":  {cache.Delivery{Max: 5}, "WithDelivery: Max is 5, which is for OverflowBlock"},
-		"OnDisconnect": {cache.Delivery{OnDisconnect: func(error) {}}, "WithDelivery: OnDisconnect is set"},
-		"Parallel":     {cache.Delivery{Parallel: 1025}, "WithDelivery: Parallel is 1025"},
-		"Name":         {cache.Delivery{Name: "all"}, `WithDelivery: Name is "all", which is for one handler`},
+		"Overflow":     {kinformer.Delivery{Overflow: "none"}, `Options.Delivery: Overflow: there is no "none"`},
+		"Max":          {kinformer.Delivery{Max: -1}, "Options.Delivery: Max is -1"},
+		"Max of none":  {kinformer.Delivery{Max: 5}, "Options.Delivery: Max is 5, which is for OverflowBlock"},
+		"OnDisconnect": {kinformer.Delivery{OnDisconnect: func(error) {}}, "Options.Delivery: OnDisconnect is set"},
+		"Parallel":     {kinformer.Delivery{Parallel: 1025}, "Options.Delivery: Parallel is 1025"},
+		"Name":         {kinformer.Delivery{Name: "all"}, `Options.Delivery: Name is "all", which is for one handler`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := cache.InformerFunc(cache.WithDelivery(tc.delivery))(cachetest.New(), &corev1.ConfigMap{}, 0, nil)
+			informer := kinformer.New(cachetest.New(), &corev1.ConfigMap{}, kinformer.Options{Delivery: tc.delivery})
 			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			assert.ErrorContains(t, status.LastError, tc.says)
 			assert.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), tc.says)
 			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 			assert.ErrorContains(t, err, tc.says)
-			_, err = informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{}))
+			_, err = informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{}))
 			assert.NoError(t, err)
 			informer.RunWithContext(t.Context())
 			assert.True(t, informer.IsStopped(), "it did not run")
@@ -990,10 +988,10 @@ func listOfMany(version string) *testkit.Server {
 // cannot tell the store's keys.
 func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	for what, transform := range map[string]cache.TransformFunc{"stripped": strip, "renamed": rename} {
-		for name, delivery := range map[string]cache.Delivery{
-			"coalesced": {Overflow: cache.OverflowCoalesce},
+		for name, delivery := range map[string]kinformer.Delivery{
+			"coalesced": {Overflow: kinformer.OverflowCoalesce},
 			"parallel":  {Parallel: 4},
-			"both":      {Overflow: cache.OverflowCoalesce, Parallel: 4},
+			"both":      {Overflow: kinformer.OverflowCoalesce, Parallel: 4},
 		} {
 			for _, late := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s %s, late %v", what, name, late), func(t *testing.T) {
@@ -1004,11 +1002,11 @@ func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	}
 }
 
-func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Delivery, late bool) {
+func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.Delivery, late bool) {
 	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
 	server.OnWatch = testkit.Watches(stream)
 	add := func(s cache.SharedIndexInformer) {
-		_, err := s.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Minute)
+		_, err := s.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
 		require.NoError(t, err)
 	}
 	s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
@@ -1016,7 +1014,7 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Deli
 		if !late {
 			add(s)
 		}
-	})
+	}, kinformer.Options{})
 	defer stop()
 	if late {
 		add(s)
@@ -1034,7 +1032,7 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery cache.Deli
 	for name, calls := range handler.mu.heard {
 		want := []string{"add 1", "update 2", "update 1", "update 1"} // and further resyncs
 		switch {
-		case delivery.Overflow != cache.OverflowCoalesce:
+		case delivery.Overflow != kinformer.OverflowCoalesce:
 			calls = calls[:min(len(calls), len(want))]
 		case len(calls) > 1: // the first call ran while the others were merged
 			want = []string{"add 1", "update 1"}
@@ -1055,11 +1053,11 @@ type chaos struct {
 // handler joins, for a while or for ever, and returns what it knows.
 func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEventHandlerRegistration) {
 	m := testkit.NewMirror()
-	delivery := cache.Delivery{Overflow: cache.Overflow(random.IntN(3)), Parallel: 1 + random.IntN(3)}
-	if delivery.Overflow == cache.OverflowBlock {
+	delivery := kinformer.Delivery{Overflow: []kinformer.Overflow{kinformer.OverflowLossless, kinformer.OverflowBlock, kinformer.OverflowCoalesce}[random.IntN(3)], Parallel: 1 + random.IntN(3)}
+	if delivery.Overflow == kinformer.OverflowBlock {
 		delivery.Max = 1 + random.IntN(8)
 	}
-	m.SameUID = delivery.Overflow == cache.OverflowCoalesce
+	m.SameUID = delivery.Overflow == kinformer.OverflowCoalesce
 	calls := random.Uint64()
 	var once sync.Once
 	m.Before = func(string) {
@@ -1075,7 +1073,7 @@ func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEvent
 			}
 		})
 	}
-	handle, err := c.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(m, delivery), time.Second)
+	handle, err := c.informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(m, delivery), time.Second)
 	require.NoError(c, err)
 	return m, handle
 }
@@ -1182,9 +1180,9 @@ type blockers struct {
 }
 
 func (b *blockers) start() {
-	var options []cache.Option
+	var options kinformer.Options
 	if b.random.IntN(2) == 0 {
-		options = append(options, cache.WithQueueLimit(1+b.random.IntN(2)))
+		options.Queue.Limit = 1 + b.random.IntN(2)
 	}
 	slow := func(any) ([]string, error) { // not asleep: the bubble's clock waits for who waits for a lock
 		for range rand.IntN(4) {
@@ -1192,7 +1190,7 @@ func (b *blockers) start() {
 		}
 		return []string{"x"}, nil
 	}
-	b.informer = cache.InformerFunc(options...)(b.source, &corev1.Pod{}, 0, cache.Indexers{"slow": slow})
+	b.informer = kinformer.Constructor(options)(b.source, &corev1.Pod{}, 0, cache.Indexers{"slow": slow})
 	ctx, cancel := context.WithCancel(b.Context())
 	stopped := make(chan struct{})
 	go func() { b.informer.RunWithContext(ctx); close(stopped) }()
@@ -1231,7 +1229,7 @@ func (b *blockers) join() {
 			panic("the handler's")
 		}
 	}
-	handle, err := b.informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
+	handle, err := b.informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1 + b.random.IntN(2), Parallel: 1 + b.random.IntN(3)}))
 	require.NoError(b, err)
 	if panics {
 		handler = nil
@@ -1268,7 +1266,7 @@ func versionsIn[T any](pods []T) map[string]string {
 // read.
 func (b *blockers) stopHeldBack() {
 	handler, release := stuck("late")
-	_, err := b.informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
+	_, err := b.informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {
 		b.source.Put(testkit.Pod("late", "1"))

@@ -35,28 +35,13 @@
 // A name that is declared as an alias, as in "type Store = clientgo.Store", is client-go's own
 // type, so values of both packages mix.
 //
-// # Names beyond client-go's
+// # Packages beside this one
 //
-// All of them are optional:
+// This package has client-go's names and no others, so that a program goes back to client-go by its
+// imports. What only this library has is in packages beside it, all of it optional.
 //
-//   - For slow handlers: [Deliver] or [DeliverTyped] sets a [Delivery] for one of them,
-//     [WithDelivery] for all of an informer. Its [Overflow] is [OverflowLossless], [OverflowBlock],
-//     [OverflowCoalesce] or [OverflowDisconnect] ([ErrDisconnected]).
-//   - To set up an informer: [InformerFunc] makes a constructor of [Option] values.
-//     [WithIdentifier] and [WithObjectDescription] name it.
-//   - To set up its requests: [WithListMode] ([ListMode]: [ListModeAuto], [ListModeList],
-//     [ListModeWatchList]), [WithPageSize], [WithBackoff], [WithStreamSilence], [WithIdleTimeout],
-//     [WithStartJitter], [WithListSlots] ([ListSlots], [NewListSlots]) and
-//     [WithExpectedNamespace].
-//   - To decode what it gets, with package direct: [WithDecoding] with a [Decoding], which
-//     has a [ShareMode]: [ShareTexts] or [ShareEqual], and can leave fields out.
-//   - To decide about its errors: [WithErrorPolicy] with an [ErrorPolicy] that returns an
-//     [ErrorDecision], such as [StopOnForbidden] and [WaitForResource]; [WithStopHandler].
-//   - To set up its queue: [WithQueueLimit], [WithCachedOnTransformError], [WithProcessErrorHandler]
-//     ([ProcessErrorHandler]).
-//   - To handle failing index functions: the store option [OnIndexFailure] ([IndexFailure]).
-//
-// Package kinformer waits for informers, with reasons, and has them request their state again.
+// Package kinformer makes informers with more options - for slow handlers, requests, decoding, errors
+// and the queue - waits for them, with reasons, and has them request their state again.
 // Package view reads stores without copying, and several times from one state. Package inspect says
 // what informers, their queues and their handlers do, yields all of them, and checks whether a program
 // is ready; package debug shows them as a page. Package factory puts informers behind client-go's
@@ -76,8 +61,8 @@
 //  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. They
 //     never wait for a writer.
 //  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
-//     OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
-//     Delivery sets one. A handler that has returned from all its calls keeps no object in memory
+//     kinformer.OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
+//     kinformer.Delivery sets one. A handler that has returned from all its calls keeps no object in memory
 //     and has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that
 //     readers of the store take. One that fails or panics is reported to
@@ -110,7 +95,7 @@
 //   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
 //     notifications that wait.
 //   - The wait between two requests is too long, or no further request makes sense: an
-//     [ErrorPolicy] decides.
+//     kinformer.ErrorPolicy decides.
 //
 // The log warns when the server is out of reach for some seconds, when a handler is stuck or falls
 // behind, and when Run waits for a handler at its end. At V(2) it has a line for each change of an

@@ -15,7 +15,7 @@ import (
 )
 
 // clusterRow is a row of a table of figures of 10,000 nodes: a text with a column of
-// docs/benchmarks/cluster.md, and the figures of client-go, with direct, and with ShareEqual.
+// docs/benchmarks/cluster.md, and the figures of client-go, with direct, and with ShareParts.
 var clusterRow = regexp.MustCompile("(?m)^\\| [^|`]+\\(`([^`]+)`\\) \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
 // TestClusterFigures: what README.md and docs/cluster.md say of 10,000 nodes was measured.

@@ -37,10 +37,10 @@ func TestOneErrorARound(t *testing.T) {
 			return watch.NewFake(), nil
 		}
 		var asked []int
-		informer := informerOf(server, cache.WithErrorPolicy(func(_ context.Context, err error, attempts int) cache.ErrorDecision {
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, err error, attempts int) kinformer.ErrorDecision {
 			asked = append(asked, attempts)
-			return cache.ErrorDecision{}
-		}))
+			return kinformer.ErrorDecision{}
+		}}})
 		defer running(t, informer)()
 		for round := 1; round <= 3; round++ {
 			synctest.Wait()
@@ -65,7 +65,7 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		defer running(t, informer)()
 		synctest.Wait()
 		status := statusOf(t, informer)
@@ -77,13 +77,13 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 
 // stops are what a policy may want, and when an informer ends for it.
 var stops = map[string]struct {
-	decision          cache.ErrorDecision
+	decision          kinformer.ErrorDecision
 	unsynced, forever bool
 }{
-	"stop":                {cache.ErrorDecision{Stop: true}, true, false},
-	"stop, with a delay":  {cache.ErrorDecision{Stop: true, After: time.Second}, true, false},
-	"stop even if synced": {cache.ErrorDecision{StopEvenIfSynced: true}, true, true},
-	"go on":               {cache.ErrorDecision{After: time.Second}, false, false},
+	"stop":                {kinformer.ErrorDecision{Stop: kinformer.StopUnsynced}, true, false},
+	"stop, with a delay":  {kinformer.ErrorDecision{Stop: kinformer.StopUnsynced, After: time.Second}, true, false},
+	"stop even if synced": {kinformer.ErrorDecision{Stop: kinformer.StopAlways}, true, true},
+	"go on":               {kinformer.ErrorDecision{After: time.Second}, false, false},
 }
 
 // failures are the ways in which an informer can fail: what the server answers to its lists and
@@ -132,13 +132,11 @@ func TestPoliciesStop(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer cache.SharedIndexInformer
-					informer = informerOf(failure.server(),
-						cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision { return policy.decision }),
-						cache.WithStopHandler(func(_ context.Context, err error) {
-							stopped = append(stopped, err)
-							status, _ := inspect.StatusOf(informer)
-							assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
-						}))
+					informer = informerOf(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { return policy.decision }, OnStop: func(_ context.Context, err error) {
+						stopped = append(stopped, err)
+						status, _ := inspect.StatusOf(informer)
+						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
+					}}})
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					ended := make(chan struct{})
@@ -203,7 +201,7 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 			}
 			return w, nil
 		}
-		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		defer running(t, informer)()
 		time.Sleep(time.Minute + 10*time.Second)
 		synctest.Wait()
@@ -217,8 +215,7 @@ func TestStopHandlerPanics(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, cache.WithErrorPolicy(cache.StopOnForbidden),
-			cache.WithStopHandler(func(context.Context, error) { panic("no") }))
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(context.Context, error) { panic("no") }}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		informer.RunWithContext(ctx)
@@ -244,7 +241,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 					}
 					return testkit.PodList("5"), nil
 				}, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
-				informer := informerOf(server, cache.WithErrorPolicy(cache.WaitForResource(0)))
+				informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
 				var handler testkit.Handled
 				if own {
 					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.Handle))
@@ -270,10 +267,10 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	testkit.Reports(t)
 	var stopped []error
-	informer := informerOf(&testkit.Server{}, cache.WithPageSize(-1), cache.WithStopHandler(func(_ context.Context, err error) { stopped = append(stopped, err) }))
+	informer := informerOf(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}, Errors: kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }}})
 	informer.RunWithContext(t.Context())
 	require.Len(t, stopped, 1)
-	assert.ErrorContains(t, stopped[0], "WithPageSize")
+	assert.ErrorContains(t, stopped[0], "Requests.PageSize")
 }
 
 // TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since
@@ -285,7 +282,7 @@ func TestStoppedSince(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		informer := informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden))
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
 		s := statusOf(t, informer)
@@ -301,9 +298,9 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-			informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision {
-				return cache.ErrorDecision{StopEvenIfSynced: true}
-			}))
+			informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
+				return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
+			}}})
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
 			go informer.RunWithContext(t.Context())
 			err := kinformer.WaitForSync(t.Context(), informer)
@@ -348,7 +345,7 @@ func TestWatchThatPanics(t *testing.T) {
 				first := testkit.NewScriptedWatch(1)
 				first.Events <- testkit.FailedWith(testkit.ErrExpired)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(&panickingWatch{first, tc.inStop, tc.inChan})}
-				informer := informerOf(server)
+				informer := informerOf(server, kinformer.Options{})
 				stop := running(t, informer)
 				time.Sleep(time.Minute)
 				s := statusOf(t, informer)
@@ -369,7 +366,7 @@ func TestLateWatchThatPanics(t *testing.T) {
 			time.Sleep(time.Hour)
 			return &panickingWatch{testkit.NewScriptedWatch(0), true, false}, nil
 		}
-		stop := running(t, informerOf(server))
+		stop := running(t, informerOf(server, kinformer.Options{}))
 		time.Sleep(time.Second)
 		stop()
 		time.Sleep(2 * time.Hour)

@@ -8,24 +8,17 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/queue"
-	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/tap"
 )
 
 // What package cache_test compares with, or steps by hand.
 var (
 	ErrAlreadyStarted  = errAlreadyStarted
 	ErrAlreadyStopped  = errAlreadyStopped
-	ErrBadDelivery     = errBadDelivery
-	ErrBadOptions      = errBadOptions
-	ErrNilHandler      = errNilHandler
 	ErrNilIndexFunc    = errNilIndexFunc
 	ErrNoKeyFunc       = errNoKeyFunc
 	ErrNoListerWatcher = errNoListerWatcher
 	SinkOf             = sinkOf
 )
-
-const MaxParallel = maxParallel
 
 // EngineOf returns what is inside a queue of ours.
 func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
@@ -56,20 +49,6 @@ func DetectMutations(ctx context.Context, informer SharedIndexInformer) {
 func IndexesAreQuick(informer SharedIndexInformer) bool {
 	return informer.(*sharedIndexInformer).store.objects.contents.AllowsReader(1)
 }
-
-// WithDecoders has an informer decode by others than the library's. Of its objects the first 8, the
-// 24th and the 40th are in the sample.
-func WithDecoders(decoders tap.Maker) Option {
-	return func(c *informerConfig) { c.reflector.Decoding.Make, c.reflector.Decoding.Start = decoders, 40 }
-}
-
-// WithServers gives an informer servers that no other test has lost.
-func WithServers(servers *reflector.Servers) Option {
-	return func(c *informerConfig) { c.reflector.Servers = servers }
-}
-
-// Slotless is the option of slots that are never free.
-func Slotless(c *informerConfig) { WithListSlots(&ListSlots{free: make(chan struct{}, 1)})(c) }
 
 // AtomicFIFO returns a queue as informers have it, but for the store.
 func AtomicFIFO() *RealFIFO {

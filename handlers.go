@@ -36,7 +36,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEv
 // informer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
 	if handler == nil {
-		return nil, errNilHandler
+		return nil, fanout.ErrNilHandler
 	}
 	s.pipeline.delivery.Lock() // before life, which nobody holds while waiting for a batch
 	defer s.pipeline.delivery.Unlock()
@@ -61,13 +61,13 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 // newListenerLocked translates what the user says of a handler. A handler that is refused has
 // changed nothing.
 func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, options HandlerOptions) (*fanout.Listener, error) {
-	handler, served, err := unwrapDelivery(handler, s.config.delivery)
+	handler, served, err := fanout.Unwrap(handler, s.config.Standard)
 	if err != nil {
 		return nil, err
 	}
 	served.Logger = ptr.Deref(options.Logger, klog.Background())
 	fanout.WarnOfTypedNil(served.Logger, handler)
-	served.Resync = s.resyncPeriodLocked(served.Logger, ptr.Deref(options.ResyncPeriod, s.config.ResyncPeriod))
+	served.Resync = s.resyncPeriodLocked(served.Logger, ptr.Deref(options.ResyncPeriod, s.options.ResyncPeriod))
 	served.Check = s.life.resyncCheckPeriod
 	return s.processor.NewListener(handler, served), nil
 }

@@ -39,10 +39,10 @@ import (
 )
 
 // addLoud adds a handler whose log is kept.
-func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery cache.Delivery) (ownRegistration, *testkit.Logged) {
+func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery kinformer.Delivery) (ownRegistration, *testkit.Logged) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
-	handle, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+	handle, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 	require.NoError(e, err)
 	synctest.Wait()
 	return handle.(ownRegistration), lines
@@ -59,7 +59,7 @@ const (
 func TestStuckHandlerWithoutBacklog(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		handle, lines := e.addLoud(handler, cache.Delivery{Name: "stone"})
+		handle, lines := e.addLoud(handler, kinformer.Delivery{Name: "stone"})
 		e.change("b", 1)
 		time.Sleep(9 * time.Second)
 		e.source.Bookmark()
@@ -89,7 +89,7 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 func TestLaggingHandler(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler := &testkit.Journal{On: func(string) { time.Sleep(50 * time.Millisecond) }}
-		_, lines := e.addLoud(handler, cache.Delivery{Name: "tortoise"})
+		_, lines := e.addLoud(handler, kinformer.Delivery{Name: "tortoise"})
 		e.change("b", 900)
 		for range 60 {
 			time.Sleep(time.Second)
@@ -112,7 +112,7 @@ func TestLagLinesAreFew(t *testing.T) {
 				time.Sleep(11 * time.Second)
 			}
 		}}
-		_, lines := e.addLoud(handler, cache.Delivery{})
+		_, lines := e.addLoud(handler, kinformer.Delivery{})
 		for i := range 60 { // a call of 11 s each 20 s
 			e.change(fmt.Sprint("b", i), 1)
 			time.Sleep(10500 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 				<-release
 			}
 		}}
-		handle, lines := e.addLoud(handler, cache.Delivery{Parallel: 4})
+		handle, lines := e.addLoud(handler, kinformer.Delivery{Parallel: 4})
 		for i := range 30 {
 			e.change(fmt.Sprint("b", i), 1)
 		}
@@ -161,7 +161,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		_, lines := e.addLoud(handler, cache.Delivery{Name: "stone", Overflow: cache.OverflowBlock, Max: 2})
+		_, lines := e.addLoud(handler, kinformer.Delivery{Name: "stone", Overflow: kinformer.OverflowBlock, Max: 2})
 		for round := range 3 {
 			e.change(fmt.Sprint("b", round), 10)
 			time.Sleep(16 * time.Second)
@@ -184,7 +184,7 @@ func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
 func TestRemovedHandlerSaysNothing(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		handler, release := stuck("b")
-		handle, lines := e.addLoud(handler, cache.Delivery{})
+		handle, lines := e.addLoud(handler, kinformer.Delivery{})
 		e.change("b", 5)
 		time.Sleep(time.Minute)
 		e.source.Bookmark()
@@ -203,7 +203,7 @@ func TestLagLinesOfManyHandlers(t *testing.T) {
 		release := make(chan struct{})
 		var all []*testkit.Logged
 		for range 20 {
-			_, lines := e.addLoud(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{})
+			_, lines := e.addLoud(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{})
 			all = append(all, lines)
 		}
 		time.Sleep(12 * time.Second)
@@ -232,7 +232,7 @@ func TestLagLinesOfManyHandlers(t *testing.T) {
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
-		for _, delivery := range []cache.Delivery{{}, {Parallel: 2}, {Overflow: cache.OverflowBlock, Max: 100}, {Overflow: cache.OverflowCoalesce}, {Overflow: cache.OverflowDisconnect}} {
+		for _, delivery := range []kinformer.Delivery{{}, {Parallel: 2}, {Overflow: kinformer.OverflowBlock, Max: 100}, {Overflow: kinformer.OverflowCoalesce}, {Overflow: kinformer.OverflowDisconnect}} {
 			t.Run(fmt.Sprint(how, delivery.Overflow, delivery.Parallel), func(t *testing.T) {
 				delivery.Name = "clumsy"
 				loseOneCall(t, delivery, how, lose)
@@ -241,7 +241,7 @@ func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	}
 }
 
-func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func()) {
+func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose func()) {
 	inExactBubble(t, func(e *exact) {
 		e.change("b", 1)
 		var lines testkit.Logged
@@ -253,7 +253,7 @@ func loseOneCall(t *testing.T, delivery cache.Delivery, how string, lose func())
 				lose()
 			}
 		}}
-		registration, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+		registration, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		began := time.Now()
 		err = kinformer.WaitForSync(e.Context(), e.informer, registration)
@@ -303,8 +303,8 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inExactBubble(t, func(e *exact) {
 				release := make(chan struct{})
-				synced := e.add(&testkit.Journal{}, cache.Delivery{})
-				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"})
+				synced := e.add(&testkit.Journal{}, kinformer.Delivery{})
+				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Name: "slow"})
 				assert.NoError(e, statsOf(registration).SyncError)
 				result := make(chan error, 1)
 				go func() { result <- kinformer.WaitForSync(e.Context(), registration) }()
@@ -330,9 +330,9 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 // longer.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
-		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, cache.Delivery{Name: "slow"})
+		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, kinformer.Delivery{Name: "slow"})
 		asleep := cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
-		never, err := asleep.AddEventHandler(cache.Deliver(&testkit.Journal{}, cache.Delivery{Name: "never"}))
+		never, err := asleep.AddEventHandler(kinformer.Deliver(&testkit.Journal{}, kinformer.Delivery{Name: "never"}))
 		require.NoError(e, err)
 		foreign := foreignRegistration{}
 
@@ -360,13 +360,13 @@ func (foreignRegistration) Name() string { return "foreign" }
 
 func (foreignRegistration) Done() <-chan struct{} { return nil }
 
-var everyDelivery = map[string]cache.Delivery{
+var everyDelivery = map[string]kinformer.Delivery{
 	"lossless":          {},
 	"lossless parallel": {Parallel: 3},
-	"block":             {Overflow: cache.OverflowBlock, Max: 1000},
-	"coalesce":          {Overflow: cache.OverflowCoalesce},
-	"coalesce parallel": {Overflow: cache.OverflowCoalesce, Parallel: 3},
-	"disconnect":        {Overflow: cache.OverflowDisconnect, Max: 1000},
+	"block":             {Overflow: kinformer.OverflowBlock, Max: 1000},
+	"coalesce":          {Overflow: kinformer.OverflowCoalesce},
+	"coalesce parallel": {Overflow: kinformer.OverflowCoalesce, Parallel: 3},
+	"disconnect":        {Overflow: kinformer.OverflowDisconnect, Max: 1000},
 }
 
 // TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot
@@ -378,7 +378,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 				e.source.Put(testkit.Pod("b", "1"))
 				release := make(chan struct{})
 				handler := &testkit.Journal{On: func(string) { <-release }}
-				_, err := e.informer.AddEventHandlerWithResyncPeriod(cache.Deliver(handler, delivery), time.Second)
+				_, err := e.informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Second)
 				require.NoError(t, err)
 				synctest.Wait()
 				for range 100 {
@@ -434,13 +434,13 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 				source.Put(testkit.Pod("a", "1"))
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 				logger := funcr.New(lines.Write, funcr.Options{})
-				slow, err := informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
-					cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
+				slow, err := informer.AddEventHandlerWithOptions(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+					kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
-				_, err = informer.AddEventHandlerWithOptions(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "hare"}), cache.HandlerOptions{Logger: &logger})
+				_, err = informer.AddEventHandlerWithOptions(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: "hare"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
 				slowly := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second * 3 / 4) }}
-				gone, err := informer.AddEventHandlerWithOptions(cache.Deliver(slowly, cache.Delivery{Name: "gone"}), cache.HandlerOptions{Logger: &logger})
+				gone, err := informer.AddEventHandlerWithOptions(kinformer.Deliver(slowly, kinformer.Delivery{Name: "gone"}), cache.HandlerOptions{Logger: &logger})
 				require.NoError(t, err)
 				early, late := endsSlowly(t, func(ctx context.Context) {
 					time.AfterFunc(time.Second/2, func() {
@@ -467,8 +467,8 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release, returned := testkit.NewPods(), make(chan struct{}), make(chan struct{})
 		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
-			cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
+		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-returned }},
+			kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(error) { <-release }}))
 		require.NoError(t, err)
 		_, late := endsSlowly(t, func(ctx context.Context) {
 			time.AfterFunc(time.Second/2, func() {
@@ -534,12 +534,13 @@ func (d *secondRun) Run(stop <-chan struct{}) {
 }
 
 // suspected runs an informer of that name, with handlers of these names, until the test ends.
-func suspected(t *testing.T, name string, lw cache.ListerWatcher, option cache.Option, handlers ...string) (cache.SharedIndexInformer, []cache.ResourceEventHandlerRegistration) {
-	informer := cache.InformerFunc(option, cache.WithListMode(cache.ListModeList), cache.WithObjectDescription(name))(lw, &corev1.Pod{}, 0, nil)
+func suspected(t *testing.T, name string, lw cache.ListerWatcher, options kinformer.Options, handlers ...string) (cache.SharedIndexInformer, []cache.ResourceEventHandlerRegistration) {
+	options.Requests.Mode, options.ObjectDescription = kinformer.ListModeList, name
+	informer := kinformer.New(lw, &corev1.Pod{}, options)
 	cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
 	var registrations []cache.ResourceEventHandlerRegistration
 	for _, handler := range handlers {
-		registration, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: handler}))
+		registration, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: handler}))
 		require.NoError(t, err)
 		registrations = append(registrations, registration)
 	}
@@ -564,7 +565,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 		}
 		first, registrations := suspected(t, "first", pods(), sharingOption(false), "a", "b", "gone")
 		suspected(t, "second", pods(), sharingOption(false), "c")
-		third, _ := suspected(t, "third", pods(), cache.WithDecoding(cache.Decoding{}), "d")
+		third, _ := suspected(t, "third", pods(), kinformer.Options{Decoding: kinformer.Decoding{}}, "d")
 		suspected(t, "fake", cachetest.New(equalPod(1, "")), sharingOption(false), "e")
 		empty, _ := suspected(t, "empty", cachetest.New(), sharingOption(false), "never called")
 		time.Sleep(time.Second)
@@ -602,7 +603,7 @@ func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
+		newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		before := goroutinesInBubble()
 		var synced []cache.InformerSynced
 		for range informers {
@@ -767,7 +768,7 @@ func TestMutationDetector(t *testing.T) {
 	source.Add(testkit.Pod("a", "1"))
 	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
-	handled(t, informer, cache.Deliver(writer, cache.Delivery{Name: "the writer"}))
+	handled(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
 	defer cancel()
 	informer.RunWithContext(ctx)
@@ -783,7 +784,7 @@ func TestStatistics(t *testing.T) {
 			}
 			time.Sleep(took)
 		}}
-		handle := e.add(handler, cache.Delivery{Name: "counted"})
+		handle := e.add(handler, kinformer.Delivery{Name: "counted"})
 		idle := statsOf(handle)
 		assert.Equal(t, "counted", idle.Name)
 		assert.Equal(t, "idle", idle.State)
@@ -823,7 +824,7 @@ func TestStatistics(t *testing.T) {
 func TestStatisticsOfSeveralGoroutines(t *testing.T) {
 	inExactBubble(t, func(e *exact) {
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Parallel: 8, Overflow: cache.OverflowCoalesce})
+		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Parallel: 8, Overflow: kinformer.OverflowCoalesce})
 		for _, name := range []string{"b", "c", "d", "e"} {
 			e.change(name, 2)
 		}
@@ -844,7 +845,7 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
-		handle, err := e.informer.AddEventHandlerWithOptions(cache.Deliver(handler, cache.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
+		handle, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 2 {
 			e.change("b", 900)

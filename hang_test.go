@@ -107,7 +107,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newHangingServer()
-				informer := called("pods", server)
+				informer := called("pods", server, kinformer.Options{})
 				patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 				defer running(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
@@ -143,7 +143,7 @@ func TestHangEnds(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
-		informer := called("pods", server)
+		informer := called("pods", server, kinformer.Options{})
 		strict := inspect.Ready(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(90 * time.Second)
@@ -178,7 +178,7 @@ func TestSlowListDoesNotHang(t *testing.T) {
 			time.Sleep(5*time.Minute - 1)
 			return testkit.PodList("5"), nil
 		}
-		informer := called("pods", server)
+		informer := called("pods", server, kinformer.Options{})
 		defer running(t, informer)()
 		for range 299 {
 			time.Sleep(time.Second)
@@ -233,7 +233,7 @@ func TestBytesOfAList(t *testing.T) {
 		}}
 		informer := func(tapped bool) cache.SharedIndexInformer {
 			client := clientOver(t, wire, runtime.ContentTypeJSON, tapped)
-			return cache.InformerFunc(cache.WithListMode(cache.ListModeList))(client, &v1.Pod{}, 0, cache.Indexers{})
+			return kinformer.New(client, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		}
 		seen, unseen := informer(true), informer(false)
 		defer running(t, seen)()
@@ -265,7 +265,7 @@ func TestSilentTransport(t *testing.T) {
 			<-r.Context().Done()
 			return nil, false
 		}}
-		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(clientOver(t, wire, wire.Media, true), &v1.Pod{}, 0, cache.Indexers{})
+		informer := kinformer.New(clientOver(t, wire, wire.Media, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		defer running(t, informer)()
 		time.Sleep(time.Minute - 1)
 		caused(t, informer)
@@ -281,7 +281,7 @@ func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
-		informer := informerOf(server.Server, cache.WithServers(&reflector.Servers{}), cache.WithObjectDescription("test pods"))
+		informer := onServers(&reflector.Servers{}, informerOf(server.Server, kinformer.Options{ObjectDescription: "test pods"}))
 		ctx, lines := verbose(t, 0)
 		defer runningIn(ctx, informer)()
 		time.Sleep(24*time.Hour - 30*time.Second)
@@ -324,7 +324,7 @@ func TestLinesOfHangs(t *testing.T) {
 		for range 10 {
 			server := newHangingServer()
 			server.opens.Store(true)
-			defer runningIn(ctx, informerOf(server.Server, cache.WithServers(turns)))()
+			defer runningIn(ctx, onServers(turns, informerOf(server.Server, kinformer.Options{})))()
 		}
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))
@@ -344,17 +344,17 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 	}{"list": {true, 5 * time.Minute}, "watch-list": {false, time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slots := cache.NewListSlots(2)
+				slots := kinformer.NewListSlots(2)
 				for range 2 {
 					hanging := newHangingServer()
 					hanging.NoStream = tc.noStream
 					hanging.lists.Store(true)
 					hanging.opens.Store(true)
-					defer running(t, informerOf(hanging.Server, cache.WithListSlots(slots)))()
+					defer running(t, informerOf(hanging.Server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))()
 				}
 				synctest.Wait()
 				ctx, lines := verbose(t, 2)
-				third := informerOf(quiet(), cache.WithListSlots(slots))
+				third := informerOf(quiet(), kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 				defer runningIn(ctx, third)()
 				time.Sleep(tc.after - 1)
 				status := statusOf(t, third)
@@ -374,7 +374,7 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 // TestSlotOfAListThatGoesOn: it comes to its end without its slot, and gives it back once.
 func TestSlotOfAListThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slots := cache.NewListSlots(1)
+		slots := kinformer.NewListSlots(1)
 		var all []cache.SharedIndexInformer
 		for range 3 {
 			server := quiet()
@@ -382,7 +382,7 @@ func TestSlotOfAListThatGoesOn(t *testing.T) {
 				time.Sleep(8 * time.Minute)
 				return testkit.PodList("5"), nil
 			}
-			informer := informerOf(server, cache.WithListSlots(slots))
+			informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 			all = append(all, informer)
 			defer running(t, informer)()
 			synctest.Wait()
@@ -410,7 +410,7 @@ func TestOpeningsOfAWatch(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		defer running(t, informer)()
 		afterAnHour := func(want ...string) {
 			t.Helper()
@@ -444,9 +444,9 @@ func TestOpeningsOfAWatch(t *testing.T) {
 // holds up until goOn is called.
 func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
 	server, held := newHangingServer(), make(chan struct{})
-	informer = informerOf(server.Server)
-	_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
-		cache.Delivery{Overflow: cache.OverflowBlock, Max: 1}))
+	informer = informerOf(server.Server, kinformer.Options{})
+	_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
+		kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 	require.NoError(t, err)
 	t.Cleanup(running(t, informer))
 	time.Sleep(90 * time.Second)

@@ -23,17 +23,6 @@ type Indices map[string]index
 // index is a type without values, so that an Indices stays empty.
 type index struct{}
 
-// IndexFailure says that an index function returned an error or panicked for an object. The object
-// is stored all the same, and is in that index under no value; inspect.Status.Problems says how many there
-// are. Without OnIndexFailure the failures of an index in one write are reported together to
-// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, by the key of the first, not by content.
-type IndexFailure struct {
-	Index  string      // the name of the index
-	Key    string      // the key of the object
-	Object interface{} // the object, shared with the store
-	Err    error       // what the function returned, or an error that says it panicked
-}
-
 // reportIndexFailures reports those of each index together: apimachinery's handler takes a
 // millisecond for each report.
 func reportIndexFailures(failures []table.IndexFailure) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/reflector"
@@ -65,13 +66,13 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
-	handler, bad := options.Handler, faults{}
+	handler, bad := options.Handler, door.Faults{}
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
 	}
 	fanout.WarnOfTypedNil(ptr.Deref(options.Logger, klog.Background()), handler)
 	if fanout.HasDelivered(handler) {
-		bad.add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
+		bad.Add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
 	}
 	checkIndexers(options.Indexers, &bad)
 	failures := &processFailures{}
@@ -96,7 +97,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	c.sink, c.queue = p, p.queue
 	c.identity = options.Identifier
 	c.calls = "event handler " + fanout.NameOf(handler) + ", the transform or an index function"
-	if c.unfit = bad.as(errBadOptions); c.unfit != nil {
+	if c.unfit = bad.As(door.ErrBadOptions); c.unfit != nil {
 		c.report.Refuse(c.unfit)
 	}
 	return state, c

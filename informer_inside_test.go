@@ -29,17 +29,18 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
-	"github.com/kinformer/cache/kinformer"
 )
 
 // TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more
 // often.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
-	_, err := informer.AddEventHandlerWithResyncPeriod(Deliver(&testkit.Journal{}, Delivery{Max: -1}), time.Minute)
-	require.ErrorIs(t, err, errBadDelivery)
+	_, err := informer.AddEventHandlerWithResyncPeriod(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}, Err: fanout.ErrBadDelivery}, time.Minute)
+	require.ErrorIs(t, err, fanout.ErrBadDelivery)
 	assert.Equal(t, time.Hour, informer.life.resyncCheckPeriod)
 	_, err = informer.AddEventHandlerWithResyncPeriod(&testkit.Journal{}, time.Minute)
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 		release, lines := make(chan struct{}), &testkit.Logged{}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.options.Decide = decisionsBy(func(context.Context, error, int) ErrorDecision { return ErrorDecision{StopEvenIfSynced: true} })
+		c.options.Decide = func(context.Context, error, int, bool) reflector.Decision { return reflector.Decision{Stop: true} }
 		time.AfterFunc(time.Minute, func() { close(release) })
 		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 		assert.Equal(t, 1, lines.Count("Run waits until a call returns"))
@@ -71,12 +72,6 @@ func TestScarcity(t *testing.T) {
 	assert.True(t, store.MemoryIsScarce())
 }
 
-// TestListSlotsAreSome: there is always one.
-func TestListSlotsAreSome(t *testing.T) {
-	assert.Equal(t, 1, cap(NewListSlots(0).free))
-	assert.Equal(t, 3, cap(NewListSlots(3).free))
-}
-
 // TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where
 // that is known. Of several that hold unstructured objects the type says nothing.
 func TestNamesOfInformers(t *testing.T) {
@@ -86,23 +81,22 @@ func TestNamesOfInformers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		want    string
 		example runtime.Object
-		options []Option
+		options SharedIndexInformerOptions
 	}{
-		"by resource":      {"pods.v1", &unstructured.Unstructured{}, []Option{WithIdentifier(pods, nil), WithObjectDescription("d")}},
-		"by description":   {"d", &unstructured.Unstructured{}, []Option{WithObjectDescription("d")}},
-		"by kind":          {"g.example/v2, Kind=Widget", widget, nil},
-		"by type":          {"*v1.Pod", &v1.Pod{}, nil},
-		"without anything": {"<unspecified>", nil, nil},
+		"by resource":      {"pods.v1", &unstructured.Unstructured{}, SharedIndexInformerOptions{Identifier: pods, ObjectDescription: "d"}},
+		"by description":   {"d", &unstructured.Unstructured{}, SharedIndexInformerOptions{ObjectDescription: "d"}},
+		"by kind":          {"g.example/v2, Kind=Widget", widget, SharedIndexInformerOptions{}},
+		"by type":          {"*v1.Pod", &v1.Pod{}, SharedIndexInformerOptions{}},
+		"without anything": {"<unspecified>", nil, SharedIndexInformerOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := InformerFunc(tc.options...)(&testkit.Server{}, tc.example, 0, nil).(*sharedIndexInformer)
+			informer := NewSharedIndexInformerWithOptions(&testkit.Server{}, tc.example, tc.options).(*sharedIndexInformer)
 			assert.Equal(t, "SharedIndexInformer "+tc.want, informer.HasSyncedChecker().Name())
 			registration, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 			require.NoError(t, err)
 			assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer "+tc.want+" + event handler ")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			assert.ErrorContains(t, kinformer.WaitForSync(ctx, informer), tc.want)
 			informer.RunWithContext(ctx)
 			assert.Regexp(t, "FIFO "+regexp.QuoteMeta(tc.want)+"$", informer.life.controller.HasSyncedChecker().Name())
 		})
@@ -133,7 +127,7 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		"detailed":       ResourceEventHandlerDetailedFuncs{DeleteFunc: add},
 		"filtered":       FilteringResourceEventHandler{FilterFunc: func(any) bool { return true }, Handler: ResourceEventHandlerFuncs{AddFunc: add}},
 		"twice filtered": &FilteringResourceEventHandler{Handler: &FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{AddFunc: add}}},
-		"delivered":      Deliver(ResourceEventHandlerFuncs{AddFunc: add}, Delivery{}),
+		"delivered":      fanout.Delivered{ResourceEventHandler: ResourceEventHandlerFuncs{AddFunc: add}},
 	} {
 		assert.Contains(t, whatIsAt(t, fanout.NameOf(handler)), "// the add function", name)
 	}
@@ -143,7 +137,7 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*v1.Pod]{AddFunc: typedAdd},
 	} {
 		filtered := TypedFilteringResourceEventHandler[*v1.Pod]{Handler: handler}
-		for _, untyped := range []ResourceEventHandler{DeliverTyped(handler, Delivery{}), testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
+		for _, untyped := range []ResourceEventHandler{fanout.Delivered{ResourceEventHandler: fanout.Typed[*v1.Pod]{Handler: handler}}, testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
 			assert.Contains(t, whatIsAt(t, fanout.NameOf(untyped)), comment)
 		}
 	}
@@ -181,9 +175,9 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	} {
 		assert.Equal(t, want, fanout.NameOf(handler))
 	}
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(Deliver(FilteringResourceEventHandler{Handler: &testkit.Journal{}}, Delivery{})))
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(Deliver(&testkit.Journal{}, Delivery{})))
-	assert.Equal(t, "given", fanout.NameOf(Deliver(&testkit.Journal{}, Delivery{Name: "given"})))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: FilteringResourceEventHandler{Handler: &testkit.Journal{}}}))
+	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}}))
+	assert.Equal(t, "given", fanout.NameOf(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}, Options: fanout.Options{Name: "given"}}))
 	assert.Equal(t, "<nil>", fanout.NameOf(nil))
 }
 
@@ -211,7 +205,7 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 		return "d", nil
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		store := NewIndexer(name, indexers, OnIndexFailure(func(IndexFailure) {}))
+		store := newStore(name, indexers, func(s *keyedStore) { s.objects.onFailure = func(table.IndexFailure) {} })
 		t.Repeat(map[string]func(*rapid.T){
 			"add":    func(t *rapid.T) { require.NoError(t, store.Add(object.Draw(t, "object"))) },
 			"delete": func(t *rapid.T) { require.NoError(t, store.Delete(object.Draw(t, "object"))) },

@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 type counts = map[string]int64
@@ -38,7 +39,7 @@ type reasonsCase struct {
 	stream  bool
 	onList  func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error)
 	watches []any
-	options []cache.Option
+	options kinformer.Options
 
 	relists, ends       counts
 	lists, streams      [2]int64 // ended, failed
@@ -72,7 +73,7 @@ var reasonsCases = map[string]reasonsCase{
 		lists: [2]int64{2, 0}, watched: 1, badWatches: 1,
 	},
 	"idle": {
-		watches: []any{testkit.Sent(testkit.Bookmark("6"))}, options: []cache.Option{cache.WithIdleTimeout(30 * time.Second)},
+		watches: []any{testkit.Sent(testkit.Bookmark("6"))}, options: kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 30 * time.Second}},
 		ends: counts{"idle": 1}, lists: [2]int64{1, 0}, watched: 1,
 	},
 	"not opened, busy":    {watches: []any{testkit.ErrRefused}, lists: [2]int64{1, 0}},
@@ -123,11 +124,12 @@ func (tc reasonsCase) check(t *testing.T) {
 	if server.OnList == nil {
 		server.OnList = failsFirst()
 	}
-	mode := cache.ListModeAuto
+	mode := kinformer.ListMode("")
 	if tc.stream {
-		mode = cache.ListModeWatchList
+		mode = kinformer.ListModeWatchList
 	}
-	informer := informerOf(server, append(tc.options, cache.WithListMode(mode))...)
+	tc.options.Requests.Mode = mode
+	informer := informerOf(server, tc.options)
 	stop := running(t, informer)
 	time.Sleep(time.Minute - 1)
 	all := inspected(t, informer)
@@ -174,7 +176,7 @@ func TestInspectDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "b", "2"), testkit.PodIn("other", "c", "3"))
 		w := testkit.NewScriptedWatch(8)
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, cache.WithExpectedNamespace("ns"))
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			if obj.(*v1.Pod).Name == "bad" {
 				return nil, errors.New("no")
@@ -222,7 +224,7 @@ func TestInspectOutages(t *testing.T) {
 			time.AfterFunc(2*time.Second, func() { close(w.Events) })
 			return w, nil
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		began := time.Now()
 		stop := running(t, informer)
 		time.Sleep(72*time.Second + time.Second/2)
@@ -259,9 +261,9 @@ func TestInspectFailingSince(t *testing.T) {
 			}
 		}
 		var expected atomic.Bool
-		informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision {
-			return cache.ErrorDecision{Expected: expected.Load(), After: time.Minute}
-		}))
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
+			return kinformer.ErrorDecision{Expected: expected.Load(), After: time.Minute}
+		}}})
 		defer running(t, informer)()
 		time.Sleep(time.Hour)
 		assert.Zero(t, inspected(t, informer).FailingSince, "silence is no failure")

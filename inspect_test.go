@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -47,7 +48,7 @@ func inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 
 func TestInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared, never := informerOf(quiet()), informerOf(quiet())
+		shared, never := informerOf(quiet(), kinformer.Options{}), informerOf(quiet(), kinformer.Options{})
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
 		bare := cache.New(&cache.Config{Queue: queue, ListerWatcher: quiet(), Process: func(any, bool) error { return nil }})
@@ -82,7 +83,7 @@ func TestInformers(t *testing.T) {
 func TestInformersUntilRunReturns(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer, release := informerOf(quiet(testkit.PodAt("a", "1"))), make(chan struct{})
+		informer, release := informerOf(quiet(testkit.PodAt("a", "1")), kinformer.Options{}), make(chan struct{})
 		handled(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
 		stop := running(t, informer)
 		synctest.Wait()
@@ -93,7 +94,7 @@ func TestInformersUntilRunReturns(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, slices.Collect(inspect.All()))
 
-		running(t, informerOf(nil))()
+		running(t, informerOf(nil, kinformer.Options{}))()
 		assert.Empty(t, slices.Collect(inspect.All()))
 	})
 }
@@ -102,14 +103,13 @@ func TestInformersUntilRunReturns(t *testing.T) {
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := func() (all inspect.Inspection, handlers []inspect.Handler, of []weak.Pointer[v1.Pod]) {
-			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")))
+			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), kinformer.Options{})
 			_, err := informer.AddEventHandler(&testkit.Journal{})
 			require.NoError(t, err)
 			stop := running(t, informer)
 			all = inspected(t, informer)
 			require.Equal(t, 2, all.Memory.Sampled)
-			handlers, err = inspect.HandlersOf(informer)
-			require.NoError(t, err)
+			handlers = all.Handlers
 			for _, obj := range informer.GetStore().List() {
 				of = append(of, weak.Make(obj.(*v1.Pod)))
 			}
@@ -142,17 +142,17 @@ func TestInspect(t *testing.T) {
 				return testkit.PodList("5", testkit.PodAt("a", "3"), testkit.PodAt("b", "4")), nil
 			},
 		}
-		informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()))(server, &v1.Pod{}, 0, cache.Indexers{
+		informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}, Indexers: cache.Indexers{
 			"z": func(any) ([]string, error) { return []string{"1", "2"}, nil },
 			"a": func(any) ([]string, error) { return nil, errors.New("no") },
-		})
+		}})
 		assert.Equal(t, inspect.Inspection{
 			Name: "*v1.Pod", Type: "*v1.Pod", Status: inspect.Status{At: time.Now(), Phase: "new"},
 			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
 		}, inspected(t, informer))
 
 		handler := &testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}
-		handled(t, informer, cache.Deliver(handler, cache.Delivery{Name: "first"}))
+		handled(t, informer, kinformer.Deliver(handler, kinformer.Delivery{Name: "first"}))
 		began := time.Now()
 		defer running(t, informer)()
 		time.Sleep(time.Second)
@@ -220,13 +220,14 @@ func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.Zero(t, m.Snapshots)
 }
 
-// TestHandlersOf: in the order in which they were added, whatever was removed in between.
-func TestHandlersOf(t *testing.T) {
+// TestHandlersInOrder: in the order in which they were added, whatever was removed in between.
+func TestHandlersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(quiet(testkit.PodAt("a", "1")))
+		informer := informerOf(quiet(testkit.PodAt("a", "1")), kinformer.Options{})
 		names := func() (names []string) {
 			synctest.Wait()
-			handlers, err := inspect.HandlersOf(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
+			all, err := inspect.Of(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
+			handlers := all.Handlers
 			require.NoError(t, err)
 			for _, h := range handlers {
 				names = append(names, h.Name)
@@ -236,7 +237,7 @@ func TestHandlersOf(t *testing.T) {
 		assert.Empty(t, names())
 		var handles []cache.ResourceEventHandlerRegistration
 		for i := range 12 {
-			handle, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{}, cache.Delivery{Name: fmt.Sprint(i), Parallel: i % 3}))
+			handle, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{}, kinformer.Delivery{Name: fmt.Sprint(i), Parallel: i % 3}))
 			require.NoError(t, err)
 			handles = append(handles, handle)
 		}
@@ -252,9 +253,9 @@ func TestHandlersOf(t *testing.T) {
 func TestInspectCountsTheDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer, release := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}), make(chan struct{})
-		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
-			cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1}))
+		informer, release := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{}), make(chan struct{})
+		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+			kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1}))
 		require.NoError(t, err)
 		defer running(t, informer)()
 		for i := range 3 {
@@ -274,7 +275,7 @@ func TestInspectWhat(t *testing.T) {
 	require.NoError(t, err)
 	defer name.Release()
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	informer := informerOf(quiet(), cache.WithIdentifier(name.WithResource(pods), nil))
+	informer := informerOf(quiet(), kinformer.Options{Identifier: name.WithResource(pods)})
 	for of, view := range map[string]cache.Controller{
 		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer),
 	} {
@@ -290,14 +291,10 @@ func TestInspectWhat(t *testing.T) {
 	all, err := inspect.Of(simple)
 	require.NoError(t, err)
 	assert.Equal(t, 1, all.Memory.Sampled)
-	handlers, err := inspect.HandlersOf(simple)
-	assert.NoError(t, err)
-	assert.Empty(t, handlers)
+	assert.Empty(t, all.Handlers)
 
 	foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
 	_, err = inspect.Of(foreign)
-	assert.ErrorIs(t, err, inspect.ErrForeign)
-	_, err = inspect.HandlersOf(foreign)
 	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
 
@@ -312,7 +309,7 @@ func TestInspectErrors(t *testing.T) {
 			}
 			return nil, fmt.Errorf("%d %s", n, strings.Repeat("ä", 400))
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		defer running(t, informer)()
 		time.Sleep(99 * time.Second)
 		all := inspected(t, informer)

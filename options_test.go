@@ -25,6 +25,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -33,23 +34,23 @@ import (
 // itself.
 func TestListMode(t *testing.T) {
 	for name, tc := range map[string]struct {
-		mode     cache.ListMode
+		mode     kinformer.ListMode
 		gate     bool
 		noStream bool
 		first    string
 	}{
-		"auto":                           {cache.ListModeAuto, true, false, "stream rv="},
-		"auto, gate off":                 {cache.ListModeAuto, false, false, "list rv=0 limit=500"},
-		"auto, client denies":            {cache.ListModeAuto, true, true, "list rv=0 limit=500"},
-		"list":                           {cache.ListModeList, true, false, "list rv=0 limit=500"},
-		"watch-list, gate off":           {cache.ListModeWatchList, false, false, "stream rv="},
-		"watch-list, client of old ways": {cache.ListModeWatchList, true, true, "stream rv="},
+		"auto":                           {kinformer.ListMode(""), true, false, "stream rv="},
+		"auto, gate off":                 {kinformer.ListMode(""), false, false, "list rv=0 limit=500"},
+		"auto, client denies":            {kinformer.ListMode(""), true, true, "list rv=0 limit=500"},
+		"list":                           {kinformer.ListModeList, true, false, "list rv=0 limit=500"},
+		"watch-list, gate off":           {kinformer.ListModeWatchList, false, false, "stream rv="},
+		"watch-list, client of old ways": {kinformer.ListModeWatchList, true, true, "stream rv="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
 			synctest.Test(t, func(t *testing.T) {
 				server := &testkit.Server{NoStream: tc.noStream, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-				stop := running(t, informerOf(server, cache.WithListMode(tc.mode)))
+				stop := running(t, informerOf(server, kinformer.Options{Requests: kinformer.Requests{Mode: tc.mode}}))
 				synctest.Wait()
 				stop()
 				assert.Equal(t, tc.first, server.Asked()[0])
@@ -61,13 +62,13 @@ func TestListMode(t *testing.T) {
 // TestListPreference: three streams that stay open and end without their end mark lead to lists,
 // for ten minutes and no longer, and not at all for an informer that was told to stream.
 func TestListPreference(t *testing.T) {
-	for mode, want := range map[cache.ListMode][]string{
-		cache.ListModeAuto: {
+	for mode, want := range map[kinformer.ListMode][]string{
+		kinformer.ListMode(""): {
 			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5", // forbidden, at once
 			"list rv=5 limit=0", "watch rv=5", // forbidden, after eleven minutes
 			"stream rv=5",
 		},
-		cache.ListModeWatchList: {
+		kinformer.ListModeWatchList: {
 			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5",
 			"stream rv=5",
 		},
@@ -88,12 +89,12 @@ func TestListPreference(t *testing.T) {
 				}
 				return next(n, ctx, o)
 			}
-			informer := informerOf(server, cache.WithListMode(mode))
+			informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			testkit.Reports(t)
 			stop := running(t, informer)
 			time.Sleep(5 * time.Second)
 			status := statusOf(t, informer)
-			if mode == cache.ListModeAuto {
+			if mode == kinformer.ListMode("") {
 				assert.Contains(t, status.String(), "LIST instead of watch-list until")
 			}
 			time.Sleep(12 * time.Minute)
@@ -107,7 +108,7 @@ func TestListPreference(t *testing.T) {
 func TestStreamSilenceOption(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 3 * time.Second: 3 * time.Second, 25 * time.Second: 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStreamSilence(limit))
+			informer := informerOf(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{Requests: kinformer.Requests{StreamSilence: limit}})
 			defer running(t, informer)()
 			began := time.Now()
 			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
@@ -132,7 +133,7 @@ func TestIdleTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := testkit.NewScriptedWatch(0)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-				informer := informerOf(server, cache.WithIdleTimeout(tc.idle))
+				informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: tc.idle}})
 				stop := running(t, informer)
 				for _, e := range tc.events {
 					time.Sleep(time.Hour)
@@ -155,7 +156,7 @@ func TestIdleTimeoutWhileEventsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-		stop := running(t, informerOf(server, cache.WithIdleTimeout(4*time.Minute)))
+		stop := running(t, informerOf(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 4 * time.Minute}}))
 		for range 20 {
 			w.Events <- testkit.Bookmark("8")
 			time.Sleep(3*time.Minute + 59*time.Second)
@@ -185,7 +186,7 @@ func TestRetryAfter(t *testing.T) {
 					} else {
 						server.OnList = listsThen(testkit.PodList("5"), busy)
 					}
-					defer running(t, informerOf(server))()
+					defer running(t, informerOf(server, kinformer.Options{}))()
 					synctest.Wait()
 					before := len(server.Asked())
 					time.Sleep(tc.want - time.Nanosecond)
@@ -206,7 +207,7 @@ func TestBackoffAndPageSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		backoff := wait.Backoff{Duration: time.Minute, Factor: 3, Steps: 10}
-		informer := informerOf(server, cache.WithPageSize(7), cache.WithBackoff(backoff))
+		informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{PageSize: 7, Backoff: backoff}})
 		defer running(t, informer)()
 		began := time.Now()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
@@ -220,7 +221,7 @@ func TestStartJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 20 {
-			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, cache.WithStartJitter(time.Hour))
+			informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{Requests: kinformer.Requests{StartJitter: time.Hour}})
 			stop, began := running(t, informer), time.Now()
 			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 			stop()
@@ -230,7 +231,7 @@ func TestStartJitter(t *testing.T) {
 		assert.Greater(t, len(seen), 10)
 
 		server := &testkit.Server{}
-		stop, began := running(t, informerOf(server, cache.WithStartJitter(1000*time.Hour))), time.Now()
+		stop, began := running(t, informerOf(server, kinformer.Options{Requests: kinformer.Requests{StartJitter: 1000 * time.Hour}})), time.Now()
 		stop()
 		assert.Zero(t, time.Since(began))
 		assert.Empty(t, server.Asked())
@@ -242,7 +243,7 @@ func TestStartJitter(t *testing.T) {
 func TestListSlots(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			slots := cache.NewListSlots(2)
+			slots := kinformer.NewListSlots(2)
 			var all []interface{ HasSyncedChecker() cache.DoneChecker }
 			for range 6 {
 				server := &testkit.Server{NoStream: noStream}
@@ -257,13 +258,13 @@ func TestListSlots(t *testing.T) {
 					}
 					return w, nil
 				}
-				informer := informerOf(server, cache.WithListSlots(slots))
+				informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 				all = append(all, informer)
 				defer running(t, informer)()
 			}
 			began := time.Now()
 			synctest.Wait()
-			late := informerOf(&testkit.Server{}, cache.WithListSlots(slots))
+			late := informerOf(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 			running(t, late)()
 			assert.Zero(t, time.Since(began), "stopped while it waits for its turn")
 
@@ -278,50 +279,47 @@ func TestListSlots(t *testing.T) {
 func TestOptionsAreRefused(t *testing.T) {
 	indexless := cache.Indexers{"good": cache.MetaNamespaceIndexFunc, "bad": nil}
 	for name, tc := range map[string]struct {
-		options  []cache.Option
+		options  kinformer.Options
 		indexers cache.Indexers
 		says     []string // nothing: it is taken
 	}{
-		"nil option":         {[]cache.Option{cache.WithPageSize(3), nil}, nil, []string{"option 2 of 2 is nil"}},
-		"nil index function": {nil, indexless, []string{`Indexers["bad"] is nil`}},
-		"list mode":          {[]cache.Option{cache.WithListMode("lists")}, nil, []string{`WithListMode: there is no mode "lists"`, "ListModeWatchList"}},
-		"page size":          {[]cache.Option{cache.WithPageSize(-500)}, nil, []string{"WithPageSize is -500"}},
-		"queue limit":        {[]cache.Option{cache.WithQueueLimit(-1)}, nil, []string{"WithQueueLimit is -1"}},
-		"stream silence":     {[]cache.Option{cache.WithStreamSilence(-time.Second)}, nil, []string{"WithStreamSilence is -1s"}},
-		"idle timeout":       {[]cache.Option{cache.WithIdleTimeout(-time.Minute)}, nil, []string{"WithIdleTimeout is -1m0s"}},
-		"start jitter":       {[]cache.Option{cache.WithStartJitter(-time.Minute)}, nil, []string{"WithStartJitter is -1m0s"}},
-		"read-ahead":         {[]cache.Option{cache.WithDecoding(cache.Decoding{ReadAhead: -1})}, nil, []string{"WithDecoding: ReadAhead is -1"}},
-		"verify":             {[]cache.Option{cache.WithDecoding(cache.Decoding{Verify: -3})}, nil, []string{"WithDecoding: Verify is -3"}},
-		"drop": {[]cache.Option{cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields", "spec", "metadata.annotations[k8s.io/initial-events-end]"}})}, nil,
-			[]string{`WithDecoding: Drop: "spec" cannot be left out`, `Drop: "metadata.annotations[k8s.io/initial-events-end]"`}},
-		"backoff without a delay": {[]cache.Option{cache.WithBackoff(wait.Backoff{Steps: 5})}, nil,
-			[]string{"WithBackoff: Duration is 0s"}},
-		"backoff below zero": {[]cache.Option{cache.WithBackoff(wait.Backoff{Duration: time.Second, Cap: -1})}, nil,
-			[]string{"WithBackoff", "Cap -1ns"}},
-		"backoff by no number": {[]cache.Option{cache.WithBackoff(wait.Backoff{Duration: time.Second, Factor: math.NaN()})}, nil,
-			[]string{"WithBackoff", "Factor NaN"}},
-		"backoff without an end": {[]cache.Option{cache.WithBackoff(wait.Backoff{Duration: time.Second, Jitter: math.Inf(1)})}, nil,
-			[]string{"WithBackoff", "Jitter +Inf"}},
-		"list slots of nobody":         {[]cache.Option{cache.WithListSlots(&cache.ListSlots{})}, nil, []string{"WithListSlots"}},
-		"list slots of a negative":     {[]cache.Option{cache.WithListSlots(cache.NewListSlots(-2))}, nil, []string{"WithListSlots"}},
-		"watch-list in pages":          {[]cache.Option{cache.WithPageSize(5), cache.WithListMode(cache.ListModeWatchList)}, nil, []string{"WithPageSize", "leave out one"}},
-		"silence without a watch-list": {[]cache.Option{cache.WithListMode(cache.ListModeList), cache.WithStreamSilence(1)}, nil, []string{"WithStreamSilence", "leave out one"}},
-		"all at once":                  {[]cache.Option{nil, cache.WithPageSize(-1), cache.WithQueueLimit(-2)}, indexless, []string{"option 1 of 3", "WithQueueLimit is -2", "WithPageSize is -1", `Indexers["bad"]`}},
+		"nil index function": {kinformer.Options{}, indexless, []string{`Indexers["bad"] is nil`}},
+		"list mode":          {kinformer.Options{Requests: kinformer.Requests{Mode: "lists"}}, nil, []string{`Requests.Mode: there is no mode "lists"`, "ListModeWatchList"}},
+		"page size":          {kinformer.Options{Requests: kinformer.Requests{PageSize: -500}}, nil, []string{"Requests.PageSize is -500"}},
+		"queue limit":        {kinformer.Options{Queue: kinformer.Queue{Limit: -1}}, nil, []string{"Queue.Limit is -1"}},
+		"stream silence":     {kinformer.Options{Requests: kinformer.Requests{StreamSilence: -time.Second}}, nil, []string{"Requests.StreamSilence is -1s"}},
+		"idle timeout":       {kinformer.Options{Requests: kinformer.Requests{IdleTimeout: -time.Minute}}, nil, []string{"Requests.IdleTimeout is -1m0s"}},
+		"start jitter":       {kinformer.Options{Requests: kinformer.Requests{StartJitter: -time.Minute}}, nil, []string{"Requests.StartJitter is -1m0s"}},
+		"read-ahead":         {kinformer.Options{Decoding: kinformer.Decoding{ReadAhead: -1}}, nil, []string{"Decoding.ReadAhead is -1"}},
+		"verify":             {kinformer.Options{Decoding: kinformer.Decoding{Verify: -3}}, nil, []string{"Decoding.Verify is -3"}},
+		"drop": {kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields", "spec", "metadata.annotations[k8s.io/initial-events-end]"}}}, nil,
+			[]string{`Decoding.Drop: "spec" cannot be left out`, `Drop: "metadata.annotations[k8s.io/initial-events-end]"`}},
+		"backoff without a delay": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Steps: 5}}}, nil,
+			[]string{"Requests.Backoff: Duration is 0s"}},
+		"backoff below zero": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Cap: -1}}}, nil,
+			[]string{"Requests.Backoff", "Cap -1ns"}},
+		"backoff by no number": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Factor: math.NaN()}}}, nil,
+			[]string{"Requests.Backoff", "Factor NaN"}},
+		"backoff without an end": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Jitter: math.Inf(1)}}}, nil,
+			[]string{"Requests.Backoff", "Jitter +Inf"}},
+		"list slots of nobody":         {kinformer.Options{Requests: kinformer.Requests{Slots: &kinformer.ListSlots{}}}, nil, []string{"Requests.Slots"}},
+		"list slots of a negative":     {kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(-2)}}, nil, []string{"Requests.Slots"}},
+		"watch-list in pages":          {kinformer.Options{Requests: kinformer.Requests{PageSize: 5, Mode: kinformer.ListModeWatchList}}, nil, []string{"Requests.PageSize", "leave out one"}},
+		"silence without a watch-list": {kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, StreamSilence: 1}}, nil, []string{"Requests.StreamSilence", "leave out one"}},
+		"all at once":                  {kinformer.Options{Queue: kinformer.Queue{Limit: -2}, Requests: kinformer.Requests{PageSize: -1}}, indexless, []string{"Queue.Limit is -2", "Requests.PageSize is -1", `Indexers["bad"]`}},
+		"indices of both":              {kinformer.Options{Indexers: cache.Indexers{"good": cache.MetaNamespaceIndexFunc}}, cache.Indexers{"good": cache.MetaNamespaceIndexFunc}, []string{`"good" is an index of the constructor's caller as well`}},
 
-		"the last counts":             {[]cache.Option{cache.WithPageSize(-1), cache.WithPageSize(5), cache.WithListMode("lists"), cache.WithListMode(cache.ListModeList)}, nil, nil},
-		"the last drop":               {[]cache.Option{cache.WithDecoding(cache.Decoding{Drop: []string{"spec"}}), cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}})}, nil, nil},
-		"the last of a pair":          {[]cache.Option{cache.WithListMode(cache.ListModeWatchList), cache.WithPageSize(5), cache.WithPageSize(0)}, nil, nil},
-		"zero values are the default": {[]cache.Option{cache.WithPageSize(0), cache.WithQueueLimit(0), cache.WithStreamSilence(0), cache.WithIdleTimeout(0), cache.WithStartJitter(0), cache.WithListMode(""), cache.WithDecoding(cache.Decoding{}), cache.WithBackoff(wait.Backoff{}), cache.WithListSlots(nil), cache.WithListSlots(cache.NewListSlots(0)), cache.WithErrorPolicy(nil), cache.WithProcessErrorHandler(nil)}, nil, nil},
+		"slots of zero": {kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(0)}}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := cache.InformerFunc(tc.options...)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)
+			informer := kinformer.Constructor(tc.options)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)
 			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			if tc.says == nil {
 				assert.Equal(t, inspect.Status{At: status.At, Phase: "new"}, status)
 				return
 			}
-			require.ErrorIs(t, status.LastError, cache.ErrBadOptions)
+			require.ErrorIs(t, status.LastError, door.ErrBadOptions)
 			for _, says := range tc.says {
 				assert.ErrorContains(t, status.LastError, says)
 			}
@@ -360,16 +358,16 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()
 		source.Put(testkit.Pod("a", "1"))
-		informer := cache.InformerFunc(cache.WithPageSize(-1))(source, &v1.Pod{}, 0, nil)
+		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 		require.NoError(t, err)
-		require.ErrorIs(t, kinformer.WaitForSync(ctx, informer), cache.ErrBadOptions)
-		require.ErrorIs(t, kinformer.WaitForVersion(ctx, informer, "1"), cache.ErrBadOptions)
+		require.ErrorIs(t, kinformer.WaitForSync(ctx, informer), door.ErrBadOptions)
+		require.ErrorIs(t, kinformer.WaitForVersion(ctx, informer, "1"), door.ErrBadOptions)
 		require.NoError(t, ctx.Err(), "nobody waited")
 
-		doesNotRun(t, informer, cache.ErrBadOptions)
+		doesNotRun(t, informer, door.ErrBadOptions)
 		assert.True(t, informer.IsStopped())
 		assert.False(t, handle.HasSynced())
 		assert.True(t, cache.IsDone(doneChannel(handle.(ownRegistration).ShutdownChan())))
@@ -410,7 +408,7 @@ func TestNilListerWatcher(t *testing.T) {
 // TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honor Deliver,
 // and says so.
 func TestSimpleInformerWithWishes(t *testing.T) {
-	delivered := cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Overflow: cache.OverflowCoalesce})
+	delivered := kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
 	for name, options := range map[string]cache.InformerOptions{
 		"Deliver":             {Handler: delivered},
 		"Deliver in a filter": {Handler: cache.FilteringResourceEventHandler{Handler: delivered}},
@@ -419,7 +417,7 @@ func TestSimpleInformerWithWishes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options.ListerWatcher, options.ObjectType = testkit.NewPods(), &v1.Pod{}
 			_, informer := cache.NewInformerWithOptions(options)
-			doesNotRun(t, informer, cache.ErrBadOptions)
+			doesNotRun(t, informer, door.ErrBadOptions)
 		})
 	}
 }

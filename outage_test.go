@@ -25,6 +25,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // outages are times, from the first request on, in which a Server has an answer of its own.
@@ -87,7 +88,7 @@ func TestOutage(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}), cache.WithObjectDescription("test pods"))
+		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
@@ -137,7 +138,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
+		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
@@ -156,7 +157,7 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
+		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -196,7 +197,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
+		informer := onServers(&reflector.Servers{}, informerOf(server, kinformer.Options{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
 			s, err := inspect.StatusOf(informer)
@@ -227,7 +228,7 @@ func TestOutageEndsWithAList(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := informerOf(server, cache.WithServers(&reflector.Servers{}))
+		informer := onServers(&reflector.Servers{}, informerOf(server, kinformer.Options{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
@@ -243,7 +244,7 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}))
+		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		time.AfterFunc(30*time.Second, func() {
@@ -282,7 +283,7 @@ func TestLinesOfARestart(t *testing.T) {
 						}
 						return w, err
 					}
-					informer := cache.InformerFunc(cache.WithServers(servers), cache.WithObjectDescription("test pods"))(server, &v1.Pod{}, 0, cache.Indexers{})
+					informer := onServers(servers, kinformer.New(server, &v1.Pod{}, kinformer.Options{ObjectDescription: "test pods"}))
 					go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 				}
 				time.Sleep(9 * time.Second)

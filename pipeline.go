@@ -131,7 +131,8 @@ type queueOptions struct {
 	transform  TransformFunc
 	identifier InformerNameAndResource
 	metrics    InformerMetricsProvider
-	queueConfig
+	limit      int  // 0: none
+	keepCached bool // see door.Config
 }
 
 // open makes the queue: changes in order of arrival, a whole state as one.

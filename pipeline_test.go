@@ -26,6 +26,7 @@ import (
 
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
@@ -67,25 +68,26 @@ func (q *PipelineQueue) Replace(list []any, version string) error {
 // keeps the reflector from its resyncs, its watchdog and the end of its context.
 func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	for name, hold := range map[string]struct {
-		options  []Option
-		delivery Delivery
+		limit    int
+		delivery fanout.Options
 	}{
-		"a handler with OverflowBlock": {delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
-		"a full queue":                 {options: []Option{WithQueueLimit(1)}, delivery: Delivery{Overflow: OverflowBlock, Max: 1}},
+		"a handler with OverflowBlock": {delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
+		"a full queue":                 {limit: 1, delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stream := testkit.NewScriptedWatch(0)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "5"))), OnWatch: testkit.Watches(stream)}
-				informer := InformerFunc(hold.options...)(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
+				informer := NewSharedIndexInformer(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
+				informer.config.Limit = hold.limit
 				release, resyncs := make(chan struct{}), 0
-				_, err := informer.AddEventHandler(Deliver(ResourceEventHandlerFuncs{
+				_, err := informer.AddEventHandler(fanout.Delivered{Options: hold.delivery, ResourceEventHandler: ResourceEventHandlerFuncs{
 					UpdateFunc: func(_, obj any) {
 						if testkit.NameAt(obj) == "a@6" {
 							<-release
 						}
 					},
-				}, hold.delivery))
+				}})
 				require.NoError(t, err)
 				_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{
 					UpdateFunc: func(old, obj any) {
@@ -127,7 +129,7 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 // TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the
 // informer, and others need not wait for it.
 func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
-	informer := newSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, informerConfig{})
+	informer := NewSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 	require.NoError(t, informer.store.Add(testkit.PodAt("a", "1")))
 	asked := 0
 	require.NoError(t, informer.AddIndexers(Indexers{"asks": func(any) ([]string, error) {
@@ -508,9 +510,9 @@ func TestQueueAllocatesNothing(t *testing.T) {
 // informerAndQueue are an informer with the namespace index, started as far as its controller, and
 // its queue.
 func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
-	s := newSharedIndexInformer(nil, &corev1.Pod{}, informerConfig{SharedIndexInformerOptions: SharedIndexInformerOptions{
+	s := NewSharedIndexInformerWithOptions(nil, &corev1.Pod{}, SharedIndexInformerOptions{
 		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
-	}})
+	}).(*sharedIndexInformer)
 	s.start(context.Background())
 	return s, s.pipeline.queue
 }

@@ -217,8 +217,8 @@ func badPod(name, version string) *corev1.Pod {
 
 // informerOn runs an informer on a scripted server in a bubble until the returned function is
 // called.
-func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (s cache.SharedIndexInformer, stop func()) {
-	s = cache.InformerFunc(options...)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
+func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (s cache.SharedIndexInformer, stop func()) {
+	s = kinformer.Constructor(options)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -423,7 +423,7 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		var heard []error
 		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
 			cache.WrapDetector(s, func(d cache.MutationDetector) cache.MutationDetector { return &panicsOn{d, "a@1", "b@2"} })
-		}, cache.WithProcessErrorHandler(func(_ context.Context, err error) { heard = append(heard, err) }))
+		}, kinformer.Options{Queue: kinformer.Queue{OnError: func(_ context.Context, err error) { heard = append(heard, err) }}})
 		defer stop()
 		require.Len(t, heard, 1)
 		assert.ErrorContains(t, heard[0], "a batch of 1")
@@ -513,7 +513,7 @@ func TestReadersSeeABatchWhole(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(events...)),
 			OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) { return lists[n-1], nil }}
 		p := &probe{}
-		informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()))(server, &corev1.Pod{}, 0, cache.Indexers{"probe": p.index})
+		informer := kinformer.New(server, &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}, Indexers: cache.Indexers{"probe": p.index}})
 		p.store = informer.GetStore()
 		stop := running(t, informer)
 		time.Sleep(time.Minute)
@@ -550,15 +550,15 @@ func refusing(way func() (any, error)) cache.TransformFunc {
 // refusedCase runs do with a synced informer, which has an index by label, for each kind of queue
 // and each way to refuse.
 func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
-	for kind, options := range map[string][]cache.Option{
-		"arrivals": nil, "limited": {cache.WithQueueLimit(1)},
-		"cached": {cache.WithCachedOnTransformError()},
+	for kind, options := range map[string]kinformer.Options{
+		"arrivals": {}, "limited": {Queue: kinformer.Queue{Limit: 1}},
+		"cached": {Queue: kinformer.Queue{KeepCached: true}},
 	} {
 		for way, refuse := range refusals {
 			t.Run(kind+"/"+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := &relisting{Source: cachetest.New()}
-					r.SharedIndexInformer = cache.InformerFunc(options...)(r.Source, &corev1.Pod{}, 0, cache.Indexers{"v": byLabelV})
+					r.SharedIndexInformer = kinformer.Constructor(options)(r.Source, &corev1.Pod{}, 0, cache.Indexers{"v": byLabelV})
 					require.NoError(t, r.SetTransform(refusing(refuse)))
 					handled(t, r, &r.recorder)
 					defer running(t, r)()
@@ -640,9 +640,9 @@ func TestRefusedDeletion(t *testing.T) {
 // object that is on the server, nothing else, says how many of them are behind, and has told that.
 func TestRefusedAtRandom(t *testing.T) {
 	testkit.Reports(t)
-	for kind, options := range map[string][]cache.Option{
-		"arrivals": nil, "limited": {cache.WithQueueLimit(2), cache.WithCachedOnTransformError()},
-		"cached": {cache.WithCachedOnTransformError()},
+	for kind, options := range map[string]kinformer.Options{
+		"arrivals": {}, "limited": {Queue: kinformer.Queue{Limit: 2}},
+		"cached": {Queue: kinformer.Queue{KeepCached: true}}, "limited, cached": {Queue: kinformer.Queue{Limit: 2, KeepCached: true}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
@@ -652,13 +652,13 @@ func TestRefusedAtRandom(t *testing.T) {
 	}
 }
 
-func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options []cache.Option) {
+func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.Options) {
 	source, mirror := cachetest.New(), testkit.NewMirror()
 	slow := func(obj any) ([]string, error) { // so that changes wait in the queue
 		time.Sleep(time.Millisecond)
 		return byLabelV(obj)
 	}
-	informer := cache.InformerFunc(options...)(source, &corev1.Pod{}, 0, cache.Indexers{"v": slow})
+	informer := kinformer.Constructor(options)(source, &corev1.Pod{}, 0, cache.Indexers{"v": slow})
 	refused := rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "refused")
 	require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 		if version, _ := strconv.Atoi(obj.(*corev1.Pod).ResourceVersion); refused[version%len(refused)] {
@@ -781,15 +781,15 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 			for _, keeps := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					var seen testkit.Handled
-					handler, options, before := &testkit.Journal{}, []cache.Option{cache.WithPageSize(1)}, len(texts())
+					handler, options, before := &testkit.Journal{}, kinformer.Options{Requests: kinformer.Requests{PageSize: 1}}, len(texts())
 					if keeps {
-						options = append(options, cache.WithCachedOnTransformError())
+						options.Queue.KeepCached = true
 					}
 					s, stop := informerOn(t, server(), func(s cache.SharedIndexInformer) {
 						require.NoError(t, s.SetTransform(losing(nothing)))
 						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
 						handled(t, s, handler)
-					}, options...)
+					}, options)
 					defer stop()
 					message := []any{"%s by %s, keeps %v", what, way, keeps}
 					if taken := keeps || way == "watch"; taken {

@@ -25,7 +25,9 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // ask returns what the check answers to a request, after all has happened that can.
@@ -37,18 +39,18 @@ func ask(check http.Handler, method string) (code int, text string, header http.
 }
 
 // called is an informer of server that logs call by a name.
-func called(name string, server cache.ListerWatcher, options ...cache.Option) cache.SharedIndexInformer {
-	options = append([]cache.Option{cache.WithBackoff(*testkit.Second()), cache.WithObjectDescription(name)}, options...)
-	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, cache.Indexers{})
+func called(name string, server cache.ListerWatcher, options kinformer.Options) cache.SharedIndexInformer {
+	options.Requests.Backoff, options.ObjectDescription = *testkit.Second(), name
+	return kinformer.New(server, &v1.Pod{}, options)
 }
 
 // TestReady follows informers from their start to their end.
 func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := called("fine", quiet())
+		fine := called("fine", quiet(), kinformer.Options{})
 		refused := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		late := called("late", refused)
+		late := called("late", refused, kinformer.Options{})
 		ready := inspect.Ready(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
@@ -92,7 +94,7 @@ func TestReadyOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none []interface{ HasSyncedChecker() cache.DoneChecker }
 		ready := inspect.Ready(inspect.ReadyOptions{}, none...)
-		defer running(t, called("fine", quiet()))()
+		defer running(t, called("fine", quiet(), kinformer.Options{}))()
 		synctest.Wait()
 		assert.EqualError(t, ready.Check(nil), "not ready: Ready was given no informers")
 		code, text, _ := ask(ready, http.MethodGet)
@@ -105,7 +107,7 @@ func TestReadyOfNone(t *testing.T) {
 func TestReadyOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := called("fine", quiet())
+		fine := called("fine", quiet(), kinformer.Options{})
 		ready, mine := inspect.Ready(inspect.ReadyOptions{All: true}), inspect.Ready(inspect.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
 		assert.EqualError(t, ready.Check(nil), "not ready: no informer runs")
 		code, text, _ := ask(ready, http.MethodGet)
@@ -115,7 +117,7 @@ func TestReadyOfAll(t *testing.T) {
 		stop := running(t, fine)
 		synctest.Wait()
 		assert.NoError(t, ready.Check(nil))
-		refused := called("refused", &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()})
+		refused := called("refused", &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
 		stopRefused := running(t, refused)
 		synctest.Wait()
 		assert.ErrorContains(t, ready.Check(nil), "1 of 2 informers are not ready; SharedIndexInformer refused has not synced")
@@ -132,15 +134,15 @@ func TestReadyOfWhat(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
-		ours := called("ours", quiet())
+		ours := called("ours", quiet(), kinformer.Options{})
 		registration, err := ours.AddEventHandler(&testkit.Journal{})
 		require.NoError(t, err)
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
-		unfit := called("unfit", quiet(), cache.WithPageSize(-1))
+		unfit := called("unfit", quiet(), kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
 		ready := inspect.Ready(inspect.ReadyOptions{}, foreign, registration, simple, nil, unfit)
 		running(t, unfit)()
 		err = ready.Check(nil)
-		require.ErrorIs(t, err, cache.ErrBadOptions)
+		require.ErrorIs(t, err, door.ErrBadOptions)
 		for _, text := range []string{"5 of 5", foreign.HasSyncedChecker().Name() + " has not synced", registration.HasSyncedChecker().Name() + " has not synced",
 			"FIFO *v1.Pod has not synced: never run", "informer 4 is nil", "unfit cannot run"} {
 			assert.ErrorContains(t, err, text)
@@ -157,7 +159,7 @@ func TestReadyOfWhat(t *testing.T) {
 func TestReadyNamesFew(t *testing.T) {
 	var many []interface{ HasSyncedChecker() cache.DoneChecker }
 	for i := range 1000 {
-		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet()))
+		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet(), kinformer.Options{}))
 	}
 	answer := httptest.NewRecorder()
 	inspect.Ready(inspect.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -184,7 +186,7 @@ func TestReadyMaxOutage(t *testing.T) {
 				return watch.NewFake(), nil
 			}
 		}
-		informer := called("pods", server)
+		informer := called("pods", server, kinformer.Options{})
 		patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 		defer running(t, informer)()
 		time.Sleep(24 * time.Hour)
@@ -213,8 +215,8 @@ func TestTraces(t *testing.T) {
 	require.NoError(t, trace.Start(&taken))
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
-		listed := called("listed", &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)})
-		streamed := called("streamed", &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5")))}, cache.WithListMode(cache.ListModeWatchList))
+		listed := called("listed", &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{})
+		streamed := called("streamed", &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5")))}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
 		defer running(t, listed)()
 		defer running(t, streamed)()
 		synctest.Wait()

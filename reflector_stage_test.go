@@ -77,7 +77,7 @@ func TestPagesAreLetGo(t *testing.T) {
 			}
 			before = weak.Make(&list.Items[0])
 		})}
-		informer := informerOf(server, cache.WithPageSize(int64(size)))
+		informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{PageSize: int64(size)}})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			transformed[pod.Name]++
@@ -114,7 +114,7 @@ func TestListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := page(0, 10, true)
 		want := list.DeepCopy()
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()})
+		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()}, kinformer.Options{})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			pod.Labels, pod.UID, pod.ResourceVersion = nil, "", ""
@@ -141,7 +141,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 				return testkit.PodList("60", testkit.PodAt("late", "55")), nil
 			}
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		var mu sync.Mutex
 		var heard []string
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -163,7 +163,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 func TestStreamTransformsOnArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)})
+		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{})
 		var times []string
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			times = append(times, testkit.NameAt(obj))
@@ -288,7 +288,7 @@ func anyStep() *rapid.Generator[modelStep] {
 func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
 	server := &modelServer{Source: cachetest.NewSource(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
-	informer := cache.InformerFunc(cache.WithBackoff(*testkit.Second()), cache.WithPageSize(pageSize))(server, &v1.Pod{}, 0, cache.Indexers{})
+	informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second(), PageSize: pageSize}})
 	view := testkit.NewMirror()
 	handled(t, informer, view)
 	stop := running(t, informer)

@@ -127,17 +127,17 @@ func TestNamesOfInformersReflectors(t *testing.T) {
 	config := func() *Config {
 		return &Config{Queue: NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true}), ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}}
 	}
-	informerOf := func(options ...Option) Controller {
-		return InformerFunc(options...)(&testkit.Server{}, &v1.Pod{}, 0, nil)
+	informerOf := func(options SharedIndexInformerOptions) Controller {
+		return NewSharedIndexInformerWithOptions(&testkit.Server{}, &v1.Pod{}, options).(*sharedIndexInformer)
 	}
 	for name, tc := range map[string]struct {
 		want string
 		run  Controller
 	}{
-		"by resource":        {"pods.v1", informerOf(WithIdentifier(pods, nil), WithObjectDescription("d"))},
-		"by resource, group": {"widgets.v2.g.example", informerOf(WithIdentifier(widgets, nil))},
-		"by description":     {"d", informerOf(WithObjectDescription("d"))},
-		"by type":            {"*v1.Pod", informerOf()},
+		"by resource":        {"pods.v1", informerOf(SharedIndexInformerOptions{Identifier: pods, ObjectDescription: "d"})},
+		"by resource, group": {"widgets.v2.g.example", informerOf(SharedIndexInformerOptions{Identifier: widgets})},
+		"by description":     {"d", informerOf(SharedIndexInformerOptions{ObjectDescription: "d"})},
+		"by type":            {"*v1.Pod", informerOf(SharedIndexInformerOptions{})},
 		"controller":         {"*v1.Pod", New(config())},
 		"simple informer": {"pods.v1", func() Controller {
 			_, c := NewInformerWithOptions(InformerOptions{ListerWatcher: &testkit.Server{}, ObjectType: &v1.Pod{}, Identifier: pods})

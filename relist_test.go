@@ -32,8 +32,8 @@ import (
 )
 
 // relistVerbs are the ways to the whole state.
-var relistVerbs = map[cachetest.Verb]cache.ListMode{
-	cachetest.VerbList: cache.ListModeList, cachetest.VerbWatchList: cache.ListModeWatchList,
+var relistVerbs = map[cachetest.Verb]kinformer.ListMode{
+	cachetest.VerbList: kinformer.ListModeList, cachetest.VerbWatchList: kinformer.ListModeWatchList,
 }
 
 // relisting is an informer that is asked to relist.
@@ -46,13 +46,13 @@ type relisting struct {
 
 // relistingCase runs do with an informer of the pods a, b and c, which has synced, for each way to
 // the whole state.
-func relistingCase(t *testing.T, do func(*testing.T, *relisting), options ...cache.Option) {
+func relistingCase(t *testing.T, do func(*testing.T, *relisting), options kinformer.Options) {
 	for verb, mode := range relistVerbs {
 		t.Run(string(verb), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &relisting{Source: cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1")), verb: verb}
-				informer := cache.InformerFunc(append(options, cache.WithListMode(mode))...)
-				r.SharedIndexInformer = informer(r.Source, &v1.Pod{}, 0, cache.Indexers{})
+				options.Requests.Mode = mode
+				r.SharedIndexInformer = kinformer.New(r.Source, &v1.Pod{}, options)
 				handled(t, r, &r.recorder)
 				defer running(t, r)()
 				r.calm()
@@ -115,12 +115,14 @@ func TestRelistRepairs(t *testing.T) {
 			assert.Equal(t, counts{"asked": 1}, all.Relists)
 			assert.Equal(t, counts{"asked": 1}, all.WatchEnds)
 			assert.Empty(t, all.Errors)
-		})
+		}, kinformer.
+
+			// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
+			// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
+			Options{})
 	}
 }
 
-// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
-// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
 func TestRelistOfWhatIsRight(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		var resynced cachetest.Recorder
@@ -140,10 +142,12 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		r.calm()
 		assert.Len(t, r.recorder.Take(), 1)
 		assert.Len(t, resynced.Take(), 1)
-	})
+	}, kinformer.
+
+		// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
+		Options{})
 }
 
-// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
 func TestRelistsAreOne(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		var all sync.WaitGroup
@@ -153,10 +157,12 @@ func TestRelistsAreOne(t *testing.T) {
 		all.Wait()
 		r.calm()
 		assert.Equal(t, 2, r.asked())
-	})
+	}, kinformer.
+
+		// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
+		Options{})
 }
 
-// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
 func TestRelistWhileListing(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		answer := make(chan struct{})
@@ -174,10 +180,12 @@ func TestRelistWhileListing(t *testing.T) {
 			assert.Len(t, r.Requests(), before+2, "a list and its watch: none before the wish is fulfilled")
 		}
 		assert.Equal(t, counts{"asked": 2}, inspected(t, r).Relists)
-	})
+	}, kinformer.
+
+		// TestRelistFromHandler: a handler may ask.
+		Options{})
 }
 
-// TestRelistFromHandler: a handler may ask.
 func TestRelistFromHandler(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
@@ -191,11 +199,13 @@ func TestRelistFromHandler(t *testing.T) {
 		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = nil })
 		r.calm()
 		assert.Equal(t, 2, r.asked())
-	})
+	}, kinformer.
+
+		// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
+		// follows anyway.
+		Options{})
 }
 
-// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
-// follows anyway.
 func TestRelistDuringOutage(t *testing.T) {
 	relistingCase(t, func(t *testing.T, r *relisting) {
 		heal := r.Partition()
@@ -208,10 +218,12 @@ func TestRelistDuringOutage(t *testing.T) {
 		assert.Equal(t, before+1, r.asked())
 		r.calm()
 		assert.Equal(t, before+1, r.asked(), "and no other")
-	})
+	}, kinformer.
+
+		// TestRelistRefused: there is an answer where nothing will be asked.
+		Options{})
 }
 
-// TestRelistRefused: there is an answer where nothing will be asked.
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.New(testkit.Pod("a", "1"))
@@ -275,7 +287,7 @@ func TestReuse(t *testing.T) {
 					}
 					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
 				}
-				informer := informerOf(server)
+				informer := informerOf(server, kinformer.Options{})
 				type update struct{ old, current any }
 				updates := make(chan update, 10)
 				handled(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})

@@ -22,28 +22,6 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// InformerFunc returns a constructor with the signature of NewSharedIndexInformer whose informers
-// have the given options. It fits wherever a constructor is asked for: controller-runtime's
-// cache.Options.NewInformer, the InformerFor of generated factories. Without options it is
-// NewSharedIndexInformer.
-//
-// Invalid options, and options that exclude each other, do not panic: the informer does not run.
-// Its Run logs the error and returns; inspect.StatusOf and kinformer.WaitForSync return it from the beginning.
-func InformerFunc(options ...Option) func(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
-	return func(lw ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
-		config := informerConfig{}
-		for i, option := range options {
-			if option == nil {
-				config.bad.add("option %d of %d is nil", i+1, len(options))
-				continue
-			}
-			option(&config)
-		}
-		config.ResyncPeriod, config.Indexers = resyncPeriod, indexers
-		return newSharedIndexInformer(lw, exampleObject, config)
-	}
-}
-
 // NewSharedInformer returns a SharedInformer for the objects of lw; see
 // NewSharedIndexInformerWithOptions.
 func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
@@ -67,22 +45,18 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // options.ResyncPeriod is the default for handlers that do not name one, and how often the informer
 // checks which handlers are due; 0 means never.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
-	return newSharedIndexInformer(lw, exampleObject, informerConfig{SharedIndexInformerOptions: options})
-}
-
-func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, config informerConfig) *sharedIndexInformer {
-	resource := reflector.ResourceName(config.Identifier.GroupVersionResource(), config.ObjectDescription, exampleObject)
+	resource := reflector.ResourceName(options.Identifier.GroupVersionResource(), options.ObjectDescription, exampleObject)
 	s := &sharedIndexInformer{
 		resource: resource,
-		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, config.Indexers,
-			WithStoreMetrics(config.Identifier, config.InformerMetricsProvider)),
+		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
 		listerWatcher:    lw,
 		objectType:       exampleObject,
-		config:           config,
+		options:          options,
 		clock:            clock.RealClock{},
 		mutationDetector: NewCacheMutationDetector(resource),
 		synced:           make(chan struct{}),
-		failures:         &processFailures{hook: config.queue.onProcessError},
+		failures:         &processFailures{},
 		report:           reflector.NewJournal(),
 		relister:         &reflector.Relister{},
 	}
@@ -91,11 +65,20 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, conf
 	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
 	s.pipeline.handlers = s.room
 	s.vigil.look = s.processor.NameLagging
-	s.life.resyncCheckPeriod = config.ResyncPeriod
-	if s.unfit = config.check(); s.unfit != nil {
+	s.life.resyncCheckPeriod = options.ResyncPeriod
+	checkIndexers(options.Indexers, &s.config.Bad)
+	s.configure(func(*door.Config) {})
+	return s
+}
+
+// configure changes what client-go's options have no name for. It is called before anybody else has
+// the informer.
+func (s *sharedIndexInformer) configure(change func(*door.Config)) {
+	change(&s.config)
+	s.failures.hook, s.store.objects.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
+	if s.unfit = s.config.Bad.As(door.ErrBadOptions); s.unfit != nil {
 		s.report.Refuse(s.unfit)
 	}
-	return s
 }
 
 // sharedIndexInformer is one reflector, queue and store for any number of handlers.
@@ -109,7 +92,8 @@ type sharedIndexInformer struct {
 	processor        *fanout.Processor
 	listerWatcher    ListerWatcher
 	objectType       runtime.Object
-	config           informerConfig
+	options          SharedIndexInformerOptions
+	config           door.Config
 	unfit            error // why it cannot run, nil if it can
 	clock            clock.Clock
 	mutationDetector MutationDetector
@@ -191,12 +175,13 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		return nil
 	}
 	s.pipeline.open(queueOptions{
-		logger:      klog.FromContext(ctx),
-		resource:    s.resource,
-		transform:   s.life.transform,
-		identifier:  s.config.Identifier,
-		metrics:     s.config.InformerMetricsProvider,
-		queueConfig: s.config.queue,
+		logger:     klog.FromContext(ctx),
+		resource:   s.resource,
+		transform:  s.life.transform,
+		identifier: s.options.Identifier,
+		metrics:    s.options.InformerMetricsProvider,
+		limit:      s.config.Limit,
+		keepCached: s.config.KeepCached,
 	})
 	queue := s.pipeline.queue
 	queue.Through = s.processor.MadeRoom
@@ -204,16 +189,16 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	c := newController(Config{
 		ListerWatcher:                s.listerWatcher,
 		ObjectType:                   s.objectType,
-		ObjectDescription:            s.config.ObjectDescription,
+		ObjectDescription:            s.options.ObjectDescription,
 		FullResyncPeriod:             s.life.resyncCheckPeriod,
 		ShouldResync:                 s.processor.ShouldResync,
 		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 	}, s.failures, func() error { return queue.PopAll(s.pipeline.handle) })
 	c.sink, c.queue = s.pipeline, queue
-	c.report, c.relister, c.options, c.identity = s.report, s.relister, s.config.reflector, s.config.Identifier
-	if s.life.transform != nil && !s.config.decoding.TransformCopies && c.options.Decoding.Share {
+	c.report, c.relister, c.options, c.identity = s.report, s.relister, s.config.Requests, s.options.Identifier
+	if s.life.transform != nil && !s.config.TransformCopies && c.options.Decoding.Share {
 		d := &c.options.Decoding
-		d.Share, d.Unshared = false, "a transform function may change what it is given: see Decoding.TransformCopies"
+		d.Share, d.Unshared = false, "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
 	}
 	if s.life.transform != nil {
 		c.options.Decoding.Remember = false // a transform may write to the topmost struct, and cached ones have readers
@@ -226,9 +211,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 // look shows the informer to those beside this package.
 func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
-		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.config.Identifier,
+		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.options.Identifier,
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.known,
 		Table: s.store.objects.table, Applier: s.pipeline.applier, Delivery: &s.pipeline.delivery,
+		Configure: s.configure,
 	}
 	if c := s.started(); c != nil {
 		known.Requests = c.reflectorOptions

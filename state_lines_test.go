@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // verbose is a context whose logger writes up to that verbosity.
@@ -66,8 +66,7 @@ func TestStateLines(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		defer cancel()
-		informer := informerOf(down.serve(&testkit.Server{NoStream: true}), cache.WithServers(&reflector.Servers{}),
-			cache.WithObjectDescription("test pods"))
+		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
 		informer.RunWithContext(ctx)
 		said := lines.Take()
 		assert.Equal(t, []string{
@@ -107,7 +106,7 @@ func TestStateLinesOfRelists(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informerOf(server).RunWithContext(ctx)
+		informerOf(server, kinformer.Options{}).RunWithContext(ctx)
 		assert.Equal(t, []string{
 			"started", "listing how=watch-list", "degraded reason=forbidden", "listing how=list again=fallback", "synced",
 			"recovered degraded=0s failures=1", "degraded reason=expired",
@@ -123,7 +122,7 @@ func TestStateLineOfAPolicy(t *testing.T) {
 		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
 			ctx, lines := verbose(t, verbosity)
 			server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}
-			informerOf(server, cache.WithErrorPolicy(cache.StopOnForbidden)).RunWithContext(ctx)
+			informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
 			assert.Equal(t, 1, lines.Count("has stopped for good"))
 			assert.Equal(t, 1, lines.Count(`"state"="stopped"`))
 			assert.Equal(t, want, statesOf(lines.Take()))
@@ -145,7 +144,7 @@ func TestStateLinesOfAPanic(t *testing.T) {
 		ctx, lines := verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informerOf(server).RunWithContext(ctx)
+		informerOf(server, kinformer.Options{}).RunWithContext(ctx)
 		assert.Equal(t, []string{
 			"started", "listing how=list", "degraded reason=panic", "listing how=list again=panic", "synced",
 			"recovered degraded=2s failures=2", "stopped",

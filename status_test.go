@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -31,6 +32,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
@@ -48,9 +50,17 @@ func listsThen(list runtime.Object, errs ...error) func(int, context.Context, me
 }
 
 // informerOf makes an informer of server with the options and a backoff of a second.
-func informerOf(server *testkit.Server, options ...cache.Option) cache.SharedIndexInformer {
-	options = append([]cache.Option{cache.WithBackoff(*testkit.Second())}, options...)
-	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, cache.Indexers{})
+func informerOf(server *testkit.Server, options kinformer.Options) cache.SharedIndexInformer {
+	if options.Requests.Backoff == (wait.Backoff{}) {
+		options.Requests.Backoff = *testkit.Second()
+	}
+	return kinformer.New(server, &v1.Pod{}, options)
+}
+
+// onServers gives an informer servers that no other test has lost.
+func onServers(servers *reflector.Servers, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
+	door.Of(informer).Configure(func(c *door.Config) { c.Requests.Servers = servers })
+	return informer
 }
 
 // running runs informer until the returned function is called, which waits for the end.
@@ -73,7 +83,7 @@ func TestStatusOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(2)
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		status := func() inspect.Status {
 			synctest.Wait()
 			s, err := inspect.StatusOf(informer)
@@ -120,7 +130,7 @@ func TestStatusOf(t *testing.T) {
 // TestStatusOfWhat: views of an informer have its status, and what is not ours has none.
 func TestStatusOfWhat(t *testing.T) {
 	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-	informer := informerOf(server)
+	informer := informerOf(server, kinformer.Options{})
 	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
 	for name, ours := range map[string]cache.Controller{
@@ -141,10 +151,10 @@ func TestStatusOfWhat(t *testing.T) {
 func TestWaitForSync(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()})
-		forbidden := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()})
-		refused := informerOf(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)})
-		asleep := informerOf(&testkit.Server{})
+		fine := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{})
+		forbidden := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
+		refused := informerOf(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)}, kinformer.Options{})
+		asleep := informerOf(&testkit.Server{}, kinformer.Options{})
 		defer running(t, fine)()
 		defer running(t, forbidden)()
 		defer running(t, refused)()
@@ -191,7 +201,7 @@ func TestWaitForResource(t *testing.T) {
 			missing[i] = apierrors.NewNotFound(v1.Resource("widgets"), "")
 		}
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
-		informer := informerOf(server, cache.WithErrorPolicy(cache.WaitForResource(0)))
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
 		defer running(t, informer)()
 		began := time.Now()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
@@ -302,7 +312,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 							return nil, broken()
 						}
 						return testkit.PodList("5"), nil
-					}, OnWatch: testkit.Watches()})
+					}, OnWatch: testkit.Watches()}, kinformer.Options{})
 					defer running(t, informer)()
 					require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 					synctest.Wait()
@@ -427,12 +437,12 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 			return followed(t, cache.NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, cache.Indexers{}))
 		},
 		"transform": func(t *testing.T) []error {
-			informer := informerOf(server(), cache.WithCachedOnTransformError())
+			informer := informerOf(server(), kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
 			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
 			return followed(t, informer)
 		},
 		"index": func(t *testing.T) []error {
-			informer := informerOf(server())
+			informer := informerOf(server(), kinformer.Options{})
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
 			return followed(t, informer)
 		},

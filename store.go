@@ -21,12 +21,6 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// OnIndexFailure calls hook for each failure of an index function, after the write and with no lock
-// held, in the goroutine of the writer.
-func OnIndexFailure(hook func(IndexFailure)) StoreOption {
-	return func(s *keyedStore) { s.objects.onFailure = hook }
-}
-
 // keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and
 // TransactionStore.
 type keyedStore struct {

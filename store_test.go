@@ -20,9 +20,11 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
@@ -291,7 +293,7 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 func TestSnapshotKeepsItsState(t *testing.T) {
 	stores := bothStores(t)
 	_, err := view.Of(stores["client-go's"])
-	assert.ErrorIs(t, err, view.ErrForeign)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
 	assert.Nil(t, door.TableOf(stores["client-go's"]))
 
 	s := stores["ours"]
@@ -337,16 +339,20 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	assert.Equal(t, 2, view.Len(s), "the objects are kept")
 	assert.Nil(t, door.TableOf(clientgo.NewStore(itemKey)))
 
-	var hooked []cache.IndexFailure
-	s = cache.NewIndexer(itemKey, cache.Indexers{"value": byValue}, cache.OnIndexFailure(func(f cache.IndexFailure) {
-		hooked = append(hooked, f)
-		_, _, _ = s.GetByKey(f.Key) // no lock is held
-		assert.NoError(t, s.Add(item{"from the hook", 1}))
-	}))
-	require.NoError(t, s.Add(item{"a", 7}))
+	var hooked []kinformer.IndexFailure
+	s = nil
+	informer := kinformer.New(testkit.NewPods(), &corev1.Pod{}, kinformer.Options{
+		Indexers: cache.Indexers{"value": func(obj any) ([]string, error) { return nil, errors.New("none") }},
+		OnIndexFailure: func(f kinformer.IndexFailure) {
+			hooked = append(hooked, f)
+			_, _, _ = s.GetByKey(f.Key) // no lock is held
+		},
+	})
+	s = informer.GetIndexer()
+	require.NoError(t, s.Add(testkit.PodAt("a", "7")))
 	require.Len(t, hooked, 1)
 	assert.Equal(t, "value", hooked[0].Index)
-	assert.Equal(t, item{"a", 7}, hooked[0].Object)
+	assert.Equal(t, "a@7", testkit.NameAt(hooked[0].Object))
 	assert.Len(t, *errs, 2, "a hook takes the place of the report")
 }
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/doc/comment"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -45,29 +44,27 @@ const (
 
 	missingFile   = "testdata/surface/missing.txt"
 	differentFile = "testdata/surface/different.txt"
-	ownFile       = "testdata/surface/own.txt"
+	besideFile    = "testdata/surface/beside.txt"
 )
 
 var updateSurface = flag.Bool("surface.update", false,
-	"take names that are there now off "+missingFile+", and write "+ownFile+" anew")
+	"take names that are there now off "+missingFile)
 
 // TestSurface holds the exported names of this package and its mirrors against those of client-go,
-// at the version that go.mod asks for. The three lists say what may deviate, and every line of them
-// must be true: missing.txt what is not there, which is nothing; different.txt which types are our
-// own; own.txt what client-go does not have.
+// at the version that go.mod asks for, and no others. The two lists say what may deviate, and every
+// line of them must be true: missing.txt what is not there, which is nothing; different.txt which
+// types are our own.
 func TestSurface(t *testing.T) {
-	missing, different, own := readNameList(t, missingFile), readNameList(t, differentFile), readNameList(t, ownFile)
+	missing, different := readNameList(t, missingFile), readNameList(t, differentFile)
 	assert.Empty(t, missing.names(), "a drop-in has every name of client-go")
 	total := totalSurface(t, different)
 
 	if *updateSurface {
 		missing.remove(func(name string) bool { return !slices.Contains(total.missing, name) })
 		missing.write(t)
-		own.set(total.extra)
-		own.write(t)
 	}
 	t.Logf("missing of client-go's names (%d): %s", len(total.missing), strings.Join(total.missing, " "))
-	for _, fault := range judgeSurface(total, missing, different, own) {
+	for _, fault := range judgeSurface(total, missing, different) {
 		t.Error(fault)
 	}
 }
@@ -99,7 +96,7 @@ func totalSurface(t *testing.T, different *nameList) surfaceReport {
 
 // judgeSurface returns what is wrong: every fault of the report, and each place where a list and
 // the report disagree.
-func judgeSurface(report surfaceReport, missing, different, own *nameList) []string {
+func judgeSurface(report surfaceReport, missing, different *nameList) []string {
 	faults := slices.Clone(report.faults)
 	complain := func(names []string, text string) {
 		for _, name := range names {
@@ -111,8 +108,7 @@ func judgeSurface(report surfaceReport, missing, different, own *nameList) []str
 	complain(without(report.different, different.names()), "is another type than theirs, and not listed in "+different.path)
 	complain(without(different.names(), slices.Concat(report.different, report.missing)),
 		"is no type of our own: take it off "+different.path)
-	complain(without(report.extra, own.names()), "is not in client-go, and not listed in "+own.path)
-	complain(without(own.names(), report.extra), "is no name of our own: take it off "+own.path)
+	complain(report.extra, "is no name of client-go: its place is in a package beside this one")
 	complain(missing.withoutReason(), "has no reason in "+missing.path)
 	complain(different.withoutReason(), "has no reason in "+different.path)
 	return faults
@@ -168,12 +164,6 @@ func (l *nameList) withoutReason() (names []string) {
 
 func (l *nameList) remove(gone func(name string) bool) {
 	l.lines = slices.DeleteFunc(l.lines, func(line string) bool { return !isComment(line) && gone(name(line)) })
-}
-
-// set replaces all names, and keeps the comments on top.
-func (l *nameList) set(names []string) {
-	l.remove(func(string) bool { return true })
-	l.lines = append(l.lines, names...)
 }
 
 func (l *nameList) write(t *testing.T) {
@@ -660,18 +650,8 @@ func reachable(value any) (names []string) {
 	return names
 }
 
-// ownMethods returns the methods of a type that own.txt, and with it doc.go, lists.
-func ownMethods(t *testing.T, typeName string) (names []string) {
-	for _, name := range readNameList(t, ownFile).names() {
-		if method, ok := strings.CutPrefix(name, "cache."+typeName+"."); ok {
-			names = append(names, method)
-		}
-	}
-	return names
-}
-
 // TestMethodsBehindInterfaces: what is handed out has the methods of its counterpart in client-go
-// and those that doc.go lists, and no engine's, whatever interface a user asserts.
+// and no engine's, whatever interface a user asserts.
 func TestMethodsBehindInterfaces(t *testing.T) {
 	key := cache.MetaNamespaceKeyFunc
 	ourStore, ourController := cache.NewInformerWithOptions(cache.InformerOptions{})
@@ -690,64 +670,28 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 		"HasSyncedChecker of an informer": {ourInformer.HasSyncedChecker(), theirInformer.HasSyncedChecker()},
 		"GetIndexer of a shared informer": {ourInformer.GetIndexer(), theirInformer.GetIndexer()},
 	} {
-		want := slices.Concat(reachable(c.theirs), ownMethods(t, name))
-		assert.ElementsMatch(t, want, reachable(c.ours), name)
+		assert.ElementsMatch(t, reachable(c.theirs), reachable(c.ours), name)
 	}
 }
 
-// ownHeading is the section of the package's documentation that lists our own names.
-const ownHeading = "Names beyond client-go's"
-
-// TestOwnNamesAreListedInDoc: doc.go lists the names of own.txt, as links, each once and no others.
-func TestOwnNamesAreListedInDoc(t *testing.T) {
-	var want []string
-	for _, name := range readNameList(t, ownFile).names() {
-		want = append(want, strings.TrimPrefix(name, "cache."))
+// TestNamesBeside: the packages beside the root that every user meets have the names of beside.txt,
+// each with a reason, and no more than 80.
+func TestNamesBeside(t *testing.T) {
+	listed := readNameList(t, besideFile)
+	var want, paths []string
+	for _, folder := range []string{"kinformer", "inspect", "view", "retry"} {
+		paths = append(paths, path.Join(modulePath, folder))
 	}
-	assert.ElementsMatch(t, want, linksUnder(parsedDoc(t), ownHeading))
-}
-
-// parsedDoc returns the package's documentation, in which every name in brackets is taken for one
-// of the package.
-func parsedDoc(t *testing.T) *comment.Doc {
-	t.Helper()
-	files := parseFiles(t, []string{"doc.go"})
-	require.NotNil(t, files[0].Doc)
-	parser := comment.Parser{LookupSym: func(string, string) bool { return true }}
-	return parser.Parse(files[0].Doc.Text())
-}
-
-// linksUnder returns the names that are linked between a heading and the next one, in order.
-func linksUnder(doc *comment.Doc, heading string) (names []string) {
-	under := false
-	for _, block := range doc.Content {
-		if h, ok := block.(*comment.Heading); ok {
-			under = len(h.Text) == 1 && h.Text[0] == comment.Plain(heading)
-			continue
-		}
-		if under {
-			names = append(names, linksIn(block)...)
-		}
-	}
-	return names
-}
-
-func linksIn(block comment.Block) (names []string) {
-	switch block := block.(type) {
-	case *comment.List:
-		for _, item := range block.Items {
-			for _, paragraph := range item.Content {
-				names = append(names, linksIn(paragraph)...)
-			}
-		}
-	case *comment.Paragraph:
-		for _, text := range block.Text {
-			if link, ok := text.(*comment.DocLink); ok && link.ImportPath == "" {
-				names = append(names, strings.TrimPrefix(link.Recv+"."+link.Name, "."))
+	for _, loaded := range loadSurfaces(t, paths...) {
+		for _, name := range loaded.pkg.Scope().Names() {
+			if ast.IsExported(name) {
+				want = append(want, loaded.pkg.Name()+"."+name)
 			}
 		}
 	}
-	return names
+	assert.ElementsMatch(t, want, listed.names())
+	assert.LessOrEqual(t, len(want), 80)
+	assert.Empty(t, listed.withoutReason())
 }
 
 // implementedByUsers are the interfaces that a later version cannot give more methods.
@@ -757,9 +701,9 @@ var implementedByUsers = []string{"audit.Informer", "direct.Getter"}
 // without breaking what compiles. That takes a name for the type of each field that is a struct,
 // and interfaces that nobody else can implement.
 func TestNamesCanGrow(t *testing.T) {
-	own, count := readNameList(t, ownFile), 0
+	count := 0
 	for name, typ := range ownTypes(t) {
-		if strings.HasPrefix(name, "cache.") && !own.has(name) || slices.Contains(implementedByUsers, name) {
+		if strings.HasPrefix(name, "cache.") || slices.Contains(implementedByUsers, name) {
 			continue
 		}
 		count++
@@ -772,7 +716,7 @@ func TestNamesCanGrow(t *testing.T) {
 func ownTypes(t *testing.T) map[string]types.Type {
 	t.Helper()
 	var paths []string
-	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "retry", "trim", "view"} {
+	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "trim", "view"} {
 		paths = append(paths, path.Join(modulePath, folder))
 	}
 	all := map[string]types.Type{}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
@@ -25,16 +26,16 @@ func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
 		return
 	}
 	for _, f := range failures {
-		m.onFailure(IndexFailure{Index: f.Index, Key: f.Key, Object: f.Object, Err: f.Err})
+		m.onFailure(f)
 	}
 }
 
 // threadSafeMap holds the objects and their indices in a table, whose readers never wait. It
 // implements ThreadSafeStoreWithTransaction.
 type threadSafeMap struct {
-	contents  store.Contents // what is written through
-	table     *table.Table   // of the contents: what is read
-	onFailure func(IndexFailure)
+	contents  store.Contents           // what is written through
+	table     *table.Table             // of the contents: what is read
+	onFailure func(table.IndexFailure) // nil: reportIndexFailures
 }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
@@ -60,7 +61,8 @@ func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider Inf
 // one. A write waits for other writes only.
 //
 // An index function that fails, panics or is nil costs nothing but the object's place in that
-// index; see IndexFailure. Writes run never more than one index function at a time; Index runs them
+// index: the failures of a write are reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers,
+// once for each index, and inspect.IndexStats counts them. Writes run never more than one index function at a time; Index runs them
 // in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	m := &threadSafeMap{}
@@ -242,9 +244,9 @@ func (m *threadSafeMap) GetIndexers() Indexers {
 // nothing is added. Reads go on meanwhile, without the new indices until they are complete. A
 // function that is nil is an error.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
-	var bad faults
+	var bad door.Faults
 	checkIndexers(newIndexers, &bad)
-	if err := bad.as(errNilIndexFunc); err != nil {
+	if err := bad.As(errNilIndexFunc); err != nil {
 		return err
 	}
 	err := m.contents.AddIndexers(asFuncs(newIndexers))
@@ -263,10 +265,10 @@ func (m *threadSafeMap) taken(indexers Indexers) sets.Set[string] {
 var errNilIndexFunc = errors.New("index function is nil")
 
 // checkIndexers notes the indices without a function.
-func checkIndexers(indexers Indexers, bad *faults) {
+func checkIndexers(indexers Indexers, bad *door.Faults) {
 	for _, name := range slices.Sorted(maps.Keys(indexers)) {
 		if indexers[name] == nil {
-			bad.add("Indexers[%q] is nil: give it a function", name)
+			bad.Add("Indexers[%q] is nil: give it a function", name)
 		}
 	}
 }

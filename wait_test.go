@@ -22,6 +22,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -49,17 +50,18 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	for name, tc := range map[string]struct {
-		server  *testkit.Server
-		never   bool // it is not run
-		example runtime.Object
-		options []cache.Option
-		says    []string
-		is      error
+		server   *testkit.Server
+		never    bool // it is not run
+		example  runtime.Object
+		options  kinformer.Options
+		slotless bool // no slot is ever free
+		says     []string
+		is       error
 	}{
 		"never run":       {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
 		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
-		"waits for slots": {server: &testkit.Server{NoStream: true}, options: []cache.Option{cache.Slotless}, says: []string{"waiting for a list slot for 10.5s"}},
+		"waits for slots": {server: &testkit.Server{NoStream: true}, slotless: true, says: []string{"waiting for a list slot for 10.5s"}},
 		"refused": {server: &testkit.Server{NoStream: true, OnList: listsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
 			says: []string{"backing off for 500ms", "11 errors since the last success", "the server went out of reach 10.5s", "connection refused"}, is: testkit.ErrRefused},
 		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
@@ -70,9 +72,9 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
 		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
-		"described": {server: &testkit.Server{}, never: true, options: []cache.Option{cache.WithObjectDescription("pods of the east")},
+		"described": {server: &testkit.Server{}, never: true, options: kinformer.Options{ObjectDescription: "pods of the east"},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
-		"identified": {server: &testkit.Server{}, never: true, options: []cache.Option{identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})},
+		"identified": {server: &testkit.Server{}, never: true, options: identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"}),
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +83,11 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 				if example == nil {
 					example = &v1.Pod{}
 				}
-				informer := cache.InformerFunc(append([]cache.Option{cache.WithBackoff(*testkit.Second())}, tc.options...)...)(tc.server, example, 0, nil)
+				tc.options.Requests.Backoff = *testkit.Second()
+				informer := kinformer.New(tc.server, example, tc.options)
+				if tc.slotless {
+					door.Of(informer).Configure(func(c *door.Config) { c.Requests.Turns = make(chan struct{}, 1) })
+				}
 				if !tc.never {
 					defer running(t, informer)()
 				}
@@ -105,9 +111,9 @@ func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOpti
 }
 
 // identified is an identity with that resource, which nobody has reserved.
-func identified(gvr schema.GroupVersionResource) cache.Option {
+func identified(gvr schema.GroupVersionResource) kinformer.Options {
 	var nobody *cache.InformerName
-	return cache.WithIdentifier(nobody.WithResource(gvr), nil)
+	return kinformer.Options{Identifier: nobody.WithResource(gvr)}
 }
 
 // TestWaitForSyncOfAControllerSaysOfWhat: its name is that of its queue.
@@ -156,7 +162,7 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 			}
 			return testkit.PodList("5"), nil
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		defer running(t, informer)()
 		s := statusOf(t, informer)
 		assert.Equal(t, 1, s.Attempts)
@@ -177,7 +183,7 @@ func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, cache.WithErrorPolicy(func(context.Context, error, int) cache.ErrorDecision { panic(errLister) }))
+		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { panic(errLister) }}})
 		defer running(t, informer)()
 		assert.ErrorIs(t, statusOf(t, informer).LastError, errLister)
 	})
@@ -271,7 +277,7 @@ func TestWaitForVersion(t *testing.T) {
 func TestWaitForVersionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, cache.WithListMode(cache.ListModeWatchList))
+		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
 		defer running(t, informer)()
 		ended := waitsFor(t, informer, "7")
 		w.Events <- testkit.Added("a", "7")
@@ -288,7 +294,7 @@ func TestWaitForVersionErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
 			require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, malformed), kinformer.ErrNotComparable)
 		}
@@ -318,7 +324,7 @@ func TestWaitForVersionAfterRewind(t *testing.T) {
 		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			return testkit.PodList([]string{"9", "3"}[min(n, 2)-1]), nil
 		}
-		informer := informerOf(server)
+		informer := informerOf(server, kinformer.Options{})
 		defer running(t, informer)()
 		require.NoError(t, kinformer.WaitForVersion(t.Context(), informer, "9"))
 		time.Sleep(2 * time.Second)

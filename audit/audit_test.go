@@ -40,9 +40,9 @@ type rig struct {
 }
 
 // follow runs an informer of a source of pods until the test ends. It is called in a bubble.
-func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transform cache.TransformFunc, options ...cache.Option) *rig {
+func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transform cache.TransformFunc, options kinformer.Options) *rig {
 	t.Helper()
-	r := &rig{Source: src, SharedIndexInformer: cache.InformerFunc(options...)(lw, &corev1.Pod{}, 0, cache.Indexers{})}
+	r := &rig{Source: src, SharedIndexInformer: kinformer.New(lw, &corev1.Pod{}, options)}
 	if transform != nil {
 		require.NoError(t, r.SetTransform(transform))
 	}
@@ -57,11 +57,13 @@ func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transfo
 func withRig(t *testing.T, names []string, test func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods(names...)
-		test(t, follow(t, src, src, nil))
+		test(t, follow(t, src, src, nil, kinformer.
+
+			// running runs an informer until the test ends.
+			Options{}))
 	})
 }
 
-// running runs an informer until the test ends.
 func running(t *testing.T, informer cache.Controller) {
 	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
@@ -120,7 +122,7 @@ func listings(src *cachetest.Source, n int) (asked []metav1.ListOptions) {
 // TestEqual: a cache that is what the server has is said to be, by a list in pages at the version
 // of the store, however it got its state, and while the server goes on.
 func TestEqual(t *testing.T) {
-	for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 		for _, content := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, content), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -128,7 +130,7 @@ func TestEqual(t *testing.T) {
 					for i := range 1200 {
 						src.Create(testkit.Pod(fmt.Sprint("p", i), "1"))
 					}
-					r := follow(t, src, src, nil, cache.WithListMode(mode))
+					r := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 					version, before := r.LastSyncResourceVersion(), len(src.Requests())
 					release := src.Stall() // what is written now is late
 					src.Delete("ns", "p1")
@@ -282,7 +284,7 @@ func TestUnsupported(t *testing.T) {
 						return answer(src)
 					}
 					return src.List(o)
-				}}, nil, cache.WithListMode(cache.ListModeList))
+				}}, nil, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 				_, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
 				assert.ErrorIs(t, err, audit.ErrUnsupported)
 				assert.NotErrorIs(t, err, audit.ErrExpired)
@@ -305,7 +307,7 @@ func TestErrors(t *testing.T) {
 		_, err := audit.Once(t.Context(), cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil), audit.Options{})
 		assert.EqualError(t, err, "audit of *v1.Pod: the informer has not synced")
 		assert.ErrorIs(t, err, audit.ErrUnsynced)
-		r := follow(t, src, src, nil)
+		r := follow(t, src, src, nil, kinformer.Options{})
 		_, err = audit.Once(t.Context(), r, audit.Options{Content: true, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
 		assert.EqualError(t, audit.Run(t.Context(), r, audit.RunOptions{Every: -time.Minute}), "audit: RunOptions.Every is -1m0s, less than 1m0s")
@@ -373,8 +375,8 @@ func TestBusyInformer(t *testing.T) {
 func TestDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c")
-		one := follow(t, src, src, nil, cache.WithListMode(cache.ListModeList))
-		other := follow(t, src, src, blank, cache.WithListMode(cache.ListModeWatchList))
+		one := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
+		other := follow(t, src, src, blank, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
 		digest := func(r *rig) audit.Digest { return r.once(t, audit.Options{}).Digest }
 		assert.Equal(t, digest(one), digest(other))
 		assert.Len(t, digest(one).String(), 32)
@@ -415,8 +417,8 @@ func TestDigestOfReport(t *testing.T) {
 					all.Items = change(all.Items)
 				}
 				return list, err
-			}}, nil, cache.WithListMode(cache.ListModeList))
-			want := follow(t, src, src, nil).once(t, audit.Options{}).Digest
+			}}, nil, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
+			want := follow(t, src, src, nil, kinformer.Options{}).once(t, audit.Options{}).Digest
 			assert.Equal(t, want, r.once(t, audit.Options{}).Digest, what)
 		})
 	}
@@ -432,11 +434,11 @@ func blank(obj any) (any, error) {
 const isAhead = "an audit has found the cache ahead of the server, which does not know its resourceVersion"
 
 // restored follows a source of two pods until it has 52, and then puts the backup of the two back.
-func restored(t *testing.T, options ...cache.Option) *rig {
+func restored(t *testing.T, options kinformer.Options) *rig {
 	t.Helper()
 	src := pods("a", "b")
 	backup := src.ResourceVersion()
-	r := follow(t, src, src, nil, options...)
+	r := follow(t, src, src, nil, options)
 	for i := range 50 {
 		src.Create(testkit.Pod(fmt.Sprint("new", i), "1"))
 	}
@@ -464,13 +466,13 @@ func texts(status inspect.Status) (texts []string) {
 // audit does, by three lists in a minute, and a relist of the most recent state repairs it, though
 // that is older than the cached one.
 func TestAhead(t *testing.T) {
-	for name, options := range map[string][]cache.Option{
-		"list":       {cache.WithListMode(cache.ListModeList)},
-		"watch-list": {cache.WithListMode(cache.ListModeWatchList)},
+	for name, options := range map[string]kinformer.Options{
+		"list":       {Requests: kinformer.Requests{Mode: kinformer.ListModeList}},
+		"watch-list": {Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := restored(t, options...)
+				r := restored(t, options)
 				time.Sleep(3 * 24 * time.Hour)
 				synctest.Wait()
 				require.Len(t, r.GetStore().List(), 52)
@@ -553,7 +555,7 @@ func TestSeldomUnknown(t *testing.T) {
 func TestRepairThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		testkit.Reports(t)
-		r := restored(t, cache.WithListMode(cache.ListModeList))
+		r := restored(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		tooLarge := cachetest.TooLargeResourceVersion(99, 3)
 		r.FailNext(cachetest.VerbList, tooLarge, tooLarge, tooLarge)
 		for range 100 {
@@ -575,7 +577,7 @@ func TestRepairThatFails(t *testing.T) {
 				all.Items = append(all.Items, runtime.RawExtension{Object: testkit.PodAt("x", "1")})
 			}
 			return list, err
-		}}, nil, cache.WithListMode(cache.ListModeList))
+		}}, nil, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		report := r.once(t, audit.Options{Repair: true})
 		assert.Equal(t, []string{"missing ns/x"}, found(report))
 		assert.True(t, report.Relisted)
@@ -604,12 +606,12 @@ var transforms = map[string]cache.TransformFunc{
 // is listed.
 func TestTransforms(t *testing.T) {
 	for name, transform := range transforms {
-		for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+		for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					src := pods("a", "b", "c")
-					options := []cache.Option{cache.WithListMode(mode)}
-					r := follow(t, src, src, transform, options...)
+					options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
+					r := follow(t, src, src, transform, options)
 					src.Put(testkit.Pod("b", "2"))
 					src.Put(testkit.Pod("d", "1"))
 					src.Delete("ns", "c")
@@ -650,7 +652,7 @@ func TestDropped(t *testing.T) {
 		pod := testkit.Pod("a", "1")
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
 		src := cachetest.New(pod, testkit.Pod("b", "1"))
-		r := follow(t, src, src, nil, cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}}))
+		r := follow(t, src, src, nil, kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields"}}})
 		assert.Empty(t, r.stored("a").ManagedFields)
 		report := r.once(t, audit.Options{Content: true})
 		assert.True(t, report.Equal(), "%v", report)
@@ -668,7 +670,7 @@ func TestRefusedByTransform(t *testing.T) {
 			}
 			return obj, nil
 		}
-		r := follow(t, src, src, refuses, cache.WithCachedOnTransformError())
+		r := follow(t, src, src, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
 		src.Put(testkit.Pod("a", "bad"))
 		src.Put(testkit.Pod("new", "bad"))
 		src.Put(testkit.Pod("b", "2"))
@@ -704,8 +706,8 @@ func TestCollections(t *testing.T) {
 		elsewhere := testkit.Pod("d", "1")
 		elsewhere.Namespace = "other"
 		src.Create(elsewhere)
-		selected := follow(t, src, selecting(src), nil)
-		expecting := follow(t, src, src, nil, cache.WithExpectedNamespace("ns"))
+		selected := follow(t, src, selecting(src), nil, kinformer.Options{})
+		expecting := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		src.Put(testkit.Pod("b", "2")) // leaves the selection
 		selected.calm()
 
@@ -722,12 +724,12 @@ func TestCollections(t *testing.T) {
 // TestListSlots: an audit waits for its turn, and gives it back.
 func TestListSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src, slots := pods("a"), cache.NewListSlots(1)
-		r := follow(t, src, src, nil, cache.WithListSlots(slots))
+		src, slots := pods("a"), kinformer.NewListSlots(1)
+		r := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 		answer := make(chan struct{})
 		other := pods("x")
 		other.Script(cachetest.VerbWatchList, cachetest.Fault{Until: answer})
-		running(t, cache.InformerFunc(cache.WithListSlots(slots))(other, &corev1.Pod{}, 0, nil))
+		running(t, kinformer.New(other, &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute-1) // then what hangs has no slot
 		defer cancel()
@@ -766,7 +768,7 @@ func TestMetadata(t *testing.T) {
 		r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
 			assert.Empty(t, o.ResourceVersionMatch)
 			return src.List(o)
-		}}, nil, cache.WithListMode(cache.ListModeList), cache.WithExpectedNamespace("ns"))
+		}}, nil, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, ExpectedNamespace: "ns"}})
 		report := r.once(t, audit.Options{Source: metadataOf(src)})
 		assert.Empty(t, report.Findings)
 		assert.True(t, report.Metadata)
@@ -779,7 +781,7 @@ func TestMetadata(t *testing.T) {
 func TestSeveralInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b")
-		good, bad := follow(t, src, src, nil), follow(t, src, src, blank)
+		good, bad := follow(t, src, src, nil, kinformer.Options{}), follow(t, src, src, blank, kinformer.Options{})
 		require.NoError(t, bad.GetStore().Delete(good.stored("a")))
 		done := make(chan struct{})
 		for range 10 {
@@ -801,7 +803,7 @@ func TestUnvouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		added := watch.Event{Type: watch.Added, Object: testkit.PodAt("a", "5")}
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("")), OnWatch: testkit.Watches(testkit.Sent(added))}
-		r := follow(t, nil, server, nil)
+		r := follow(t, nil, server, nil, kinformer.Options{})
 		require.Len(t, r.GetStore().List(), 1)
 		_, err := audit.Once(t.Context(), r, audit.Options{})
 		assert.ErrorIs(t, err, audit.ErrUnvouched)
@@ -826,7 +828,7 @@ func TestKinds(t *testing.T) {
 				item.(*corev1.Pod).TypeMeta = metav1.TypeMeta{}
 				return nil
 			}))
-		}}, nil)
+		}}, nil, kinformer.Options{})
 		assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 		altered := r.stored("a")
 		altered.Labels["v"] = "2"

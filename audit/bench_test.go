@@ -40,7 +40,7 @@ func BenchmarkState(b *testing.B) {
 		return &pod, nil
 	}
 	for name, transform := range map[string]cache.TransformFunc{"plain": nil, "identities kept": forgets} {
-		informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(src, &corev1.Pod{}, 0, nil)
+		informer := kinformer.New(src, &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		require.NoError(b, informer.SetTransform(transform))
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})

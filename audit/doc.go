@@ -28,8 +28,8 @@
 //     microseconds (more if a transform drops metadata, see below), and the rest of the audit works
 //     on it. There is no cost while no audit runs.
 //  6. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
-//     selectors, without what WithExpectedNamespace leaves out, decoded directly where the
-//     informer decodes directly, in its turn with WithListSlots. A page that takes more than a
+//     selectors, without what Requests.ExpectedNamespace leaves out, decoded directly where the
+//     informer decodes directly, in its turn with Requests.Slots. A page that takes more than a
 //     minute ends the audit, and so does the end of the informer, at once.
 //
 // The repair of a cache that is ahead takes the versions of its store back, and its objects to what

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -61,15 +60,13 @@ func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprint
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(anyStep, 0, 30).Draw(r, "steps")
-		options := []cache.Option{
-			cache.WithListMode(rapid.SampledFrom([]cache.ListMode{cache.ListModeList, cache.ListModeWatchList}).Draw(r, "mode")),
-		}
+		options := kinformer.Options{Requests: kinformer.Requests{Mode: rapid.SampledFrom([]kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}).Draw(r, "mode")}}
 		transform := transforms[rapid.SampledFrom([]string{"none", "blank", "harmless"}).Draw(r, "transform")]
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
 			src := cachetest.NewSource(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
 			w := &world{assert: assert.New(&found), mirror: testkit.NewMirror()}
-			w.rig = follow(t, src, src, transform, options...)
+			w.rig = follow(t, src, src, transform, options)
 			_, err := w.AddEventHandler(w.mirror)
 			require.NoError(t, err)
 			for _, step := range steps {

@@ -39,7 +39,7 @@ import (
 func TestRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c", "d")
-		r := follow(t, src, src, nil)
+		r := follow(t, src, src, nil, kinformer.Options{})
 		damage := func() {
 			require.NoError(t, r.GetStore().Delete(r.stored("a")))
 			altered := r.stored("b")
@@ -124,7 +124,7 @@ func TestRunLogs(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
-		r := follow(t, src, src, nil)
+		r := follow(t, src, src, nil, kinformer.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 		defer cancel()
 		go func() {
@@ -168,8 +168,8 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 		func(src *cachetest.Source) cache.ListerWatcher { return otherList{src, src.List} }, // does not heed its context
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			src, slots := pods("a"), cache.NewListSlots(1)
-			informer := cache.InformerFunc(cache.WithListSlots(slots))(wrapped(src), &corev1.Pod{}, 0, nil)
+			src, slots := pods("a"), kinformer.NewListSlots(1)
+			informer := kinformer.New(wrapped(src), &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 			stop := testkit.InBackground(t, informer.RunWithContext)
 			synctest.Wait()
 			answer := make(chan struct{})
@@ -192,7 +192,7 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 			require.Len(t, reports, 1)
 			assert.ErrorIs(t, reports[0], audit.ErrEnded)
 
-			other := cache.InformerFunc(cache.WithListSlots(slots))(pods("x"), &corev1.Pod{}, 0, nil)
+			other := kinformer.New(pods("x"), &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 			running(t, other)
 			synctest.Wait()
 			assert.True(t, other.HasSynced(), "the turn was given back")
@@ -204,8 +204,8 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 // minute.
 func TestPageThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src, slots := pods("a"), cache.NewListSlots(1)
-		r := follow(t, src, src, nil, cache.WithListSlots(slots))
+		src, slots := pods("a"), kinformer.NewListSlots(1)
+		r := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 		src.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
 		report, err := audit.Once(t.Context(), r, audit.Options{})
 		assert.ErrorContains(t, err, "a page of the list has taken more than 1m0s")
@@ -306,7 +306,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 			}
 			return obj, nil
 		}
-		r := follow(t, src, slowly, refuses, cache.WithCachedOnTransformError(), cache.WithListMode(cache.ListModeList), cache.WithPageSize(150))
+		r := follow(t, src, slowly, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 150}})
 		src.Put(testkit.Pod("p000", "bad"))
 		src.Put(testkit.Pod("p001", "2"))
 		r.calm()
@@ -414,12 +414,11 @@ func sharedLabels(t *testing.T, store cache.Store) map[string]string {
 // that, although what it lists is written alike, and after a relist all of them are right.
 func TestWrittenParts(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		for _, mode := range []cache.ListMode{cache.ListModeList, cache.ListModeWatchList} {
+		for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 			t.Run(fmt.Sprint(media, mode), func(t *testing.T) {
 				reports := testkit.Reports(t)
 				synctest.Test(t, func(t *testing.T) {
-					r := follow(t, nil, alike(t, media), nil,
-						cache.WithListMode(mode), cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))
+					r := follow(t, nil, alike(t, media), nil, kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{ShareParts: true}})
 					require.Empty(t, r.once(t, audit.Options{Content: true}).Found)
 					sharedLabels(t, r.GetStore())["app"] = "written"
 					report := r.once(t, audit.Options{Content: true, Repair: true})
@@ -513,7 +512,7 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 		}
 		return src.List(o)
 	}}
-	r = &rig{Source: src, SharedIndexInformer: cache.InformerFunc()(lists, &corev1.Pod{}, 0, cache.Indexers{})}
+	r = &rig{Source: src, SharedIndexInformer: kinformer.New(lists, &corev1.Pod{}, kinformer.Options{})}
 	disturb = func() { d.do(r, stop) }
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.RunWithContext(ctx) }()

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
 	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const (

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	kinformer "github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/workload"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // httpRow is an informer on a server that is reached over the loopback interface. The server is a
@@ -211,7 +211,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		return out, fmt.Errorf("make client: %w", err)
 	}
 	if way == sharedWay {
-		s.newSharedIndexInformer = kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))
+		s.newSharedIndexInformer = kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
 	}
 	i := newInformerOf(s, lw, h.example(), 0, indexers(1))
 	defer i.stop()

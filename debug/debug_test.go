@@ -34,14 +34,15 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // follow runs an informer of a server until the test ends, and waits for all that can happen.
-func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp func(cache.SharedIndexInformer), options ...cache.Option) cache.SharedIndexInformer {
+func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp func(cache.SharedIndexInformer), options kinformer.Options) cache.SharedIndexInformer {
 	t.Helper()
-	informer := cache.InformerFunc(options...)(server, example, 0, cache.Indexers{})
+	informer := kinformer.New(server, example, options)
 	if setUp != nil {
 		setUp(informer)
 	}
@@ -85,8 +86,8 @@ func TestForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
 		assert.Contains(t, get(h, "").Body.String(), "0 informers run")
-		pods := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, nil)
-		nodes := follow(t, serving(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), &corev1.Node{}, nil, cache.WithObjectDescription("the nodes"))
+		pods := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, nil, kinformer.Options{})
+		nodes := follow(t, serving(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), &corev1.Node{}, nil, kinformer.Options{ObjectDescription: "the nodes"})
 		page := get(h, "")
 		assert.Equal(t, "text/html; charset=utf-8", page.Header().Get("Content-Type"))
 		for _, text := range []string{"2 informers run", "*v1.Pod", "the nodes", `<span class="state ok">ok</span>`, `href="?` + idOf(t, pods) + `"`} {
@@ -137,7 +138,7 @@ func TestMethods(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
-		pods := follow(t, serving(), &corev1.Pod{}, nil)
+		pods := follow(t, serving(), &corev1.Pod{}, nil, kinformer.Options{})
 		for _, query := range []string{"", idOf(t, pods), "id=0"} {
 			page := get(h, query)
 			body, header := page.Body.String(), page.Header()
@@ -193,12 +194,12 @@ func TestHostileTexts(t *testing.T) {
 		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return nil, errors.New(hostile)
 		}
-		failing := follow(t, server, &corev1.Pod{}, nil, cache.WithObjectDescription(long))
+		failing := follow(t, server, &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: long})
 		fine := follow(t, serving(testkit.PodAt(hostile, "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: long}))
+			_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: long}))
 			require.NoError(t, err)
 			require.NoError(t, informer.AddIndexers(cache.Indexers{long: func(any) ([]string, error) { return []string{hostile}, errors.New(hostile) }}))
-		})
+		}, kinformer.Options{})
 		key := url.QueryEscape("ns/" + hostile)
 		for _, h := range []http.Handler{Handler(Options{}), Handler(Options{Objects: true})} {
 			for _, query := range []string{"", idOf(t, failing), idOf(t, fine), idOf(t, fine) + "&keys", idOf(t, fine) + "&key=" + key,
@@ -230,18 +231,18 @@ func TestStates(t *testing.T) {
 			<-release
 			return nil, errors.New("no")
 		}
-		follow(t, blocked, &corev1.Pod{}, nil)
+		follow(t, blocked, &corev1.Pod{}, nil, kinformer.Options{})
 		follow(t, &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return nil, testkit.ErrForbidden
-		}}, &corev1.Pod{}, nil)
+		}}, &corev1.Pod{}, nil, kinformer.Options{})
 		add := func(f func(any)) func(cache.SharedIndexInformer) {
 			return func(informer cache.SharedIndexInformer) {
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: f})
 				require.NoError(t, err)
 			}
 		}
-		follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, add(func(any) { <-release }))
-		follow(t, serving(testkit.PodAt("a", "1"), &corev1.Node{}), &corev1.Pod{}, nil)
+		follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, add(func(any) { <-release }), kinformer.Options{})
+		follow(t, serving(testkit.PodAt("a", "1"), &corev1.Node{}), &corev1.Pod{}, nil, kinformer.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopping := cache.NewSharedIndexInformer(serving(testkit.PodAt("a", "1")), &corev1.Pod{}, 0, nil)
 		add(func(any) { <-release })(stopping)
@@ -270,7 +271,7 @@ func TestStateOfAHang(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		follow(t, server, &corev1.Pod{}, nil)
+		follow(t, server, &corev1.Pod{}, nil, kinformer.Options{})
 		row := func() row { return decoded[tableView](t, get(Handler(Options{}), "format=json")).Informers[0] }
 		assert.Equal(t, "ok", row().State)
 		time.Sleep(time.Minute)
@@ -285,7 +286,7 @@ func TestRates(t *testing.T) {
 		w := testkit.NewScriptedWatch(100)
 		server := serving()
 		server.OnWatch = testkit.Watches(w)
-		follow(t, server, &corev1.Pod{}, nil)
+		follow(t, server, &corev1.Pod{}, nil, kinformer.Options{})
 		h := Handler(Options{})
 		rate := func() float64 {
 			synctest.Wait()
@@ -454,8 +455,8 @@ func TestChartOnThePage(t *testing.T) {
 		w := testkit.NewScriptedWatch(100)
 		server := serving(testkit.PodAt("a", "1"))
 		server.OnWatch = testkit.Watches(w)
-		id := idOf(t, follow(t, server, &corev1.Pod{}, nil))
-		other := follow(t, serving(), &corev1.Pod{}, nil)
+		id := idOf(t, follow(t, server, &corev1.Pod{}, nil, kinformer.Options{}))
+		other := follow(t, serving(), &corev1.Pod{}, nil, kinformer.Options{})
 		h := Handler(Options{})
 		page := get(h, id).Body.String()
 		assert.Equal(t, 3, strings.Count(page, "<figure>"))
@@ -511,11 +512,11 @@ func TestCountsOnly(t *testing.T) {
 			}))
 			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic(hidden) }})
 			require.NoError(t, err)
-		}, cache.WithExpectedNamespace(hidden), cache.WithCachedOnTransformError())
+		}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: hidden}, Queue: kinformer.Queue{KeepCached: true}})
 		failing := follow(t, serving(other), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
 			require.NoError(t, informer.SetTransform(func(any) (any, error) { return nil, errors.New(hidden) }))
-		})
-		strange := follow(t, serving(testkit.PodIn("elsewhere", "c", "3")), &corev1.Pod{}, nil, cache.WithExpectedNamespace(hidden))
+		}, kinformer.Options{})
+		strange := follow(t, serving(testkit.PodIn("elsewhere", "c", "3")), &corev1.Pod{}, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: hidden}})
 		for _, informer := range []cache.Controller{informer, failing, strange} {
 			for _, query := range everywhere(t, informer) {
 				answer := get(Handler(Options{}), query)
@@ -539,7 +540,7 @@ func TestObjects(t *testing.T) {
 		pod.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": hidden, "kept": "yes"}
 		informer := follow(t, serving(pod, testkit.PodAt("b", "2")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil }}))
-		})
+		}, kinformer.Options{})
 		h, id := Handler(Options{Objects: true}), idOf(t, informer)
 		assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, decoded[keysView](t, get(h, id+"&keys&format=json")).Keys)
 		assert.Equal(t, "ns/b\n", get(h, id+"&index=i&value=b&format=text").Body.String())
@@ -573,21 +574,21 @@ func TestSecrets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object  runtime.Object
 		example runtime.Object
-		options []cache.Option
+		options kinformer.Options
 	}{
-		"typed":             {&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"p": hidden}}, &corev1.Secret{}, nil},
-		"among others":      {&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"p": hidden}}, nil, nil},
-		"unstructured":      {content("Secret"), content("Secret"), nil},
-		"unstructured only": {content("Secret"), nil, nil},
-		"of another group":  {content("SealedSecret"), nil, nil},
-		"by the resource":   {content(""), nil, []cache.Option{cache.WithObjectDescription("secrets.v1")}},
-		"metadata":          {secretMeta, nil, nil},
+		"typed":             {&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"p": hidden}}, &corev1.Secret{}, kinformer.Options{}},
+		"among others":      {&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"p": hidden}}, nil, kinformer.Options{}},
+		"unstructured":      {content("Secret"), content("Secret"), kinformer.Options{}},
+		"unstructured only": {content("Secret"), nil, kinformer.Options{}},
+		"of another group":  {content("SealedSecret"), nil, kinformer.Options{}},
+		"by the resource":   {content(""), nil, kinformer.Options{ObjectDescription: "secrets.v1"}},
+		"metadata":          {secretMeta, nil, kinformer.Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				informer := follow(t, serving(tc.object), tc.example, func(informer cache.SharedIndexInformer) {
 					require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}))
-				}, tc.options...)
+				}, tc.options)
 				h := Handler(Options{Objects: true})
 				require.Len(t, informer.GetStore().ListKeys(), 1)
 				for _, query := range everywhere(t, informer) {
@@ -617,7 +618,7 @@ func TestOddObjects(t *testing.T) {
 		large := testkit.PodAt("large", "1")
 		large.Labels = map[string]string{"x": string(make([]byte, mostObject))}
 		informer := follow(t, serving(large, &odd{Pod: *testkit.PodAt("panics", "1"), Fails: panics{}},
-			&odd{Pod: *testkit.PodAt("fails", "1"), Fails: func() {}}), nil, nil)
+			&odd{Pod: *testkit.PodAt("fails", "1"), Fails: func() {}}), nil, nil, kinformer.Options{})
 		for key, want := range map[string]string{"ns/large": "too large", "ns/panics": "panicked", "ns/fails": "unsupported type"} {
 			page := get(Handler(Options{Objects: true}), idOf(t, informer)+"&key="+url.QueryEscape(key)).Body.String()
 			assert.Contains(t, page, want)
@@ -630,7 +631,7 @@ func TestManyInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = mostRows + 3
 		for i := range n {
-			follow(t, serving(), &corev1.Pod{}, nil, cache.WithObjectDescription(fmt.Sprint("informer-", i)))
+			follow(t, serving(), &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: fmt.Sprint("informer-", i)})
 		}
 		h := Handler(Options{})
 		first := decoded[tableView](t, get(h, "format=json"))
@@ -681,7 +682,7 @@ func huge(tb testing.TB, release <-chan struct{}) func(cache.SharedIndexInformer
 			if i == 7777 {
 				f.AddFunc = func(any) { <-release }
 			}
-			_, err := informer.AddEventHandler(cache.Deliver(f, cache.Delivery{Name: bloated(i)}))
+			_, err := informer.AddEventHandler(kinformer.Deliver(f, kinformer.Delivery{Name: bloated(i)}))
 			require.NoError(tb, err)
 		}
 	}
@@ -712,7 +713,7 @@ func TestHugeInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		informer := follow(t, serving(thousandPods()...), &corev1.Pod{}, huge(t, release))
+		informer := follow(t, serving(thousandPods()...), &corev1.Pod{}, huge(t, release), kinformer.Options{})
 		h := Handler(Options{Objects: true})
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)
@@ -753,7 +754,7 @@ func TestHugeTable(t *testing.T) {
 					indexers[bloated(n)] = failingOnce(n)
 				}
 				require.NoError(t, informer.AddIndexers(indexers))
-			}, cache.WithObjectDescription(bloated(i)))
+			}, kinformer.Options{ObjectDescription: bloated(i)})
 		}
 		h := Handler(Options{Objects: true})
 		for _, format := range []string{"", "format=json", "format=text"} {
@@ -776,7 +777,7 @@ func TestHugeKeys(t *testing.T) {
 		}
 		informer := follow(t, serving(objects...), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}))
-		})
+		}, kinformer.Options{})
 		h := Handler(Options{Objects: true})
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)

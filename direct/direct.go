@@ -23,7 +23,7 @@
 // decoding for good, and requests its whole state again. It does the same if it sees that a
 // ListerWatcher changes what it lists or watches. A sample does not show everything: set
 // Decoding.Off if your client has a serializer that sets defaults, converts or is strict, or if
-// your ListFunc filters by content. cache.WithDecoding has the options. KINFORMER_DIRECT=off in the
+// your ListFunc filters by content. kinformer.Decoding has the options. KINFORMER_DIRECT=off in the
 // environment turns direct decoding off for the process.
 //
 // # What to know

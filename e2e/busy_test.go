@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // behind makes the resource of that kind, read through a gate.
@@ -90,7 +91,7 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 		for mode, first := range map[follow.Mode]string{follow.ListMode: "list", follow.WatchListMode: "stream"} {
 			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
 			f.resource = behind(t, srv, kind, &follow.Gate{Refuse: f.refuse})
-			f.followed = newFollowed(f.resource, mode)
+			f.followed = newFollowed(f.resource, mode, kinformer.Options{})
 			f.source.WatchSeconds = func() int64 { return 2 } // so that a stream is followed by a watch soon
 			f.start(t, ctx)
 			all = append(all, f)

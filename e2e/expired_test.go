@@ -18,6 +18,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // hooked is a RoundTripper of the user's that is told of requests.
@@ -70,7 +71,7 @@ func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		created(t, ctx, r, name)
 	}
-	f := newFollowed(r, follow.ListMode, cache.WithPageSize(2), cache.WithBackoff(wait.Backoff{Duration: 100 * time.Millisecond}))
+	f := newFollowed(r, follow.ListMode, kinformer.Options{Requests: kinformer.Requests{PageSize: 2, Backoff: wait.Backoff{Duration: 100 * time.Millisecond}}})
 	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
 	f.check(t, ctx, r)
 	assert.EqualValues(t, 1, f.source.ExpiredPages.Load())

@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const (
@@ -64,15 +65,15 @@ func (f *followed) report(_, fault string) {
 // startFollowing runs an informer of r and waits until its handler has the initial state.
 func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m follow.Mode) *followed {
 	t.Helper()
-	f := newFollowed(r, m)
+	f := newFollowed(r, m, kinformer.Options{})
 	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
 	return f
 }
 
-func newFollowed(r *follow.Resource, m follow.Mode, options ...cache.Option) *followed {
+func newFollowed(r *follow.Resource, m follow.Mode, options kinformer.Options) *followed {
 	f := &followed{source: &follow.Source{ListWatch: r.ListWatch, Mode: m}}
 	f.replica = checker.NewReplica(f.report)
-	f.SharedIndexInformer = cache.InformerFunc(options...)(f.source, r.Example, 0, cache.Indexers{
+	f.SharedIndexInformer = kinformer.Constructor(options)(f.source, r.Example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
 	return f
@@ -224,7 +225,7 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		created(t, ctx, r, name)
 	}
-	f := newFollowed(r, follow.ListMode, cache.WithPageSize(2), cache.WithBackoff(wait.Backoff{Duration: 100 * time.Millisecond}))
+	f := newFollowed(r, follow.ListMode, kinformer.Options{Requests: kinformer.Requests{PageSize: 2, Backoff: wait.Backoff{Duration: 100 * time.Millisecond}}})
 	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
 	f.source.Hold.Lock() // the informer falls behind
 	require.NoError(t, srv.Kill())

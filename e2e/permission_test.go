@@ -27,16 +27,17 @@ import (
 )
 
 // stopOnAnything is the hastiest of all policies.
-func stopOnAnything(context.Context, error, int) cache.ErrorDecision {
-	return cache.ErrorDecision{Stop: true}
+func stopOnAnything(context.Context, error, int) kinformer.ErrorDecision {
+	return kinformer.ErrorDecision{Stop: kinformer.StopUnsynced}
 }
 
 // podInformers makes an informer of pods by each factory, with those options and a backoff of an
 // instant, and runs them.
-func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options ...cache.Option) map[string]cache.SharedIndexInformer {
+func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options kinformer.Options) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
-	with := factory.WithInformerOptions(append(options, cache.WithBackoff(wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}))...)
+	options.Requests.Backoff = wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}
+	with := factory.WithInformerOptions(options)
 	typed, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	unstructured, err := dynamic.NewForConfig(config)
@@ -70,15 +71,14 @@ func TestPermissionsLapse(t *testing.T) {
 	r := resourceOf(t, srv, "pods-protobuf")
 	_, err := r.Create(ctx, "before", "1")
 	require.NoError(t, err)
-	for name, policy := range map[string]cache.ErrorPolicy{
-		"stop-on-forbidden": cache.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": cache.WaitForResource(time.Second),
+	for name, policy := range map[string]kinformer.ErrorPolicy{
+		"stop-on-forbidden": kinformer.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": kinformer.ExpectNotFound(time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var permission follow.Gate
 			config := srv.ProtobufConfig()
 			config.Wrap(permission.Wrap)
-			all := podInformers(t, ctx, config, cache.WithErrorPolicy(policy),
-				cache.WithStopHandler(func(_ context.Context, err error) { t.Error(err) }))
+			all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: policy, OnStop: func(_ context.Context, err error) { t.Error(err) }}})
 			for _, informer := range all {
 				require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()))
 			}
@@ -117,8 +117,7 @@ func TestPermissionsMissing(t *testing.T) {
 	config := srv.ProtobufConfig()
 	config.Wrap(permission.Wrap)
 	told := make(chan error, 3)
-	all := podInformers(t, ctx, config, cache.WithErrorPolicy(cache.StopOnForbidden),
-		cache.WithStopHandler(func(_ context.Context, err error) { told <- err }))
+	all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, err error) { told <- err }}})
 	for kind, informer := range all {
 		assert.True(t, apierrors.IsForbidden(kinformer.WaitForSync(ctx, informer.GetController())), kind)
 		assert.True(t, apierrors.IsForbidden(<-told))

@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/transport"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // fuse is the network of an informer, which burns when so many bytes have come from the server. The
@@ -75,7 +76,7 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 	require.NoError(t, err)
 	r, err := follow.Kinds()[kind](follow.Clients{Read: config, Write: writer})
 	require.NoError(t, err)
-	f := newFollowed(r, m)
+	f := newFollowed(r, m, kinformer.Options{})
 	registration := f.start(t, ctx)
 	has := registration.HasSyncedChecker().Done()
 	for stopped := false; !stopped; {

@@ -4,6 +4,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // api is what all clients of one resource have in common. L is the type of its lists.
@@ -67,18 +70,28 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	construct := c.constructor
 	if construct == nil {
-		options := append([]cache.Option{
-			cache.WithIdentifier(r.identity(), nil),
-			cache.WithObjectDescription(r.gvr.String()),
-			cache.WithExpectedNamespace(c.namespace),
-		}, c.options...)
-		construct = cache.InformerFunc(options...)
+		construct = kinformer.Constructor(c.optionsOf(r))
 	}
 	informer := construct(lw, r.example, r.resync, indexers)
+	if own := door.Of(informer); own != nil && len(c.bad) > 0 {
+		own.Configure(func(config *door.Config) { config.Bad = append(config.Bad, c.bad...) })
+	}
 	if c.transform != nil {
 		if err := informer.SetTransform(c.transform); err != nil {
 			utilruntime.HandleError(fmt.Errorf("setting the transform of a new informer for %v: %w", r.gvr, err))
 		}
 	}
 	return informer
+}
+
+// optionsOf returns the options of an informer: the user's, and what the factory knows where these say
+// nothing.
+func (c config) optionsOf(r request) kinformer.Options {
+	o := c.options
+	if o.Identifier == (cache.InformerNameAndResource{}) {
+		o.Identifier = r.identity()
+	}
+	o.ObjectDescription = cmp.Or(o.ObjectDescription, r.gvr.String())
+	o.Requests.ExpectedNamespace = cmp.Or(o.Requests.ExpectedNamespace, c.namespace)
+	return o
 }

@@ -175,7 +175,7 @@ func TestOfEachKind(t *testing.T) {
 }
 
 func inspected(t *testing.T, pods followed) {
-	_, err := pods.Informer().AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{}, cache.Delivery{Name: "mine"}))
+	_, err := pods.Informer().AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: "mine"}))
 	require.NoError(t, err)
 	pods.create("b")
 	synctest.Wait()
@@ -192,8 +192,7 @@ func inspected(t *testing.T, pods followed) {
 	handedOut, err := inspect.Of(pods.Informer())
 	require.NoError(t, err)
 	assert.Equal(t, all[0].ID, handedOut.ID)
-	handlers, err := inspect.HandlersOf(pods.Informer())
-	require.NoError(t, err)
+	handlers := handedOut.Handlers
 	require.Len(t, handlers, 1)
 	assert.Equal(t, "mine", handlers[0].Name)
 	assert.NoError(t, inspect.Ready(inspect.ReadyOptions{}, pods.Informer()).Check(nil))
@@ -213,9 +212,9 @@ func TestTweakReachesEveryRequest(t *testing.T) {
 	}, factory.WithTweakListOptions(selectA))
 }
 
-// TestOptionsAddUp: options of informers that are given at several places are all applied, after
-// those of the factory, and of others the last one counts.
-func TestOptionsAddUp(t *testing.T) {
+// TestLastOptionCounts: of options that are given more than once the last one does, before what the
+// factory knows itself.
+func TestLastOptionCounts(t *testing.T) {
 	var nobody *cache.InformerName
 	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
 	var limit atomic.Int64 // not every client keeps it
@@ -228,7 +227,7 @@ func TestOptionsAddUp(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"seen": "yes"}, transformed.(metav1.Object).GetLabels())
 	},
-		factory.WithInformerOptions(cache.WithPageSize(7), cache.WithIdentifier(others, nil)), factory.WithInformerOptions(cache.WithPageSize(9)),
+		factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 7}}), factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 9}, Identifier: others}),
 		factory.WithNamespace("other"), factory.WithNamespace("ns"),
 		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
 		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(func(obj any) (any, error) {
@@ -241,10 +240,10 @@ func TestOptionsAddUp(t *testing.T) {
 // option says.
 func TestFactoryWithDelivery(t *testing.T) {
 	why := make(chan error, 1)
-	option := cache.WithDelivery(cache.Delivery{Overflow: cache.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }})
+	option := kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }}}
 	for name, option := range map[string]factory.Option{
 		"WithInformerOptions": factory.WithInformerOptions(option),
-		"WithConstructor":     factory.WithConstructor(cache.InformerFunc(option)),
+		"WithConstructor":     factory.WithConstructor(kinformer.Constructor(option)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			ofEachKind(t, func(t *testing.T, pods followed) {
@@ -259,7 +258,7 @@ func TestFactoryWithDelivery(t *testing.T) {
 				of, err := inspect.StatsOf(handle)
 				require.NoError(t, err)
 				assert.Equal(t, inspect.HandlerDisconnected, of.State)
-				assert.ErrorIs(t, <-why, cache.ErrDisconnected)
+				assert.ErrorIs(t, <-why, kinformer.ErrDisconnected)
 			}, option)
 		})
 	}
@@ -541,7 +540,7 @@ func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 		refusePods(client)
-		f := factory.Dynamic(client, 0, factory.WithInformerOptions(cache.WithErrorPolicy(cache.StopOnForbidden)))
+		f := factory.Dynamic(client, 0, factory.WithInformerOptions(kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}))
 		ctx := bubbleContext(t, f)
 		f.ForResource(podsResource)
 		f.ForResource(nodesResource)
@@ -608,9 +607,8 @@ func TestTypedWaitEndsWithItsContext(t *testing.T) {
 // why.
 func TestFactoryWithBadOptions(t *testing.T) {
 	for why, options := range map[string][]factory.Option{
-		"WithPageSize is -1":   {factory.WithInformerOptions(cache.WithPageSize(-1))},
-		"is nil":               {factory.WithInformerOptions(cache.WithPageSize(5), nil)},
-		"option 4 of 4 is nil": {nil},
+		"PageSize is -1":       {factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})},
+		"option 2 of 2 is nil": {factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 5}}), nil},
 	} {
 		t.Run(why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer, and of what
-// cache.InformerFunc returns.
+// kinformer.Constructor returns.
 type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 
 // Option sets a property of the informers of a factory. Of several that set the same property the
@@ -27,16 +29,18 @@ type config struct {
 	transform    cache.TransformFunc
 	informerName *cache.InformerName
 	constructor  Constructor
-	options      []cache.Option
+	options      kinformer.Options
+	bad          door.Faults
 
 	given struct{ namespace, tweak bool } // whether an option has set them
 }
 
 func newConfig(options []Option) config {
 	c := config{namespace: metav1.NamespaceAll}
-	for _, o := range options {
+	for i, o := range options {
 		if o == nil {
-			o = WithInformerOptions(nil) // which each informer refuses
+			c.bad.Add("option %d of %d is nil", i+1, len(options))
+			continue
 		}
 		o(&c)
 	}
@@ -44,7 +48,7 @@ func newConfig(options []Option) config {
 }
 
 // WithNamespace limits the informers to one namespace: their requests, and what they take of the
-// answers; see cache.WithExpectedNamespace. The default is all, and of Wrap the namespace that the
+// answers; see kinformer.Requests.ExpectedNamespace. The default is all, and of Wrap the namespace that the
 // wrapped factory has.
 func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace, c.given.namespace = namespace, true }
@@ -70,10 +74,11 @@ func WithInformerName(name *cache.InformerName) Option {
 	return func(c *config) { c.informerName = name }
 }
 
-// WithInformerOptions adds options to each informer. They are applied after those that name the
-// informer for metrics and logs.
-func WithInformerOptions(options ...cache.Option) Option {
-	return func(c *config) { c.options = append(c.options, options...) }
+// WithInformerOptions sets what the informers are made with. What the factory knows itself - the
+// identifier, the description, the namespace, the resync period and the indexers - it sets unless the
+// options have it.
+func WithInformerOptions(options kinformer.Options) Option {
+	return func(c *config) { c.options = options }
 }
 
 // WithConstructor makes all informers by construct. Neither WithInformerName nor

@@ -88,7 +88,7 @@ func ExampleOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	newInformer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))
+	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	defer runInformer(informer)()
@@ -115,7 +115,7 @@ func ExampleStatsOf() {
 
 	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
-	registration, err := informer.AddEventHandler(cache.Deliver(handler, cache.Delivery{Name: "settings"}))
+	registration, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Name: "settings"}))
 	if err != nil {
 		fmt.Println(err)
 	}

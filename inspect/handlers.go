@@ -81,21 +81,6 @@ func StatsOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, e
 	return handlerFrom(&known), nil
 }
 
-// HandlersOf describes each handler of a shared informer of package cache, however it is handed out
-// (see StatusOf), in the order in which they were added. It is for programs that do not have the
-// registrations, because a framework keeps them. Handlers that were removed, also by
-// OverflowDisconnect, are not included; after Run has returned, none is. Controllers have none, since
-// they call their handler, or process function, themselves. The error is ErrForeign for informers of
-// other packages. It may be called at any time, waits for no call, and costs some microseconds for
-// each handler.
-func HandlersOf(informer Syncer) ([]Handler, error) {
-	own := door.Of(informer)
-	if own == nil {
-		return nil, ErrForeign
-	}
-	return handlersOf(own), nil
-}
-
 func handlersOf(own *door.Informer) (handlers []Handler) {
 	if own.Processor == nil {
 		return nil

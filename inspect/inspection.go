@@ -19,19 +19,21 @@ type Inspection struct {
 	// ID identifies the informer among those that have run in this process. It grows with each Run,
 	// and is 0 before.
 	ID uint64
-	// Name is the name of the informer's objects in logs: resource.version.group if cache.WithIdentifier
+	// Name is the name of the informer's objects in logs: resource.version.group if kinformer.Options.Identifier
 	// has set that, otherwise a description or the type.
 	Name string
 	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string
-	// InformerName and Resource are those of WithIdentifier; empty without it.
+	// InformerName and Resource are those of Options.Identifier; empty without it.
 	InformerName string
 	Resource     schema.GroupVersionResource
 
 	Status Status
 	// Queue is zero before the start, and for a controller with a queue of the user's own.
 	Queue Queue
-	// Handlers are those of HandlersOf. Disconnected counts those that OverflowDisconnect removed.
+	// Handlers are those of a shared informer, in the order in which they were added; none after Run
+	// has returned. Controllers have none, since they call their handler, or process function,
+	// themselves. Disconnected counts those that OverflowDisconnect removed.
 	Handlers     []Handler
 	Disconnected int
 	// Indices are those of the store, by name.
@@ -43,7 +45,7 @@ type Inspection struct {
 
 	// Lists sums up the LISTs of the whole state, each with all of its pages, and Streams the
 	// watch-lists up to their end mark. Their times do not include the wait for their turn
-	// (WithListSlots), and do include the time until the state is on its way to the store. Watches
+	// (Requests.Slots), and do include the time until the state is on its way to the store. Watches
 	// sums up the watches from their opening on, also those that follow a watch-list.
 	Lists, Streams, Watches RequestStats
 	// Requests are the last 32 requests that Lists, Streams and Watches count, in the order in
@@ -58,11 +60,11 @@ type Inspection struct {
 	// Relists counts the further requests for the whole state, by the reason: "expired" (the server
 	// has forgotten the version of the watch), "watch" (a watch failed otherwise), "failed" (the
 	// attempt before failed), "fallback" (LIST, in place of a watch-list that failed), "refused"
-	// (the server does not know the requested version), "decoding" (see WithDecoding), "resync"
+	// (the server does not know the requested version), "decoding" (see Decoding), "resync"
 	// (the queue could not be resynced), "panic" (of the ListerWatcher), "asked" (Relist).
 	Relists map[string]int64
 	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which is
-	// the ordinary end, "idle" (WithIdleTimeout), "very-short" (closed at once, without an event),
+	// the ordinary end, "idle" (Requests.IdleTimeout), "very-short" (closed at once, without an event),
 	// "expired", "throttled" (429), "internal-error" (500), "connection", "decoding", "resync",
 	// "asked" (Relist), "error" (any other), "stopped" (by the informer).
 	WatchEnds map[string]int64

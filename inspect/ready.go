@@ -29,7 +29,7 @@ type ReadyOptions struct {
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
 	// synced is not ready any more: from the first request, or watch, that fails, until a watch is
 	// established again; or from the last sign of life of a request that hangs, as
-	// Problem.Cause defines it. Errors that a cache.ErrorPolicy calls expected are no failure, nor
+	// Problem.Cause defines it. Errors that a kinformer.ErrorPolicy calls expected are no failure, nor
 	// is an open watch on which nothing comes, if its server has never sent a bookmark. The
 	// default, 0, is no limit.
 	//

@@ -61,11 +61,11 @@ type Status struct {
 	// including watch-lists.
 	Lists, Watches int64
 	// Dropped counts the list items and watch events so far that were left out, because they were
-	// no objects, or not of the informer's type or namespace (see WithExpectedNamespace). Each was
+	// no objects, or not of the informer's type or namespace (see Requests.ExpectedNamespace). Each was
 	// reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers; those of one page of a list
 	// were reported together.
 	Dropped int64
-	// Decoding says whether the informer itself decodes what the server sends; see WithDecoding and
+	// Decoding says whether the informer itself decodes what the server sends; see Decoding and
 	// package direct.
 	Decoding Decoding
 	// Problems are what is wrong. There are none if all is well.
@@ -90,7 +90,7 @@ type Problem struct {
 	Text string
 }
 
-// Decoding describes how an informer decodes what the server sends; see cache.WithDecoding.
+// Decoding describes how an informer decodes what the server sends; see kinformer.Decoding.
 type Decoding struct {
 	// On reports whether the informer itself decodes what its last list or watch brings. If so,
 	// Encoding is "json" or "protobuf"; otherwise Why is the reason. Encoding and Why are empty
@@ -101,7 +101,7 @@ type Decoding struct {
 	// Direct counts the objects so far that were decoded directly.
 	Direct int64
 	// Reused counts the objects so far that came again as they were, as in a relist, and were not
-	// decoded, because the informer has them already; see cache.ShareEqual.
+	// decoded, because the informer has them already; see kinformer.Decoding.ShareParts.
 	Reused int64
 	// GivenUp counts the objects that the informer left to the client, by reason. There are few
 	// reasons, and they quote no data.
@@ -123,7 +123,7 @@ type Verification struct {
 	Differences int64
 }
 
-// Sharing describes whether the objects of an informer share equal parts; see cache.ShareEqual.
+// Sharing describes whether the objects of an informer share equal parts; see kinformer.Decoding.ShareParts.
 type Sharing struct {
 	// On reports whether they do. If that was asked for and they do not, Why is the reason.
 	On  bool
@@ -133,7 +133,7 @@ type Sharing struct {
 	Parts Table
 	// Checked counts the shared parts of this informer's objects that were decoded again and
 	// compared, about one in a thousand of those that were found. Mutations counts those of them
-	// that somebody had written to, against the rule of ShareEqual. Mutation describes the first:
+	// that somebody had written to, against the rule of ShareParts. Mutation describes the first:
 	// its place and type, and nothing of its contents. New objects no longer share such a part.
 	Checked, Mutations int64
 	Mutation           string

@@ -14,9 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -44,7 +46,7 @@ func ExampleWaitForSync() {
 	server := cachetest.New()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it"))
 	server.FailNext(cachetest.VerbList, forbidden)
-	informer := cache.InformerFunc(cache.WithListMode(cache.ListModeList))(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 	failed := make(chan struct{})
 	_ = informer.SetWatchErrorHandler(func(*cache.Reflector, error) { close(failed) }) // instead of the log
 	defer runInformer(informer)()
@@ -103,4 +105,197 @@ func ExampleRelist() {
 	}
 	fmt.Println(<-added, <-added)
 	// Output: a b
+}
+
+// A handler that only wants the newest state of each object, however many versions it misses while
+// it is busy.
+func ExampleDeliver() {
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	busy, release, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	seen := make(chan string, 100)
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) {
+			once.Do(func() { close(busy) })
+			<-release
+		},
+		UpdateFunc: func(old, current any) {
+			seen <- old.(*corev1.ConfigMap).Data["value"] + " -> " + current.(*corev1.ConfigMap).Data["value"]
+		},
+	}
+	if _, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Name: "newest", Overflow: kinformer.OverflowCoalesce})); err != nil {
+		fmt.Println(err)
+	}
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, current any) {
+		if current.(*corev1.ConfigMap).Data["value"] == "4" {
+			close(sent) // nobody waits for the slow handler
+		}
+	}})
+	defer runInformer(informer)()
+
+	<-busy // in its first call, and meanwhile the object changes three times
+	for _, value := range []string{"2", "3", "4"} {
+		server.Update(newConfigMap("a", value))
+	}
+	<-sent
+	close(release)
+	fmt.Println(<-seen)
+	// Output: 1 -> 4
+}
+
+// An informer that removes handlers that fall behind, whoever adds them.
+func ExampleDelivery() {
+	removed, release := make(chan error, 1), make(chan struct{})
+	newInformer := kinformer.Constructor(kinformer.Options{Delivery: kinformer.Delivery{
+		Overflow:     kinformer.OverflowDisconnect,
+		Max:          2,
+		OnDisconnect: func(err error) { removed <- err },
+	}})
+	server := cachetest.New(newConfigMap("a", "1"))
+	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	defer close(release)
+
+	cache.WaitFor(context.Background(), "config maps", registration.HasSyncedChecker())
+	for _, value := range []string{"2", "3", "4"} {
+		server.Update(newConfigMap("a", value))
+	}
+	fmt.Println(errors.Is(<-removed, kinformer.ErrDisconnected))
+	// Output: true
+}
+
+// Informers with options, wherever a constructor is asked for.
+func ExampleConstructor() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := kinformer.Constructor(kinformer.Options{ObjectDescription: "configmaps of the team", Requests: kinformer.Requests{PageSize: 500, Backoff: wait.Backoff{Duration: 100 * time.Millisecond, Cap: 5 * time.Second, Factor: 2}}})
+	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	fmt.Println(kinformer.WaitForSync(ctx, informer), informer.GetStore().ListKeys())
+	// Output: <nil> [default/a]
+}
+
+// An informer whose objects have neither managed fields nor what was applied last.
+func ExampleDecoding() {
+	config := newConfigMap("a", "1")
+	config.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	config.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "example.com/owner": "web"}
+	newInformer := kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{
+		"metadata.managedFields",
+		"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]",
+	}}})
+	informer := newInformer(cachetest.New(config), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	cache.WaitFor(context.Background(), "config maps", informer.HasSyncedChecker())
+	obj, _, err := informer.GetStore().GetByKey("default/a")
+	fmt.Println(len(obj.(*corev1.ConfigMap).ManagedFields), obj.(*corev1.ConfigMap).Annotations, err)
+	// Output: 0 map[example.com/owner:web] <nil>
+}
+
+// byContents indexes the ConfigMaps of the examples by what they say.
+func byContents(obj any) ([]string, error) {
+	value := obj.(*corev1.ConfigMap).Data["value"]
+	if value == "" {
+		return nil, errors.New("there is no value")
+	}
+	return []string{value}, nil
+}
+
+// An index function that fails for an object: the object is in the store and not in the index.
+func ExampleIndexFailure() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	informer := kinformer.New(cachetest.New(newConfigMap("a", "")), &corev1.ConfigMap{}, kinformer.Options{
+		Indexers:       cache.Indexers{"value": byContents},
+		OnIndexFailure: func(f kinformer.IndexFailure) { fmt.Println(f.Index, f.Key, f.Err) },
+	})
+	defer runInformer(informer)()
+	err := kinformer.WaitForSync(ctx, informer)
+	fmt.Println(err, informer.GetStore().ListKeys(), informer.GetIndexer().ListIndexFuncValues("value"))
+	// Output:
+	// value default/a there is no value
+	// <nil> [default/a] []
+}
+
+// A program that should fail at its start, instead of waiting for a permission.
+func ExampleErrors() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.New()
+	server.FailNext(cachetest.VerbList, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it")))
+	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	err := kinformer.WaitForSync(ctx, informer)
+	status, _ := inspect.StatusOf(informer)
+	fmt.Println(apierrors.IsForbidden(err), status.Phase)
+	// Output: true stopped
+}
+
+// A bound of what waits between the watch and the store.
+func ExampleQueue() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{Limit: 1000}})
+	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	stats, err := inspect.QueueOf(informer)
+	fmt.Println(stats.Depth, stats.Limit, stats.Pauses, err)
+	// Output: 0 1000 0 <nil>
+}
+
+// A ListerWatcher that is to request one namespace, and does not.
+func ExampleRequests() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	elsewhere := newConfigMap("b", "1")
+	elsewhere.Namespace = "kube-system"
+	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "default"}})
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	defer runInformer(informer)()
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	status, err := inspect.StatusOf(informer)
+	fmt.Println(informer.GetStore().ListKeys(), status.Dropped, err)
+	// Output: [default/a] 1 <nil>
+}
+
+// A transform that fails for one object, which should not keep the others from being listed.
+func ExampleQueue_keepCached() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
+	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	err := informer.SetTransform(func(obj any) (any, error) {
+		if obj.(*corev1.ConfigMap).Data["value"] == "" {
+			return nil, errors.New("there is no value")
+		}
+		return obj, nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	defer runInformer(informer)()
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	stats, _ := inspect.QueueOf(informer)
+	fmt.Println(informer.GetStore().ListKeys(), stats.Untransformed, stats.LastTransformError)
+	// Output: [default/a] 1 there is no value
 }

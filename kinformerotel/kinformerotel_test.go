@@ -15,14 +15,15 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // follow runs an informer, and waits for all that can happen.
-func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options ...cache.Option) (stop func()) {
+func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (stop func()) {
 	t.Helper()
-	informer := cache.InformerFunc(options...)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	if setUp != nil {
 		setUp(informer)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // tracing runs RunTraces.
@@ -62,7 +63,7 @@ func TestTraces(t *testing.T) {
 		w := testkit.NewScriptedWatch(9)
 		server := failingFirst(serving(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), 2*time.Second, 1)
 		server.OnWatch = testkit.Watches(w)
-		stop := follow(t, server, nil, cache.WithObjectDescription("pods"), cache.WithBackoff(*testkit.Second()))
+		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 		time.Sleep(5*time.Second - time.Since(from))
 		assert.Empty(t, lines(spans, from), "they come when they are looked at")
 		time.Sleep(5 * time.Second)
@@ -98,7 +99,7 @@ func TestTracesWithoutSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
-		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, cache.WithBackoff(*testkit.Second()))
+		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 		time.Sleep(99*time.Second + 500*time.Millisecond) // nothing is asked then
 		stop()
 		end()
@@ -118,7 +119,7 @@ func TestTracesKeepNothing(t *testing.T) {
 			stop := follow(t, serving(testkit.PodAt("a", "1")), func(informer cache.SharedIndexInformer) {
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
 				require.NoError(t, err)
-			})
+			}, kinformer.Options{})
 			time.Sleep(15 * time.Second) // between two looks
 			stop()
 			return of

@@ -48,9 +48,9 @@ func TestMain(m *testing.M) {
 }
 
 // follow runs an informer until the test ends.
-func follow(t testing.TB, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), options ...cache.Option) {
+func follow(t testing.TB, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), options kinformer.Options) {
 	t.Helper()
-	informer := cache.InformerFunc(options...)(server, &corev1.Pod{}, 0, indexers)
+	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, indexers)
 	if setUp != nil {
 		setUp(informer)
 	}
@@ -66,7 +66,7 @@ func serving(pods ...*corev1.Pod) *testkit.Server {
 
 // handle adds a handler whose calls take that long.
 func handle(t testing.TB, informer cache.SharedIndexInformer, name string, takes time.Duration) {
-	_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, cache.Delivery{Name: name}))
+	_, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, kinformer.Delivery{Name: name}))
 	require.NoError(t, err)
 }
 
@@ -113,20 +113,19 @@ func story(t *testing.T) {
 	}, func(informer cache.SharedIndexInformer) {
 		handle(t, informer, "quick", time.Millisecond)
 		handle(t, informer, "stuck", time.Hour)
-	}, cache.WithIdentifier(name.WithResource(corev1.SchemeGroupVersion.WithResource("pods")), nil),
-		cache.WithBackoff(*testkit.Second()), cache.WithQueueLimit(100))
+	}, kinformer.Options{Identifier: name.WithResource(corev1.SchemeGroupVersion.WithResource("pods")), Requests: kinformer.Requests{Backoff: *testkit.Second()}, Queue: kinformer.Queue{Limit: 100}})
 	synctest.Wait()
 	for i := range 2 {
 		follow(t, serving(testkit.PodAt("a", "1")), nil, func(informer cache.SharedIndexInformer) {
 			for h := range 2 + i {
 				handle(t, informer, fmt.Sprint("handler ", h), 0)
 			}
-		}, cache.WithObjectDescription("pods of a node"))
+		}, kinformer.Options{ObjectDescription: "pods of a node"})
 		synctest.Wait()
 	}
 	down := serving()
 	down.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, testkit.ErrRefused }
-	follow(t, down, nil, nil, cache.WithObjectDescription("unreachable"), cache.WithBackoff(*testkit.Second()))
+	follow(t, down, nil, nil, kinformer.Options{ObjectDescription: "unreachable", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 }
 
 // estimates are what differs from one version of Go, or of a type, to the next.
@@ -174,7 +173,7 @@ func TestHostileNames(t *testing.T) {
 					for _, h := range hostile {
 						handle(t, informer, h, 0)
 					}
-				}, cache.WithObjectDescription(name))
+				}, kinformer.Options{ObjectDescription: name})
 			}
 		}
 		synctest.Wait()
@@ -213,7 +212,7 @@ func TestInformerMetrics(t *testing.T) {
 		require.NoError(t, err)
 		defer theirs.Release()
 		identity := ours.WithResource(podResource)
-		follow(t, serving(testkit.PodAt("a", "1")), nil, nil, cache.WithIdentifier(identity, m))
+		follow(t, serving(testkit.PodAt("a", "1")), nil, nil, kinformer.Options{Identifier: identity, InformerMetricsProvider: m})
 		store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(theirs.WithResource(podResource), m))
 		store.Replace(nil, "7")
 		twice := m.NewQueuedItemMetric(theirs.WithResource(podResource))
@@ -431,12 +430,14 @@ func many(t testing.TB, informers, handlers int) {
 				for h := range handlers {
 					handle(t, informer, fmt.Sprint("handler ", h), 0)
 				}
-			})
+			}, kinformer.
+
+				// TestManyHandlers: an informer with 10^4 handlers, many indices and 10^5 values of an index has no
+				// more values than the bounds allow.
+				Options{})
 	}
 }
 
-// TestManyHandlers: an informer with 10^4 handlers, many indices and 10^5 values of an index has no
-// more values than the bounds allow.
 func TestManyHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := registered(t, NewCollector(Options{}))
@@ -453,7 +454,7 @@ func TestManyHandlers(t *testing.T) {
 			for h := range 10_000 {
 				handle(t, informer, fmt.Sprint("handler ", h), 0)
 			}
-		})
+		}, kinformer.Options{})
 		synctest.Wait()
 		families := parsed(t, exposition(t, registry))
 		for name, most := range map[string]int{

@@ -14,12 +14,12 @@
 // # Labels
 //
 // Each metric of an informer has the labels name, group, version and resource: those
-// of cache.WithIdentifier. Without that, name, group and version are empty, and resource is
-// what logs call the objects: a description (cache.WithObjectDescription), or their type. ordinal
+// of kinformer.Options.Identifier. Without that, name, group and version are empty, and resource is
+// what logs call the objects: a description (kinformer.Options.ObjectDescription), or their type. ordinal
 // is "0" for the first informer with these values, "1" for a second one that runs at the same time,
 // and so on; an informer keeps it as long as it runs, and then another may get it.
 //
-// handler and index have the names of handlers (cache.Delivery.Name, or what their code says) and
+// handler and index have the names of handlers (kinformer.Delivery.Name, or what their code says) and
 // of indices. The first ones of an informer have a value of their own, up to a bound that Options
 // sets; all others are added up under "other". Handlers of one name are added up, too; of ages and
 // running calls, the longest counts. No label has more than 128 bytes, and none has the name

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/kinformerprom"
@@ -26,7 +25,7 @@ func Example() {
 	// http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
 	pods := cachetest.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
-	informer := cache.InformerFunc(cache.WithObjectDescription("my pods"))(pods, &corev1.Pod{}, 0, cache.Indexers{})
+	informer := kinformer.New(pods, &corev1.Pod{}, kinformer.Options{ObjectDescription: "my pods"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); informer.RunWithContext(ctx) }()

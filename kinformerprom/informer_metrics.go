@@ -21,7 +21,7 @@ import (
 //	cache.SetInformerMetricsProvider(metrics) // before informers are made
 //
 // Informers of client-go then report to it, too. Only those with a name have these metrics: see
-// cache.NewInformerName and cache.WithIdentifier. They end when the name is released. A program
+// cache.NewInformerName and kinformer.Options.Identifier. They end when the name is released. A program
 // that imports k8s.io/component-base/metrics/prometheus/clientgo has them already, and needs
 // nothing of this.
 type InformerMetrics struct {

@@ -18,7 +18,7 @@
 // not write to an object that has nothing to trim. They write only to fields of the topmost struct,
 // or to the topmost map: they copy annotations before they leave one out, and the metadata of an
 // unstructured object. So they keep the promise of Decoding.TransformCopies, and are safe with
-// ShareEqual.
+// ShareParts.
 package trim
 
 import (

@@ -32,21 +32,18 @@ import (
 type Snapshot struct{ of *table.Snapshot }
 
 var (
-	// ErrForeign says that a store is none of package cache, so that it has no snapshots. It is
-	// inspect.ErrForeign.
-	ErrForeign = door.ErrForeign
 	// ErrClosed says that a snapshot was read after its Close.
 	ErrClosed = table.ErrClosed
 )
 
 // Of returns the present state of a store, or of the store of an informer, however these are handed
 // out: as a typed indexer, a typed informer, an informer of controller-runtime's cache (see
-// inspect.StatusOf). The caller closes it. The error is ErrForeign for a store, or an informer, of
+// inspect.StatusOf). The caller closes it. The error is inspect.ErrForeign for a store, or an informer, of
 // another package.
 func Of(storeOrInformer any) (*Snapshot, error) {
 	own := door.TableOf(storeOrInformer)
 	if own == nil {
-		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, ErrForeign)
+		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, door.ErrForeign)
 	}
 	return &Snapshot{own.Snapshot()}, nil
 }

@@ -22,13 +22,14 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/world"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // side is an implementation, with options.
@@ -40,10 +41,9 @@ type side struct {
 
 var sides = []side{
 	{"client-go", "client-go", measure.ClientGo, false, clientgo.NewSharedIndexInformer},
-	{"ours", "kinformer", measure.Kinformer, false, kinformer.NewSharedIndexInformer},
-	{"direct", "kinformer, decoding directly", measure.Kinformer, true, kinformer.NewSharedIndexInformer},
-	{"shared", "kinformer, decoding directly, sharing", measure.Kinformer, true,
-		kinformer.InformerFunc(kinformer.WithDecoding(kinformer.Decoding{Share: kinformer.ShareEqual}))},
+	{"ours", "kinformer", measure.Kinformer, false, cache.NewSharedIndexInformer},
+	{"direct", "kinformer, decoding directly", measure.Kinformer, true, cache.NewSharedIndexInformer},
+	{"shared", "kinformer, decoding directly, sharing", measure.Kinformer, true, kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})},
 }
 
 func sideNamed(name string) (side, error) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kinformer-measure reads a cluster once, and prints for each resource what its lists cost
-// in decoding: by client-go's decoder, by that of package direct, and by that with ShareEqual.
+// in decoding: by client-go's decoder, by that of package direct, and by that with ShareParts.
 //
 //	go run github.com/kinformer/cache/cmd/kinformer-measure -kubeconfig FILE
 //
@@ -39,7 +39,7 @@ func main() {
 
 const legend = `
 CPU is microseconds for an object of a list, garbage collection included, without the network; HEAP and WIRE are bytes for an object.
-Each has client-go's decoder, that of package direct, and that with ShareEqual. Measured on %d objects of a resource at most.
+Each has client-go's decoder, that of package direct, and that with ShareParts. Measured on %d objects of a resource at most.
 `
 
 // run is the program without its process. When the context ends, it prints what it has.

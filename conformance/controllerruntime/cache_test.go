@@ -151,7 +151,8 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, inspection.Status.Objects)
 	assert.NotZero(t, inspection.ID)
-	handlers, err := inspect.HandlersOf(informer)
+	all, err := inspect.Of(informer)
+	handlers := all.Handlers
 	require.NoError(t, err)
 	assert.Empty(t, handlers)
 	var check healthz.Checker = inspect.Ready(inspect.ReadyOptions{}, informer).Check

@@ -9,7 +9,7 @@
 //		Cache: ctrlcache.Options{NewInformer: cache.NewSharedIndexInformer},
 //	})
 //
-// with cache being github.com/kinformer/cache, or cache.InformerFunc(...) for informers with
+// with cache being github.com/kinformer/cache, or kinformer.Constructor(...) for informers with
 // options.
 //
 // Its caches' own tests, and those of its sources, are run as well, copied with their import of

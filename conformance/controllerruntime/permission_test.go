@@ -17,8 +17,8 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // permittedManager makes a manager whose reads need the permission, and whose informers stop when
@@ -28,11 +28,7 @@ func permittedManager(t *testing.T, s stage, permission *follow.Gate, onStop fun
 	config := rest.CopyConfig(s.Config())
 	config.Wrap(permission.Wrap)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Cache: ctrlcache.Options{NewInformer: cache.InformerFunc(
-			cache.WithErrorPolicy(cache.StopOnForbidden),
-			cache.WithStopHandler(func(_ context.Context, err error) { onStop(err) }),
-			cache.WithBackoff(wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}),
-		)},
+		Cache:   ctrlcache.Options{NewInformer: kinformer.Constructor(kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, err error) { onStop(err) }}, Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}}})},
 		Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	require.NoError(t, err)

@@ -90,13 +90,13 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	source.Add(pod("a"))
 	informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	events := make(chan any, 10)
-	registration, err := informer.AddEventHandler(cache.Deliver(cache.FilteringResourceEventHandler{
+	registration, err := informer.AddEventHandler(kinformer.Deliver(cache.FilteringResourceEventHandler{
 		FilterFunc: func(obj any) bool {
 			key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 			return err == nil && key == "ns/a"
 		},
 		Handler: told(events),
-	}, cache.Delivery{Overflow: cache.OverflowCoalesce}))
+	}, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	require.NoError(t, err)
 	background(t, ctx, informer.RunWithContext)
 	require.True(t, cache.WaitFor(ctx, "pods", informer.HasSyncedChecker(), registration.HasSyncedChecker()))

@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 var pictures = flag.String("pictures", "", "write the pictures of the documentation to this `folder`")
@@ -84,14 +85,14 @@ func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
 	pods = synced(t, follow(t, server, "pods.v1", both(
 		both(handling(t, "scheduler", func(any) {}), handling(t, "endpoints-controller", pausing())),
 		indexing(t, "node", func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()[:5]}, nil }),
-	)))
-	synced(t, follow(t, source("a", "b", "c"), "nodes.v1", handling(t, "node-lifecycle", func(any) {})))
-	follow(t, source("a", "b"), "services.v1", handling(t, "dns-writer", func(any) { <-release }))
+	), kinformer.Options{}))
+	synced(t, follow(t, source("a", "b", "c"), "nodes.v1", handling(t, "node-lifecycle", func(any) {}), kinformer.Options{}))
+	follow(t, source("a", "b"), "services.v1", handling(t, "dns-writer", func(any) { <-release }), kinformer.Options{})
 	synced(t, follow(t, source("a"), "ingresses.v1.networking.k8s.io", indexing(t, "by-host", func(any) ([]string, error) {
 		return nil, errors.New("no host")
-	})))
+	}), kinformer.Options{}))
 	down := source("a")
-	synced(t, follow(t, down, "widgets.v1.example.com", nil))
+	synced(t, follow(t, down, "widgets.v1.example.com", nil, kinformer.Options{}))
 	down.Outage(cachetest.ConnectionRefused())
 	ctx, stop := context.WithCancel(context.Background())
 	var writer sync.WaitGroup

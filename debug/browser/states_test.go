@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // colors are those of the states.
@@ -36,17 +37,17 @@ func everyState(t *testing.T) {
 	t.Helper()
 	release := make(chan struct{})
 	block := func(any) { <-release }
-	synced(t, follow(t, source("a", "b"), "ok", nil))
+	synced(t, follow(t, source("a", "b"), "ok", nil, kinformer.Options{}))
 	starting := source("a")
 	starting.Partition()
-	follow(t, starting, "starting", nil)
+	follow(t, starting, "starting", nil, kinformer.Options{})
 	failing := source("a")
 	failing.Outage(cachetest.ConnectionRefused())
-	follow(t, failing, "failing", nil)
-	follow(t, source("a", "b", "c"), "stuck", handling(t, "blocks", block))
-	synced(t, follow(t, source("a"), "degraded", indexing(t, "fails", func(any) ([]string, error) { return nil, errors.New("no") })))
+	follow(t, failing, "failing", nil, kinformer.Options{})
+	follow(t, source("a", "b", "c"), "stuck", handling(t, "blocks", block), kinformer.Options{})
+	synced(t, follow(t, source("a"), "degraded", indexing(t, "fails", func(any) ([]string, error) { return nil, errors.New("no") }), kinformer.Options{}))
 	ctx, cancel := context.WithCancel(context.Background())
-	stopped := cache.InformerFunc(cache.WithObjectDescription("stopped"))(source("a"), pod(""), 0, cache.Indexers{})
+	stopped := kinformer.New(source("a"), pod(""), kinformer.Options{ObjectDescription: "stopped"})
 	handling(t, "blocks", block)(stopped)
 	ended := make(chan struct{})
 	go func() { defer close(ended); stopped.RunWithContext(ctx) }()
@@ -123,7 +124,7 @@ func TestRefresh(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", nil))
+	informer := synced(t, follow(t, server, "pods", nil, kinformer.Options{}))
 	tt.visit(pageOf(t, address, informer))
 	value[bool](tt, `document.body.dataset.mark = 'mine', document.querySelector('main a').focus(), true`)
 	assert.Equal(t, []string{"Refreshed every 2 s."}, tt.texts("#live"))
@@ -185,7 +186,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", handling(t, "quick", func(any) {})))
+	informer := synced(t, follow(t, server, "pods", handling(t, "quick", func(any) {}), kinformer.Options{}))
 	tt.withoutJavaScript()
 	tt.visit(address)
 	assert.Equal(t, []string{"1 informers run"}, tt.texts("h1"))
@@ -217,7 +218,7 @@ func TestNarrow(t *testing.T) {
 	informer := synced(t, follow(t, source("a", long), long, both(
 		handling(t, long, func(any) {}),
 		indexing(t, long, func(any) ([]string, error) { return nil, fmt.Errorf("%s", long) }),
-	)))
+	), kinformer.Options{}))
 	one := pageOf(t, address, informer)
 	for _, page := range []string{address, one, one + "&keys", one + "&key=ns/" + long, address + "?id=0"} {
 		tt.visit(page)
@@ -300,10 +301,12 @@ func told(t *testing.T, tt *tab, text string) (fine, failing cache.SharedIndexIn
 			}
 			return []string{text}, nil
 		}),
-	)))
+	), kinformer.Options{}))
 	server := source()
 	server.Outage(errors.New(text))
-	failing = follow(t, server, text, nil, cache.WithListMode(cache.ListModeList), soon)
+	listing := soon
+	listing.Requests.Mode = kinformer.ListModeList
+	failing = follow(t, server, text, nil, listing)
 	tt.untilTrue("all is told", func() bool {
 		good, err := inspect.Of(fine)
 		require.NoError(t, err)

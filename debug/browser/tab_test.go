@@ -37,6 +37,7 @@ import (
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -241,10 +242,10 @@ func serveBehind(t *testing.T, h http.Handler) string {
 }
 
 // follow runs an informer until the test ends.
-func follow(t *testing.T, lw cache.ListerWatcher, name string, setUp func(cache.SharedIndexInformer), options ...cache.Option) cache.SharedIndexInformer {
+func follow(t *testing.T, lw cache.ListerWatcher, name string, setUp func(cache.SharedIndexInformer), options kinformer.Options) cache.SharedIndexInformer {
 	t.Helper()
-	options = append(options, cache.WithObjectDescription(name))
-	informer := cache.InformerFunc(options...)(lw, &corev1.Pod{}, 0, cache.Indexers{})
+	options.ObjectDescription = name
+	informer := kinformer.New(lw, &corev1.Pod{}, options)
 	if setUp != nil {
 		setUp(informer)
 	}
@@ -280,7 +281,7 @@ func pod(name string) *corev1.Pod {
 // handling adds a handler.
 func handling(t *testing.T, name string, onAdd func(any)) func(cache.SharedIndexInformer) {
 	return func(informer cache.SharedIndexInformer) {
-		_, err := informer.AddEventHandler(cache.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: onAdd}, cache.Delivery{Name: name}))
+		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: onAdd}, kinformer.Delivery{Name: name}))
 		require.NoError(t, err)
 	}
 }
@@ -305,4 +306,4 @@ func pageOf(t *testing.T, address string, informer cache.SharedIndexInformer) st
 }
 
 // soon has an informer try again soon.
-var soon = cache.WithBackoff(wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1, Steps: 1, Cap: 50 * time.Millisecond})
+var soon = kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1, Steps: 1, Cap: 50 * time.Millisecond}}}

@@ -29,6 +29,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const namespaces = 6 // each kind has an informer in each
@@ -45,7 +46,7 @@ func sides() []side {
 		{"client-go", false, clientgo.NewSharedIndexInformer},
 		{"ours", false, cache.NewSharedIndexInformer},
 		{"direct", true, cache.NewSharedIndexInformer},
-		{"shared", true, cache.InformerFunc(cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))},
+		{"shared", true, kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})},
 	}
 }
 

@@ -20,7 +20,7 @@ type Case struct {
 	Mode     string // List, Pages or WatchList
 	HTTP2    bool
 	Gzip     bool
-	Share    bool // equal parts of objects, as ShareEqual does
+	Share    bool // equal parts of objects, as ShareParts does
 }
 
 // The encodings, as inspect.Status has them, and the modes.

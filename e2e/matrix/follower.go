@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/transport"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // call is one of a handler.
@@ -101,9 +102,9 @@ func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*f
 }
 
 // newInformer returns what makes the one informer of f.
-func (f *follower) newInformer(options []cache.Option) NewInformer {
+func (f *follower) newInformer(options kinformer.Options) NewInformer {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		f.informer = cache.InformerFunc(options...)(lw, example, resync, indexers)
+		f.informer = kinformer.Constructor(options)(lw, example, resync, indexers)
 		_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    func(obj any, initial bool) { f.note(call{option(initial, "initial", "add"), nil, obj}) },
 			UpdateFunc: func(old, obj any) { f.note(call{"update", old, obj}) },
@@ -120,20 +121,17 @@ func (f *follower) newInformer(options []cache.Option) NewInformer {
 // pageSize makes pages of the pods that are there before.
 const pageSize = population / 2
 
-func (c Case) options(directly bool) []cache.Option {
-	share := cache.ShareTexts
-	if c.Share {
-		share = cache.ShareEqual
-	}
-	options := []cache.Option{cache.WithDecoding(cache.Decoding{Off: !directly, Share: share})}
+func (c Case) options(directly bool) kinformer.Options {
+	options := kinformer.Options{Decoding: kinformer.Decoding{Off: !directly, ShareParts: c.Share}}
 	switch c.Mode {
 	case Pages:
-		return append(options, cache.WithListMode(cache.ListModeList), cache.WithPageSize(pageSize))
+		options.Requests = kinformer.Requests{Mode: kinformer.ListModeList, PageSize: pageSize}
 	case List:
-		return append(options, cache.WithListMode(cache.ListModeList))
+		options.Requests.Mode = kinformer.ListModeList
 	default:
-		return append(options, cache.WithListMode(cache.ListModeWatchList))
+		options.Requests.Mode = kinformer.ListModeWatchList
 	}
+	return options
 }
 
 // watching sees answers to lists and watches of pods.

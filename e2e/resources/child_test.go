@@ -27,13 +27,14 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // task is what a child does.
 type task struct {
 	Library string // of newInformer
 	// Overflow is how the stuck handler is served, if the task is about one.
-	Overflow cache.Overflow
+	Overflow kinformer.Overflow
 	// Objects is how many there are, Updates how many times one of them changes, then Relists how
 	// often all come again.
 	Objects, Updates, Relists int
@@ -70,7 +71,7 @@ func child(description string) error {
 	informer := libraries[t.Library](src, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	if t.Updates > 0 {
 		stuck := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-ctx.Done() }}
-		if _, err := informer.AddEventHandler(cache.Deliver(stuck, cache.Delivery{Overflow: t.Overflow})); err != nil {
+		if _, err := informer.AddEventHandler(kinformer.Deliver(stuck, kinformer.Delivery{Overflow: t.Overflow})); err != nil {
 			return err
 		}
 	} else if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const (
@@ -137,13 +137,13 @@ func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		library  string
-		overflow cache.Overflow
+		overflow kinformer.Overflow
 		survives bool
 	}{
-		{"kinformer, Coalesce", "kinformer", cache.OverflowCoalesce, true},
-		{"kinformer, Disconnect", "kinformer", cache.OverflowDisconnect, true},
-		{"kinformer, Lossless", "kinformer", cache.OverflowLossless, false},
-		{"client-go", "client-go", cache.OverflowLossless, false},
+		{"kinformer, Coalesce", "kinformer", kinformer.OverflowCoalesce, true},
+		{"kinformer, Disconnect", "kinformer", kinformer.OverflowDisconnect, true},
+		{"kinformer, Lossless", "kinformer", kinformer.OverflowLossless, false},
+		{"client-go", "client-go", kinformer.OverflowLossless, false},
 	} {
 		r, err := run(t, task{Library: c.library, Overflow: c.overflow, Objects: 1000, Updates: 400_000}, limits{bytes: stuckLimit})
 		t.Logf("%s: steady %s, peak %s, %v", c.name, mib(r.Steady), mib(r.Peak), err)

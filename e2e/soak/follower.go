@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const (
@@ -108,16 +108,11 @@ func (f *follower) library(name string, random *rand.Rand) newInformer {
 		return libraries[name]
 	}
 	f.source.PageSize = 0
-	var options []cache.Option
+	options := kinformer.Options{Decoding: kinformer.Decoding{ShareParts: f.shares}}
 	if random.IntN(2) == 0 {
-		options = append(options, cache.WithPageSize(pageSize))
+		options.Requests.PageSize = pageSize
 	}
-	if f.shares {
-		options = append(options, cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}))
-	}
-	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return cache.InformerFunc(options...)(lw, example, resync, indexers)
-	}
+	return kinformer.Constructor(options)
 }
 
 func (f *follower) start(ctx context.Context, config Config, random *rand.Rand) {
@@ -149,7 +144,7 @@ func (f *follower) join(kind handlerKind) (err error) {
 	f.mu.Lock()
 	f.handlers = append(f.handlers, h) // before it is added: it must not miss a gap
 	f.mu.Unlock()
-	if h.registration, err = f.informer.AddEventHandler(cache.Deliver(h, kind.delivery)); err != nil {
+	if h.registration, err = f.informer.AddEventHandler(kinformer.Deliver(h, kind.delivery)); err != nil {
 		return fmt.Errorf("%s: %w", h.name, err)
 	}
 	// What it got as a list may be as new as the informer is now.

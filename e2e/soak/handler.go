@@ -11,21 +11,22 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // handlerKind is a way to be told. Every informer has a handler of each. Client-go's informers call
 // all of them like any other.
 type handlerKind struct {
 	name     string
-	delivery cache.Delivery
+	delivery kinformer.Delivery
 	lossless bool // every state is told, not only the last one
 }
 
 var handlerKinds = []handlerKind{
-	{"lossless", cache.Delivery{}, true},
-	{"coalesce", cache.Delivery{Overflow: cache.OverflowCoalesce}, false},
-	{"block", cache.Delivery{Overflow: cache.OverflowBlock, Max: 64}, true},
-	{"parallel", cache.Delivery{Parallel: 4}, true},
+	{"lossless", kinformer.Delivery{}, true},
+	{"coalesce", kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}, false},
+	{"block", kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 64}, true},
+	{"parallel", kinformer.Delivery{Parallel: 4}, true},
 }
 
 // hearPatience is how long what was acknowledged may be on its way to a handler whose replica is as

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func podOf(name string) *corev1.Pod {
@@ -37,7 +38,7 @@ func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 					h.behaviour.Store(&behaviour{panicEvery: 2})
 					informer := newInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 					var err error
-					h.registration, err = informer.AddEventHandler(cache.Deliver(h, kind.delivery))
+					h.registration, err = informer.AddEventHandler(kinformer.Deliver(h, kind.delivery))
 					require.NoError(t, err)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					var running sync.WaitGroup

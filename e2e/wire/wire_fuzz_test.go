@@ -30,6 +30,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func podAt(name, version string) *v1.Pod {
@@ -215,7 +216,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		config := &rest.Config{Host: "http://wire", QPS: -1, Transport: w, ContentConfig: rest.ContentConfig{
 			ContentType: kind.mime, AcceptContentTypes: kind.mime,
 		}}
-		informer := cache.InformerFunc(cache.WithExpectedNamespace("ns"))(kind.lw(t, config), kind.example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		informer := kinformer.New(kind.lw(t, config), kind.example, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 		handler := presence{t, reflect.TypeOf(kind.example), map[string]any{}}
 		_, err := informer.AddEventHandler(handler)
 		require.NoError(t, err)

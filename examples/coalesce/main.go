@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
 )
 
 var work = flag.Duration("work", 200*time.Millisecond, "how long the handler takes for a pod")
@@ -40,9 +41,9 @@ func run(ctx context.Context, config *rest.Config) error {
 		AddFunc:    func(obj any) { handle(ctx, "new", obj.(*corev1.Pod)) },
 		UpdateFunc: func(_, obj any) { handle(ctx, "changed", obj.(*corev1.Pod)) },
 	}
-	registration, err := f.Core().V1().Pods().Informer().AddEventHandler(cache.Deliver(slow, cache.Delivery{
+	registration, err := f.Core().V1().Pods().Informer().AddEventHandler(kinformer.Deliver(slow, kinformer.Delivery{
 		Name:     "slow",
-		Overflow: cache.OverflowCoalesce,
+		Overflow: kinformer.OverflowCoalesce,
 	}))
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Cache: ctrlcache.Options{
-			NewInformer:      cache.NewSharedIndexInformer, // or, with options, cache.InformerFunc(...)
+			NewInformer:      cache.NewSharedIndexInformer, // or, with options, kinformer.Constructor(...)
 			DefaultTransform: ctrlcache.TransformStripManagedFields(),
 		},
 		Metrics: metricsserver.Options{BindAddress: "0"},

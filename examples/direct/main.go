@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/factory"
@@ -34,9 +33,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(
-		cache.WithDecoding(cache.Decoding{Drop: []string{"metadata.managedFields"}}),
-	))
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields"}}}))
 	informer := f.Core().V1().Pods().Informer()
 	f.StartWithContext(ctx)
 	defer f.Shutdown()

@@ -41,7 +41,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	f := factory.Dynamic(client, 0, factory.WithInformerOptions(cache.WithErrorPolicy(cache.WaitForResource(time.Second))))
+	f := factory.Dynamic(client, 0, factory.WithInformerOptions(kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(time.Second)}}))
 	objects := f.ForResource(*gvr)
 	if _, err := objects.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {

@@ -35,9 +35,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(
-		cache.WithDecoding(cache.Decoding{Share: cache.ShareEqual}),
-	))
+	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}}))
 	informer := f.Core().V1().Pods().Informer()
 	f.StartWithContext(ctx)
 	defer f.Shutdown()

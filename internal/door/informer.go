@@ -40,6 +40,10 @@ type Informer struct {
 	Processor     *fanout.Processor      // nil for a controller
 	ProcessErrors func() (uint64, error) // how many, and the last
 
+	// Configure changes what is set about a shared informer that does not run and that nobody else
+	// has yet. It is nil for a controller.
+	Configure func(change func(*Config))
+
 	// The way into the store. They are nil with a queue of the user's.
 	Table    *table.Table
 	Applier  *store.Applier

@@ -62,7 +62,7 @@ var (
 	sharedTexts    = sparse(ofProcess(define(Gauge, "shared_texts", "{text}", "Strings that directly decoded objects share.")))
 	sharedBytes    = sparse(ofProcess(define(Gauge, "shared_texts_bytes", "By", "Bytes that these strings and their table take.")))
 	sharedMaxBytes = sparse(ofProcess(define(Gauge, "shared_texts_limit_bytes", "By", "The most bytes that they may take.")))
-	sharedParts    = sparse(ofProcess(define(Gauge, "shared_parts", "{part}", "Parts that objects share with ShareEqual.")))
+	sharedParts    = sparse(ofProcess(define(Gauge, "shared_parts", "{part}", "Parts that objects share with ShareParts.")))
 	partsBytes     = sparse(ofProcess(define(Gauge, "shared_parts_bytes", "By", "Bytes that these parts and their table take: an estimate that is hardly too low.")))
 	partsMaxBytes  = sparse(ofProcess(define(Gauge, "shared_parts_limit_bytes", "By", "The most bytes that they may take.")))
 	partsFound     = sparse(ofProcess(define(Counter, "shared_parts_found_total", "{part}", "Parts of objects that were found in the table. Starts at 0 with each new table.")))

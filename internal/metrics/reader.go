@@ -126,7 +126,7 @@ func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
 	return known
 }
 
-// identityOf returns what WithIdentifier has told, and what logs call the objects if that was no
+// identityOf returns what Options.Identifier has told, and what logs call the objects if that was no
 // resource.
 func identityOf(i *inspect.Inspection) identity {
 	gvr := i.Resource

@@ -23,17 +23,18 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // informerOf makes an informer of pods that are listed, and whose watch says nothing.
-func informerOf(indexers cache.Indexers, options ...cache.Option) cache.SharedIndexInformer {
+func informerOf(indexers cache.Indexers, options kinformer.Options) cache.SharedIndexInformer {
 	server := &testkit.Server{
 		NoStream: true, OnWatch: testkit.Watches(),
 		OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "2"))),
 	}
-	return cache.InformerFunc(options...)(server, &v1.Pod{}, 0, indexers)
+	return kinformer.Constructor(options)(server, &v1.Pod{}, 0, indexers)
 }
 
 // run runs an informer until stop is called, and waits for all that can happen.
@@ -72,7 +73,7 @@ func TestOrdinals(t *testing.T) {
 		var stops []func()
 		start := func(pods ...*v1.Pod) {
 			server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: testkit.ListOf(testkit.PodList("5", pods...))}
-			stops = append(stops, run(t, cache.InformerFunc()(server, &v1.Pod{}, 0, nil)))
+			stops = append(stops, run(t, kinformer.New(server, &v1.Pod{}, kinformer.Options{})))
 		}
 		start()
 		start(testkit.PodAt("a", "1"))
@@ -105,10 +106,7 @@ func TestIdentity(t *testing.T) {
 		name, err := cache.NewInformerName("metrics-identity")
 		require.NoError(t, err)
 		defer name.Release()
-		for _, option := range []cache.Option{
-			cache.WithIdentifier(name.WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pods"}), nil),
-			cache.WithObjectDescription("the pods"), cache.WithPageSize(0),
-		} {
+		for _, option := range []kinformer.Options{{Identifier: name.WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "pods"})}, {ObjectDescription: "the pods"}, {}} {
 			defer run(t, informerOf(nil, option))()
 		}
 		var got []string
@@ -129,9 +127,9 @@ func TestIdentity(t *testing.T) {
 // counted that was removed stays.
 func TestHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(nil)
+		informer := informerOf(nil, kinformer.Options{})
 		add := func(name string) cache.ResourceEventHandlerRegistration {
-			handle, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}, cache.Delivery{Name: name}))
+			handle, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}, kinformer.Delivery{Name: name}))
 			require.NoError(t, err)
 			return handle
 		}
@@ -166,8 +164,8 @@ func TestHandlers(t *testing.T) {
 // TestHandlersAreSlow: what is said while a call does not return.
 func TestHandlersAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer, release := informerOf(nil), make(chan struct{})
-		_, err := informer.AddEventHandler(cache.Deliver(&testkit.Journal{On: func(string) { <-release }}, cache.Delivery{Name: "slow"}))
+		informer, release := informerOf(nil, kinformer.Options{}), make(chan struct{})
+		_, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Name: "slow"}))
 		require.NoError(t, err)
 		stop := run(t, informer)
 		time.Sleep(10 * time.Second)
@@ -191,7 +189,7 @@ func TestIndices(t *testing.T) {
 		for _, name := range []string{"b", "c", "d"} {
 			indexers[name] = func(any) ([]string, error) { return []string{name, "x"}, nil }
 		}
-		defer run(t, informerOf(indexers))()
+		defer run(t, informerOf(indexers, kinformer.Options{}))()
 		got := values(t, NewReader(Options{MaxIndices: 2}))
 		assert.Equal(t, 2.0, got["index_failures_total a 0"])
 		assert.Equal(t, 2.0, got["index_lacking_objects a 0"])
@@ -228,7 +226,7 @@ func TestNothingIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewReader(Options{})
 		pods := func() (of []weak.Pointer[v1.Pod]) {
-			informer := informerOf(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+			informer := informerOf(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, kinformer.Options{})
 			stop := run(t, informer)
 			require.Equal(t, 2.0, values(t, r)["objects 0"])
 			for _, obj := range informer.GetStore().List() {

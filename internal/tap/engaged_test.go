@@ -100,7 +100,7 @@ func TestNotEngaged(t *testing.T) {
 		"no transport":  {why: "no transport of package direct has seen the request"},
 		"no context":    {why: "no transport of package direct has seen the request", wrap: transport, change: forgets},
 		"other options": {why: "the request is not the one that was asked for", wrap: transport, change: elsewhere},
-		"option":        {why: "WithDecoding says so", wrap: transport, option: func(o *tap.Options) { o.Off = true }},
+		"option":        {why: "Decoding.Off says so", wrap: transport, option: func(o *tap.Options) { o.Off = true }},
 		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", wrap: transport, kill: "off"},
 		"no decoder":    {why: "there is no decoder for the type in protobuf", wrap: transport, option: func(o *tap.Options) { o.Make = noDecoders }},
 		"compressed":    {why: `content encoding "gzip"`, wrap: unzips},

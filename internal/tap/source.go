@@ -69,7 +69,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	}
 	switch {
 	case o.Off:
-		s.turnOff("WithDecoding says so")
+		s.turnOff("Decoding.Off says so")
 	case os.Getenv(KillSwitch) == "off":
 		s.turnOff(KillSwitch + " is off in the environment")
 	}
