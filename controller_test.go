@@ -364,7 +364,7 @@ func TestFirstErrorInABubble(t *testing.T) {
 			utilruntime.HandleError(errors.New("the last error, of the real clock"))
 			told := alsoTold(t)
 			synctest.Test(t, func(t *testing.T) {
-				source := cachetest.New(testkit.Pod("a", ""))
+				source := cachetest.Of(testkit.Pod("a", ""))
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 				require.NoError(t, failure.set(informer))
 				defer running(t, informer)()

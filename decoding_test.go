@@ -506,7 +506,7 @@ func TestDroppedOfFakes(t *testing.T) {
 		wirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: wirePod(1, "").ObjectMeta},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			server, seen := cachetest.New(example.DeepCopyObject()), &seenObjects{}
+			server, seen := cachetest.Of(example.DeepCopyObject()), &seenObjects{}
 			informer := kinformer.New(server, example, kinformer.Options{Decoding: kinformer.Decoding{Drop: dropping}})
 			handled(t, informer, seen.handler())
 			stop := running(t, informer)

@@ -824,7 +824,7 @@ func TestWithDelivery(t *testing.T) {
 // heardByHeld returns what a handler hears of an object that changes three times during its first
 // call, from an informer that coalesces.
 func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler) (handle, error)) []string {
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}})
 	handler := &heldHandler{release: make(chan struct{})}
 	registration, err := add(informer, handler)
@@ -846,7 +846,7 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 // TestWithDeliveryForLateHandlers: so are handlers that are added to an informer that runs.
 func TestWithDeliveryForLateHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := cachetest.New()
+		server := cachetest.Of()
 		for _, name := range "abcdefghij" {
 			server.Create(newConfigMap(string(name), "1"))
 		}
@@ -883,7 +883,7 @@ func TestWithDeliveryIsRefused(t *testing.T) {
 		"Name":         {kinformer.Delivery{Name: "all"}, `Options.Delivery: Name is "all", which is for one handler`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			informer := kinformer.New(cachetest.New(), &corev1.ConfigMap{}, kinformer.Options{Delivery: tc.delivery})
+			informer := kinformer.New(cachetest.Of(), &corev1.ConfigMap{}, kinformer.Options{Delivery: tc.delivery})
 			status, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
 			assert.ErrorContains(t, status.LastError, tc.says)

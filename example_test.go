@@ -42,7 +42,7 @@ func ExampleNewSharedIndexInformer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "2"))
+	server := cachetest.Of(newConfigMap("a", "1"), newConfigMap("b", "2"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
@@ -73,7 +73,7 @@ func ExampleNewTypedSharedIndexInformer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
 		cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{}))
 	registration, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{

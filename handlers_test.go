@@ -566,8 +566,8 @@ func TestSuspectsOfAMutation(t *testing.T) {
 		first, registrations := suspected(t, "first", pods(), sharingOption(false), "a", "b", "gone")
 		suspected(t, "second", pods(), sharingOption(false), "c")
 		third, _ := suspected(t, "third", pods(), kinformer.Options{Decoding: kinformer.Decoding{}}, "d")
-		suspected(t, "fake", cachetest.New(equalPod(1, "")), sharingOption(false), "e")
-		empty, _ := suspected(t, "empty", cachetest.New(), sharingOption(false), "never called")
+		suspected(t, "fake", cachetest.Of(equalPod(1, "")), sharingOption(false), "e")
+		empty, _ := suspected(t, "empty", cachetest.Of(), sharingOption(false), "never called")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.NoError(t, first.RemoveEventHandler(registrations[2]))
@@ -587,7 +587,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 func TestNoSuspectsWithoutAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := verbose(t, 0)
-		informer := cache.NewSharedIndexInformer(cachetest.New(equalPod(1, "")), &corev1.Pod{}, 0, nil)
+		informer := cache.NewSharedIndexInformer(cachetest.Of(equalPod(1, "")), &corev1.Pod{}, 0, nil)
 		cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
@@ -706,7 +706,7 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 		<-held
 		return nil, nil
 	}}
-	server := cachetest.New()
+	server := cachetest.Of()
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, indexers)
 	defer runInformer(informer)()
 	defer release()

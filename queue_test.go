@@ -557,7 +557,7 @@ func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
 		for way, refuse := range refusals {
 			t.Run(kind+"/"+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := &relisting{Source: cachetest.New()}
+					r := &relisting{Source: cachetest.Of()}
 					r.SharedIndexInformer = kinformer.Constructor(options)(r.Source, &corev1.Pod{}, 0, cache.Indexers{"v": byLabelV})
 					require.NoError(t, r.SetTransform(refusing(refuse)))
 					handled(t, r, &r.recorder)
@@ -653,7 +653,7 @@ func TestRefusedAtRandom(t *testing.T) {
 }
 
 func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.Options) {
-	source, mirror := cachetest.New(), testkit.NewMirror()
+	source, mirror := cachetest.Of(), testkit.NewMirror()
 	slow := func(obj any) ([]string, error) { // so that changes wait in the queue
 		time.Sleep(time.Millisecond)
 		return byLabelV(obj)

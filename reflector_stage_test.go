@@ -286,7 +286,7 @@ func anyStep() *rapid.Generator[modelStep] {
 
 // playModel performs the steps and returns what is wrong in the end.
 func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
-	server := &modelServer{Source: cachetest.NewSource(options)}
+	server := &modelServer{Source: cachetest.New(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
 	informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second(), PageSize: pageSize}})
 	view := testkit.NewMirror()

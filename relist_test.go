@@ -50,7 +50,7 @@ func relistingCase(t *testing.T, do func(*testing.T, *relisting), options kinfor
 	for verb, mode := range relistVerbs {
 		t.Run(string(verb), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &relisting{Source: cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1")), verb: verb}
+				r := &relisting{Source: cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1")), verb: verb}
 				options.Requests.Mode = mode
 				r.SharedIndexInformer = kinformer.New(r.Source, &v1.Pod{}, options)
 				handled(t, r, &r.recorder)
@@ -226,7 +226,7 @@ func TestRelistDuringOutage(t *testing.T) {
 
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := cachetest.New(testkit.Pod("a", "1"))
+		source := cachetest.Of(testkit.Pod("a", "1"))
 		theirs := clientgo.NewSharedIndexInformer(source, &v1.Pod{}, 0, clientgo.Indexers{})
 		assert.ErrorIs(t, kinformer.Relist(theirs), inspect.ErrForeign)
 

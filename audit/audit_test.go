@@ -81,7 +81,7 @@ func pods(names ...string) *cachetest.Source {
 	for i, name := range names {
 		objects[i] = testkit.Pod(name, "1")
 	}
-	return cachetest.New(objects...)
+	return cachetest.Of(objects...)
 }
 
 // once audits, and fails for an error.
@@ -651,7 +651,7 @@ func TestDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.Pod("a", "1")
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "dropped"}}
-		src := cachetest.New(pod, testkit.Pod("b", "1"))
+		src := cachetest.Of(pod, testkit.Pod("b", "1"))
 		r := follow(t, src, src, nil, kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields"}}})
 		assert.Empty(t, r.stored("a").ManagedFields)
 		report := r.once(t, audit.Options{Content: true})
@@ -821,7 +821,7 @@ func TestKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.Pod("a", "1")
 		pod.Kind, pod.APIVersion = "Pod", "v1"
-		src := cachetest.New(pod)
+		src := cachetest.Of(pod)
 		r := follow(t, src, otherList{src, func(o metav1.ListOptions) (runtime.Object, error) {
 			list, err := src.List(o)
 			return list, errors.Join(err, meta.EachListItem(list, func(item runtime.Object) error {

@@ -33,7 +33,7 @@ func BenchmarkState(b *testing.B) {
 			UID: types.UID(fmt.Sprintf("5b5a2f60-51a5-4b1a-9a53-%012d", i)),
 		}}
 	}
-	src := cachetest.NewSource(cachetest.Options{Objects: objects, Share: true, NewList: func() runtime.Object { return &corev1.PodList{} }})
+	src := cachetest.New(cachetest.Options{Objects: objects, Share: true, NewList: func() runtime.Object { return &corev1.PodList{} }})
 	forgets := func(obj any) (any, error) {
 		pod := *obj.(*corev1.Pod)
 		pod.ResourceVersion, pod.UID = "", ""

@@ -19,7 +19,7 @@ import (
 
 // An audit finds what somebody has done to the store, which nobody may write to.
 func ExampleOnce() {
-	server := cachetest.New(
+	server := cachetest.Of(
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}},
 	)

@@ -57,7 +57,7 @@ func TestPause(t *testing.T) {
 // reported as asked for.
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer := cache.NewSharedIndexInformer(cachetest.New(), &corev1.Pod{}, 0, nil)
+		informer := cache.NewSharedIndexInformer(cachetest.Of(), &corev1.Pod{}, 0, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		informer.RunWithContext(ctx)

@@ -64,7 +64,7 @@ func TestModel(t *testing.T) {
 		transform := transforms[rapid.SampledFrom([]string{"none", "blank", "harmless"}).Draw(r, "transform")]
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
+			src := cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
 			w := &world{assert: assert.New(&found), mirror: testkit.NewMirror()}
 			w.rig = follow(t, src, src, transform, options)
 			_, err := w.AddEventHandler(w.mirror)

@@ -9,7 +9,7 @@
 // scripts faults, waits until the handlers have been told, and looks at what they were told and at
 // which requests the server got:
 //
-//	src := cachetest.New(pod("a"), pod("b"))
+//	src := cachetest.Of(pod("a"), pod("b"))
 //	informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, cache.Indexers{})
 //	var recorder cachetest.Recorder
 //	informer.AddEventHandler(src.Track(&recorder))

@@ -42,7 +42,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	src := cachetest.New(configMap("a"))
+	src := cachetest.Of(configMap("a"))
 	var recorder cachetest.Recorder
 	defer startConfigMaps(src, src.Track(&recorder))()
 	if err := src.Settle(ctx); err != nil {
@@ -69,7 +69,7 @@ func ExampleSource_Compact() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	src := cachetest.NewSource(cachetest.Options{
+	src := cachetest.New(cachetest.Options{
 		Objects:   []runtime.Object{configMap("a")},
 		NewList:   func() runtime.Object { return &corev1.ConfigMapList{} },
 		WatchList: cachetest.WatchListUnsupported,
@@ -98,7 +98,7 @@ func ExampleSource_FailNext() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	src := cachetest.New(configMap("a"))
+	src := cachetest.Of(configMap("a"))
 	src.FailNext(cachetest.VerbWatchList, cachetest.TooManyRequests(time.Second))
 	var recorder cachetest.Recorder
 	defer startConfigMaps(src, src.Track(&recorder))()
@@ -115,7 +115,7 @@ func ExampleSource_FailNext() {
 
 // Settle says what is missing to whom.
 func ExampleSource_Settle() {
-	src := cachetest.New(configMap("a"))
+	src := cachetest.Of(configMap("a"))
 	src.Track(nil).Named("a handler that was never registered")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

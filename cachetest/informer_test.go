@@ -37,7 +37,7 @@ var modes = []struct {
 func started(t *testing.T, opts cachetest.Options) (*cachetest.Source, clientgo.SharedIndexInformer, *cachetest.Recorder) {
 	t.Helper()
 	opts.NewList, opts.Objects = podList, pods("a", "b")
-	src, recorder := cachetest.NewSource(opts), &cachetest.Recorder{}
+	src, recorder := cachetest.New(opts), &cachetest.Recorder{}
 	informer := startPods(t, src, recorder)
 	settle(t, src)
 	require.True(t, informer.HasSynced())
@@ -110,7 +110,7 @@ func TestInformerOnAnEmptySource(t *testing.T) {
 		"example known": {Example: &corev1.Pod{}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.NewSource(opts)
+			src := cachetest.New(opts)
 			var recorder cachetest.Recorder
 			informer := startPods(t, src, &recorder)
 			synctest.Wait()
@@ -129,7 +129,7 @@ func TestInformerOfUnstructuredObjects(t *testing.T) {
 			widget.SetAPIVersion("example.com/v1")
 			widget.SetKind("Widget")
 			widget.SetName("w")
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode.mode})
+			src := cachetest.New(cachetest.Options{WatchList: mode.mode})
 			src.Create(widget)
 			src.Tick()
 
@@ -150,7 +150,7 @@ func TestInformerOfUnstructuredObjects(t *testing.T) {
 
 func TestInformerPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{NewList: podList, Objects: pods("a", "b", "c", "d", "e"), NoWatchCache: true})
+		src := cachetest.New(cachetest.Options{NewList: podList, Objects: pods("a", "b", "c", "d", "e"), NoWatchCache: true})
 		store := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
 		reflector := clientgo.NewReflector(listOnly{src}, &corev1.Pod{}, store, 0)
 		reflector.WatchListPageSize = 2
@@ -190,7 +190,7 @@ func TestInformerRelistsAfterCompaction(t *testing.T) {
 
 func TestInformerGoesOnWithoutTheEndOfItsInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pods("a")...)
+		src := cachetest.Of(pods("a")...)
 		src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: cachetest.StreamScript{
 			OmitInitialEventsEnd: true, Cut: true, CutAfter: 1}})
 		var recorder cachetest.Recorder
@@ -213,7 +213,7 @@ func unsettled(t *testing.T, src *cachetest.Source) string {
 
 func TestSettleNamesWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pods("a", "b")...)
+		src := cachetest.Of(pods("a", "b")...)
 		fast, slow := src.Track(nil).Named("fast"), src.Track(nil)
 		for _, name := range []string{"a", "b"} {
 			fast.OnAdd(src.Get("default", name), true)
@@ -237,7 +237,7 @@ func TestSettleNamesWhatIsMissing(t *testing.T) {
 
 func TestSettleErrorIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pods(strings.Split("abcdefghij", "")...)...)
+		src := cachetest.Of(pods(strings.Split("abcdefghij", "")...)...)
 		for range 9 {
 			src.Track(nil)
 		}
@@ -249,12 +249,12 @@ func TestSettleErrorIsBounded(t *testing.T) {
 }
 
 func TestSettleWithoutHandlersIsAnError(t *testing.T) {
-	require.ErrorIs(t, cachetest.New().Settle(t.Context()), cachetest.ErrNothingTracked)
+	require.ErrorIs(t, cachetest.Of().Settle(t.Context()), cachetest.ErrNothingTracked)
 }
 
 func TestSettleWaitsForTheLastHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New()
+		src := cachetest.Of()
 		handlers := []*cachetest.Tracked{src.Track(nil), src.Track(nil)}
 		stored := src.Create(pod("a"))
 		settled := make(chan error, 1)
@@ -270,7 +270,7 @@ func TestSettleWaitsForTheLastHandler(t *testing.T) {
 
 func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		stays, goes := src.Track(nil), src.Track(nil)
 		stays.OnAdd(src.Get("default", "a"), true)
 		settled := make(chan error, 1)
@@ -291,7 +291,7 @@ func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
 // writes get versions that handlers have heard of with other content.
 func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		handler := src.Track(nil)
 		handler.OnAdd(src.Get("default", "a"), true)
 		relabel(src, "a", "before")
@@ -322,7 +322,7 @@ func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
 // time before the Rewind is not what the source holds now.
 func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New()
+		src := cachetest.Of()
 		handler := src.Track(nil)
 		undone := src.Create(pod("a"))
 		src.Rewind(1)
@@ -345,7 +345,7 @@ func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
 // was heard before the Rewind does not count, and what is heard after it does.
 func TestSettleAfterARewindBehindATransform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		handler := src.Track(nil)
 		told := func() {
 			p := src.Get("default", "a").(*corev1.Pod)
@@ -363,7 +363,7 @@ func TestSettleAfterARewindBehindATransform(t *testing.T) {
 }
 
 func TestTrackedPassesEverythingOn(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	var recorder cachetest.Recorder
 	handler := src.Track(&recorder)
 	old := src.Get("default", "a")
@@ -375,7 +375,7 @@ func TestTrackedPassesEverythingOn(t *testing.T) {
 
 func TestAnEventCountsWhenTheHandlerHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		inside, release := make(chan struct{}), make(chan struct{})
 		handler := src.Track(clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			close(inside)
@@ -397,7 +397,7 @@ func TestAnEventCountsWhenTheHandlerHasReturned(t *testing.T) {
 
 func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{
+		src := cachetest.New(cachetest.Options{
 			Objects: pods("a"),
 			Version: func(m metav1.Object) string { return m.GetLabels()["l"] },
 		})
@@ -416,7 +416,7 @@ func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
 }
 
 func TestSettleOutsideABubble(t *testing.T) {
-	src := cachetest.New(pods("a", "b")...)
+	src := cachetest.Of(pods("a", "b")...)
 	var recorder cachetest.Recorder
 	startPods(t, src, &recorder)
 	for range 100 {

@@ -36,7 +36,7 @@ type history map[uint64]map[string]runtime.Object
 // compares every state that the log can still tell with the recorded one.
 func TestLogAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := NewSource(Options{})
+		s := New(Options{})
 		past := history{1: {}}
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {

@@ -80,14 +80,14 @@ var (
 	_ clientgo.ListerWatcherWithContext = (*Source)(nil)
 )
 
-// New returns a source with default options that holds objects.
-func New(objects ...runtime.Object) *Source {
-	return NewSource(Options{Objects: objects})
+// Of returns a source with default options that holds objects.
+func Of(objects ...runtime.Object) *Source {
+	return New(Options{Objects: objects})
 }
 
-// NewSource returns a source. One that is used in a synctest bubble must be
+// New returns a source. One that is used in a synctest bubble must be
 // made there.
-func NewSource(opts Options) *Source {
+func New(opts Options) *Source {
 	opts.setDefaults()
 	s := &Source{opts: opts}
 	s.mu.rv = opts.ResourceVersion

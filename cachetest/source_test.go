@@ -21,7 +21,7 @@ import (
 )
 
 func TestWritersReturnWhatIsStored(t *testing.T) {
-	src := cachetest.New()
+	src := cachetest.Of()
 	created := src.Create(pod("a")).(*corev1.Pod)
 	require.Equal(t, "2", created.ResourceVersion)
 	require.EqualValues(t, "uid-2", created.UID)
@@ -53,7 +53,7 @@ func TestWritersReturnWhatIsStored(t *testing.T) {
 
 func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, bookmarksFrom("2"))
 		stored := src.Get("default", "a")
 		older := pod("a")
@@ -72,7 +72,7 @@ func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 		relabel(src, "a", "1")
 		require.Equal(t, []string{"MODIFIED a 3"}, take(t, w, 1))
 
-		src = cachetest.NewSource(cachetest.Options{Share: true, Objects: pods("a")})
+		src = cachetest.New(cachetest.Options{Share: true, Objects: pods("a")})
 		require.Equal(t, "3", src.Update(pod("a")).(*corev1.Pod).ResourceVersion, "who shares is believed")
 	})
 }
@@ -81,7 +81,7 @@ func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 func TestWhatIsGivenStays(t *testing.T) {
 	given := pod("a")
 	given.UID, given.CreationTimestamp = "mine", metav1.Unix(1e9, 0)
-	src := cachetest.New(given)
+	src := cachetest.Of(given)
 	stored := src.Get("default", "a").(*corev1.Pod)
 	require.Equal(t, given.ObjectMeta.UID, stored.UID)
 	require.Equal(t, given.CreationTimestamp, stored.CreationTimestamp)
@@ -95,14 +95,14 @@ func TestWhatIsGivenStays(t *testing.T) {
 }
 
 func TestObjectsWithoutNamespace(t *testing.T) {
-	src := cachetest.New(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	src := cachetest.Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	require.Equal(t, map[string]string{"n": "2"}, src.Versions())
 	src.Delete("", "n")
 	require.Empty(t, src.Versions())
 }
 
 func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	refused := func(is func(error) bool, write func()) {
 		t.Helper()
 		defer func() {
@@ -120,7 +120,7 @@ func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
 }
 
 func TestWhatIsHandedOverIsCopied(t *testing.T) {
-	src := cachetest.NewSource(cachetest.Options{NewList: podList})
+	src := cachetest.New(cachetest.Options{NewList: podList})
 	mine := pod("a")
 	returned := src.Create(mine).(*corev1.Pod)
 	require.Empty(t, mine.ResourceVersion)
@@ -134,7 +134,7 @@ func TestWhatIsHandedOverIsCopied(t *testing.T) {
 }
 
 func TestShareCopiesNothing(t *testing.T) {
-	src := cachetest.NewSource(cachetest.Options{Share: true})
+	src := cachetest.New(cachetest.Options{Share: true})
 	mine := pod("a")
 	require.Same(t, mine, src.Create(mine))
 	require.Same(t, mine, src.Get("default", "a"))
@@ -147,7 +147,7 @@ func TestShareCopiesNothing(t *testing.T) {
 }
 
 func TestPatchStartsOverWhenAnotherWriterWasFaster(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	calls := 0
 	patched := cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) {
 		if calls++; calls == 1 {
@@ -161,7 +161,7 @@ func TestPatchStartsOverWhenAnotherWriterWasFaster(t *testing.T) {
 }
 
 func TestRewindGivesVersionsAgain(t *testing.T) {
-	src := cachetest.New(pods("a", "b")...)
+	src := cachetest.Of(pods("a", "b")...)
 	w := open(t, src, metav1.ListOptions{ResourceVersion: "3"})
 	relabel(src, "a", "1")
 	src.Delete("default", "b")
@@ -198,7 +198,7 @@ func names(t *testing.T, src *cachetest.Source, options metav1.ListOptions) (rv,
 // c 6} now.
 func scriptedPast(opts cachetest.Options) *cachetest.Source {
 	opts.Objects = pods("a", "b")
-	src := cachetest.NewSource(opts)
+	src := cachetest.New(opts)
 	relabel(src, "a", "1")
 	src.Delete("default", "b")
 	src.Create(pod("c"))
@@ -266,7 +266,7 @@ func isTooLarge(err error) bool {
 }
 
 func TestPagesShowOneState(t *testing.T) {
-	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c", "d", "e")})
+	src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c", "d", "e")})
 	rv, next, items := names(t, src, metav1.ListOptions{Limit: 2})
 	require.Equal(t, "6", rv)
 	require.Equal(t, []string{"a 2", "b 3"}, items)
@@ -285,7 +285,7 @@ func TestPagesShowOneState(t *testing.T) {
 }
 
 func TestPagesTellHowManyRemain(t *testing.T) {
-	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c"), NewList: podList})
+	src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c"), NewList: podList})
 	list, err := src.List(metav1.ListOptions{Limit: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, *list.(*corev1.PodList).RemainingItemCount)
@@ -304,21 +304,21 @@ func TestListTypes(t *testing.T) {
 	widget.SetKind("Widget")
 	widget.SetName("w")
 
-	list, err := cachetest.New(widget).List(metav1.ListOptions{})
+	list, err := cachetest.Of(widget).List(metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "WidgetList", list.(*unstructured.UnstructuredList).GetKind())
 	require.Equal(t, "example.com/v1", list.(*unstructured.UnstructuredList).GetAPIVersion())
 	require.Len(t, list.(*unstructured.UnstructuredList).Items, 1)
 
-	list, err = cachetest.New(pod("a")).List(metav1.ListOptions{})
+	list, err = cachetest.Of(pod("a")).List(metav1.ListOptions{})
 	require.NoError(t, err)
 	require.IsType(t, &corev1.Pod{}, list.(*metav1.List).Items[0].Object)
 
-	list, err = cachetest.NewSource(cachetest.Options{NewList: podList, Objects: pods("a")}).List(metav1.ListOptions{})
+	list, err = cachetest.New(cachetest.Options{NewList: podList, Objects: pods("a")}).List(metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "a", list.(*corev1.PodList).Items[0].Name)
 
-	_, err = cachetest.NewSource(cachetest.Options{NewList: podList, Objects: []runtime.Object{widget}}).List(metav1.ListOptions{})
+	_, err = cachetest.New(cachetest.Options{NewList: podList, Objects: []runtime.Object{widget}}).List(metav1.ListOptions{})
 	require.ErrorContains(t, err, "do not fit into *v1.PodList")
 }
 
@@ -330,7 +330,7 @@ var nodeField = map[string]func(runtime.Object) string{
 // labeled is a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
 func labeled(t *testing.T) *cachetest.Source {
 	t.Helper()
-	src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b"), Fields: nodeField, NewList: podList})
+	src := cachetest.New(cachetest.Options{Objects: pods("a", "b"), Fields: nodeField, NewList: podList})
 	relabel(src, "a", "y")
 	relabel(src, "b", "y")
 	relabel(src, "a", "x")
@@ -457,7 +457,7 @@ func TestBadSelectorsAreRefused(t *testing.T) {
 
 func TestRequestsAreRecordedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		src.FailNext(cachetest.VerbWatch, cachetest.Expired())
 		start, seconds := time.Now(), int64(300)
 		_, err := src.List(metav1.ListOptions{Limit: 2, ResourceVersion: "0", LabelSelector: "a=b", FieldSelector: "metadata.name=d"})
@@ -481,7 +481,7 @@ func TestRequestsAreRecordedInOrder(t *testing.T) {
 
 func TestWaitRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		done := make(chan []cachetest.Request, 1)
 		go func() {
 			all, err := src.WaitRequests(t.Context(), 2)
@@ -506,7 +506,7 @@ func TestWaitRequests(t *testing.T) {
 
 func TestWaitWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorContains(t, src.WaitWatching(ctx, 1), "waited for 1 open watches, got 0")

@@ -59,7 +59,7 @@ func TestWatchBeginsWithTheState(t *testing.T) {
 
 func TestWatchOfTheFutureWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "4"})
 		relabel(src, "a", "1")
 		relabel(src, "a", "2")
@@ -100,10 +100,10 @@ func TestWatchRefusesOptions(t *testing.T) {
 		"match without initial events": {ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 		"initial events without match": {SendInitialEvents: &yes},
 	} {
-		_, err := cachetest.New(pod("a")).Watch(options)
+		_, err := cachetest.Of(pod("a")).Watch(options)
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
 	}
-	_, err := cachetest.New(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
+	_, err := cachetest.Of(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
 	require.ErrorContains(t, err, `resourceVersion "x" is not a number`)
 	var status apierrors.APIStatus
 	require.ErrorAs(t, err, &status)
@@ -113,7 +113,7 @@ func TestWatchRefusesOptions(t *testing.T) {
 // TestWatchOfNothingYet: a plain watch needs no type for its bookmark.
 func TestWatchOfNothingYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New()
+		src := cachetest.Of()
 		w := open(t, src, metav1.ListOptions{AllowWatchBookmarks: true})
 		requireSilent(t, w)
 		src.Create(pod("a"))
@@ -127,18 +127,18 @@ func TestWatchListModes(t *testing.T) {
 			cachetest.WatchListUnsupported: true,
 			cachetest.WatchListRefused:     false,
 		} {
-			src := cachetest.NewSource(cachetest.Options{WatchList: mode, Objects: pods("a")})
+			src := cachetest.New(cachetest.Options{WatchList: mode, Objects: pods("a")})
 			require.Equal(t, unsupported, src.IsWatchListSemanticsUnSupported())
 			_, err := src.Watch(watchListFrom(""))
 			require.True(t, apierrors.IsInvalid(err), "%v", err)
 		}
-		src := cachetest.NewSource(cachetest.Options{WatchList: cachetest.WatchListIgnored, Objects: pods("a")})
+		src := cachetest.New(cachetest.Options{WatchList: cachetest.WatchListIgnored, Objects: pods("a")})
 		require.False(t, src.IsWatchListSemanticsUnSupported())
 		w := open(t, src, watchListFrom(""))
 		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
 		requireSilent(t, w)
 
-		_, err := cachetest.New().Watch(watchListFrom(""))
+		_, err := cachetest.Of().Watch(watchListFrom(""))
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 	})
 }
@@ -162,7 +162,7 @@ func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
 		{cachetest.Options{NewList: widgetList}, widget},
 		{cachetest.Options{Example: widget}, widget},
 	} {
-		w := open(t, cachetest.NewSource(c.opts), watchListFrom(""))
+		w := open(t, cachetest.New(c.opts), watchListFrom(""))
 		event := <-w.ResultChan()
 		require.Equal(t, "BOOKMARK  1 end", line(event))
 		require.IsType(t, c.want, event.Object)
@@ -172,7 +172,7 @@ func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
 
 func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		with, without := open(t, src, bookmarksFrom("2")), open(t, src, metav1.ListOptions{ResourceVersion: "2"})
 		src.Tick()
 		src.Bookmark()
@@ -188,7 +188,7 @@ func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
 
 func TestStopLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, metav1.ListOptions{})
 		synctest.Wait() // the stream now waits for its reader
 		w.Stop()
@@ -204,7 +204,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 }
 
 func TestStreamEndsWithItsContext(t *testing.T) {
-	src := cachetest.New()
+	src := cachetest.Of()
 	ctx, cancel := context.WithCancel(t.Context())
 	w, err := src.WatchWithContext(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 
 func TestTimeoutSecondsWhenHonored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{HonorTimeout: true})
+		src := cachetest.New(cachetest.Options{HonorTimeout: true})
 		start, seconds := time.Now(), int64(30)
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "1", TimeoutSeconds: &seconds})
 		requireEnd(t, w)
@@ -225,7 +225,7 @@ func TestTimeoutSecondsWhenHonored(t *testing.T) {
 
 func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.NewSource(cachetest.Options{Objects: pods("a", "b", "c"), Buffer: 2})
+		src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c"), Buffer: 2})
 		w := open(t, src, metav1.ListOptions{})
 		synctest.Wait()
 		require.Len(t, w.ResultChan(), 2)
@@ -236,7 +236,7 @@ func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 // TestManyWatches has writers and readers at the same time: each reader, from
 // wherever it starts, must end with the source's state.
 func TestManyWatches(t *testing.T) {
-	src := cachetest.New(pods("a", "b", "c", "d")...)
+	src := cachetest.Of(pods("a", "b", "c", "d")...)
 	const writes = 200
 	last := formatLast(src.ResourceVersion() + 2*writes)
 	var group sync.WaitGroup
@@ -365,7 +365,7 @@ func (m *watchModel) stop(i int) {
 // hurt.
 func TestStreamsAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &watchModel{src: cachetest.New(), compacted: 1}
+		m := &watchModel{src: cachetest.Of(), compacted: 1}
 		defer func() {
 			for len(m.open) > 0 {
 				m.stop(0)
@@ -396,7 +396,7 @@ func TestErrorEventCarriesTheStatus(t *testing.T) {
 }
 
 func TestFailNextTakesOneRequestEach(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	first, third := errors.New("first"), errors.New("third")
 	src.FailNext(cachetest.VerbList, first, nil, third)
 	for _, want := range []error{first, nil, third, nil} {
@@ -406,7 +406,7 @@ func TestFailNextTakesOneRequestEach(t *testing.T) {
 }
 
 func TestFaultsBelongToTheirVerb(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	boom := errors.New("boom")
 	src.FailNext(cachetest.VerbWatchList, boom)
 	open(t, src, bookmarksFrom("2"))
@@ -419,7 +419,7 @@ func TestFaultsBelongToTheirVerb(t *testing.T) {
 
 func TestDelayedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Minute})
 		start := time.Now()
 		_, err := src.List(metav1.ListOptions{})
@@ -431,7 +431,7 @@ func TestDelayedRequest(t *testing.T) {
 func TestHeldRequestEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fault := range []cachetest.Fault{{Delay: time.Hour}, {Until: make(chan struct{})}} {
-			src := cachetest.New(pod("a"))
+			src := cachetest.Of(pod("a"))
 			src.Script(cachetest.VerbList, fault)
 			src.Script(cachetest.VerbWatch, fault)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -446,7 +446,7 @@ func TestHeldRequestEndsWithItsContext(t *testing.T) {
 
 func TestLateAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		release := make(chan struct{})
 		late := cachetest.Fault{Until: release, IgnoreContext: true}
 		src.Script(cachetest.VerbList, late)
@@ -476,7 +476,7 @@ func TestLateAnswers(t *testing.T) {
 }
 
 func TestPanicInsideList(t *testing.T) {
-	src := cachetest.New()
+	src := cachetest.Of()
 	src.Script(cachetest.VerbList, cachetest.Fault{Panic: "boom"})
 	require.PanicsWithValue(t, "boom", func() { _, _ = src.List(metav1.ListOptions{}) })
 	_, err := src.List(metav1.ListOptions{})
@@ -484,7 +484,7 @@ func TestPanicInsideList(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	w := open(t, src, bookmarksFrom("2"))
 	end := src.Outage(cachetest.ConnectionRefused())
 	requireEnd(t, w)
@@ -502,7 +502,7 @@ func TestOutage(t *testing.T) {
 
 func TestPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, bookmarksFrom("2"))
 		first, second := src.Partition(), src.Partition()
 		requireEnd(t, w)
@@ -535,7 +535,7 @@ func TestPartition(t *testing.T) {
 
 func TestStreamScripts(t *testing.T) {
 	scripted := func(t *testing.T, script cachetest.StreamScript, options metav1.ListOptions) watch.Interface {
-		src := cachetest.New(pods("a", "b")...)
+		src := cachetest.Of(pods("a", "b")...)
 		src.Script(cachetest.VerbWatch, cachetest.Fault{Stream: script})
 		src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: script})
 		return open(t, src, options)
@@ -564,7 +564,7 @@ func TestStreamScripts(t *testing.T) {
 
 func TestInjectedEventsKeepTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
 		relabel(src, "a", "1")
 		src.Inject(watch.Event{Type: watch.Added, Object: pod("ghost")})
@@ -579,7 +579,7 @@ func TestInjectedEventsKeepTheirPlace(t *testing.T) {
 }
 
 func TestGarbageIsDeliveredAsItIs(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
 	var nobody *corev1.Pod
 	garbage := append(cachetest.Garbage(src.Get("default", "a")), watch.Event{Type: watch.Added, Object: nobody})
@@ -594,7 +594,7 @@ func TestGarbageForMetadataInformers(t *testing.T) {
 }
 
 func TestResend(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	relabel(src, "a", "1")
 	src.Delete("default", "a")
 	w := open(t, src, metav1.ListOptions{ResourceVersion: "4"})
@@ -604,7 +604,7 @@ func TestResend(t *testing.T) {
 }
 
 func TestCutComesAfterWhatWasWritten(t *testing.T) {
-	src := cachetest.New(pod("a"))
+	src := cachetest.Of(pod("a"))
 	w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
 	relabel(src, "a", "1")
 	src.Cut()
@@ -617,7 +617,7 @@ func TestCutComesAfterWhatWasWritten(t *testing.T) {
 
 func TestBreakLosesWhatWasNotDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
 		relabel(src, "a", "1")
 		synctest.Wait()
@@ -630,7 +630,7 @@ func TestBreakLosesWhatWasNotDelivered(t *testing.T) {
 
 func TestStallHoldsAllStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"))
+		src := cachetest.Of(pod("a"))
 		first := src.Stall()
 		second := src.Stall()
 		w := open(t, src, metav1.ListOptions{})
@@ -646,7 +646,7 @@ func TestStallHoldsAllStreams(t *testing.T) {
 // TestLose: what is written meanwhile is in lists, and in no stream, old or new.
 func TestLose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a"), pod("b"))
+		src := cachetest.Of(pod("a"), pod("b"))
 		w := open(t, src, metav1.ListOptions{ResourceVersion: "3", AllowWatchBookmarks: true})
 		first, second := src.Lose(), src.Lose()
 		relabel(src, "a", "lost")

@@ -318,7 +318,7 @@ func TestRatesForget(t *testing.T) {
 // TestAudits: the page of an informer that was audited says what came of that, in each form.
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer := cache.NewSharedIndexInformer(cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1")), &corev1.Pod{}, 0, nil)
+		informer := cache.NewSharedIndexInformer(cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1")), &corev1.Pod{}, 0, nil)
 		defer testkit.InBackground(t, informer.RunWithContext)()
 		synctest.Wait()
 		page := Handler(Options{})

@@ -43,7 +43,7 @@ func ExampleStatusOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	status, _ := inspect.StatusOf(informer)
 	fmt.Println(status.Phase)
@@ -64,7 +64,7 @@ func ExampleReady() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	ready := inspect.Ready(inspect.ReadyOptions{}, informer)
 	probe := func() int {
 		answer := httptest.NewRecorder()
@@ -89,7 +89,7 @@ func ExampleOf() {
 	defer cancel()
 
 	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
+	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	defer runInformer(informer)()
 	if err := kinformer.WaitForSync(ctx, informer); err != nil {
@@ -113,7 +113,7 @@ func ExampleStatsOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	informer := cache.NewSharedIndexInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
 	registration, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Name: "settings"}))
 	if err != nil {

@@ -43,7 +43,7 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 
 // An error of WaitForSync says why, and errors.As and its kin look into it.
 func ExampleWaitForSync() {
-	server := cachetest.New()
+	server := cachetest.Of()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it"))
 	server.FailNext(cachetest.VerbList, forbidden)
 	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
@@ -67,7 +67,7 @@ func ExampleWaitForVersion() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New()
+	server := cachetest.Of()
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 
@@ -85,7 +85,7 @@ func ExampleRelist() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	added := make(chan string, 2)
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { added <- obj.(*corev1.ConfigMap).Name }})
@@ -110,7 +110,7 @@ func ExampleRelist() {
 // A handler that only wants the newest state of each object, however many versions it misses while
 // it is busy.
 func ExampleDeliver() {
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	busy, release, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -152,7 +152,7 @@ func ExampleDelivery() {
 		Max:          2,
 		OnDisconnect: func(err error) { removed <- err },
 	}})
-	server := cachetest.New(newConfigMap("a", "1"))
+	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}
 	registration, err := informer.AddEventHandler(handler)
@@ -176,7 +176,7 @@ func ExampleConstructor() {
 	defer cancel()
 
 	newInformer := kinformer.Constructor(kinformer.Options{ObjectDescription: "configmaps of the team", Requests: kinformer.Requests{PageSize: 500, Backoff: wait.Backoff{Duration: 100 * time.Millisecond, Cap: 5 * time.Second, Factor: 2}}})
-	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := newInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	fmt.Println(kinformer.WaitForSync(ctx, informer), informer.GetStore().ListKeys())
 	// Output: <nil> [default/a]
@@ -191,7 +191,7 @@ func ExampleDecoding() {
 		"metadata.managedFields",
 		"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]",
 	}}})
-	informer := newInformer(cachetest.New(config), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := newInformer(cachetest.Of(config), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	cache.WaitFor(context.Background(), "config maps", informer.HasSyncedChecker())
 	obj, _, err := informer.GetStore().GetByKey("default/a")
@@ -213,7 +213,7 @@ func ExampleIndexFailure() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	informer := kinformer.New(cachetest.New(newConfigMap("a", "")), &corev1.ConfigMap{}, kinformer.Options{
+	informer := kinformer.New(cachetest.Of(newConfigMap("a", "")), &corev1.ConfigMap{}, kinformer.Options{
 		Indexers:       cache.Indexers{"value": byContents},
 		OnIndexFailure: func(f kinformer.IndexFailure) { fmt.Println(f.Index, f.Key, f.Err) },
 	})
@@ -230,7 +230,7 @@ func ExampleErrors() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := cachetest.New()
+	server := cachetest.Of()
 	server.FailNext(cachetest.VerbList, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it")))
 	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 	informer := newInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
@@ -247,7 +247,7 @@ func ExampleQueue() {
 	defer cancel()
 
 	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{Limit: 1000}})
-	informer := newInformer(cachetest.New(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := newInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
@@ -265,7 +265,7 @@ func ExampleRequests() {
 	elsewhere := newConfigMap("b", "1")
 	elsewhere.Namespace = "kube-system"
 	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "default"}})
-	informer := newInformer(cachetest.New(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	defer runInformer(informer)()
 	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		fmt.Println(err)
@@ -281,7 +281,7 @@ func ExampleQueue_keepCached() {
 	defer cancel()
 
 	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-	informer := newInformer(cachetest.New(newConfigMap("a", "1"), newConfigMap("b", "")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), newConfigMap("b", "")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	err := informer.SetTransform(func(obj any) (any, error) {
 		if obj.(*corev1.ConfigMap).Data["value"] == "" {
 			return nil, errors.New("there is no value")

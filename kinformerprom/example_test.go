@@ -24,7 +24,7 @@ func Example() {
 	registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
 	// http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
-	pods := cachetest.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+	pods := cachetest.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
 	informer := kinformer.New(pods, &corev1.Pod{}, kinformer.Options{ObjectDescription: "my pods"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

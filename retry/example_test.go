@@ -34,7 +34,7 @@ func ExampleProcess() {
 	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 	controller := cache.New(&cache.Config{
 		Queue:         queue,
-		ListerWatcher: cachetest.New(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}),
+		ListerWatcher: cachetest.Of(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}),
 		ObjectType:    &corev1.ConfigMap{},
 		Process:       process,
 	})

@@ -16,7 +16,7 @@ import (
 
 // An informer whose pods have no managed fields.
 func ExampleManagedFields() {
-	informer := cache.NewSharedIndexInformer(cachetest.New(newPod("web-0")), &corev1.Pod{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newPod("web-0")), &corev1.Pod{}, 0, cache.Indexers{})
 	if err := informer.SetTransform(trim.ManagedFields); err != nil {
 		fmt.Println(err)
 	}

@@ -269,7 +269,7 @@ func source(pods ...string) *cachetest.Source {
 	for _, name := range pods {
 		objects = append(objects, pod(name))
 	}
-	return cachetest.NewSource(cachetest.Options{
+	return cachetest.New(cachetest.Options{
 		Objects: objects, Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} },
 	})
 }

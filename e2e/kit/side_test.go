@@ -96,7 +96,7 @@ func newSource(options cachetest.Options) *cachetest.Source {
 		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
 		"status.phase":  func(obj runtime.Object) string { return string(obj.(*corev1.Pod).Status.Phase) },
 	}
-	return cachetest.NewSource(options)
+	return cachetest.New(options)
 }
 
 // written returns what a writer of a Source panics with as its error.

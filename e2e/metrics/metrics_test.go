@@ -92,7 +92,7 @@ func TestImportAlonePublishes(t *testing.T) {
 	}
 	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
-			source := cachetest.New()
+			source := cachetest.Of()
 			for i := range objects {
 				source.Create(pod(fmt.Sprint(i)))
 			}

@@ -33,7 +33,7 @@ func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					report := newReport(Config{Out: io.Discard})
 					defer captureProcess(report)()
-					source := cachetest.New(podOf("a"), podOf("b"))
+					source := cachetest.Of(podOf("a"), podOf("b"))
 					h := newHandler(kind, "informer", nil, report)
 					h.behaviour.Store(&behaviour{panicEvery: 2})
 					informer := newInformer(source, &corev1.Pod{}, 0, cache.Indexers{})

@@ -61,7 +61,7 @@ func Example() {
 
 // follow runs an informer with a handler, and reports whether both have seen the one pod there is.
 func follow(ctx context.Context, group *sync.WaitGroup) (synced bool) {
-	pods := cachetest.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+	pods := cachetest.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
 	informer := cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 	if err != nil {

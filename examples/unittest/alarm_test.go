@@ -23,7 +23,7 @@ func pod(name string, phase corev1.PodPhase) *corev1.Pod {
 
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(pod("a", corev1.PodRunning), pod("b", corev1.PodFailed))
+		src := cachetest.Of(pod("a", corev1.PodRunning), pod("b", corev1.PodFailed))
 		src.FailNext(cachetest.VerbWatchList, cachetest.TooManyRequests(time.Minute)) // the server is busy at first
 		events, ended := make(chan string, 10), make(chan error)
 		alarm := Alarm{

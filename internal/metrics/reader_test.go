@@ -262,7 +262,7 @@ func TestCatalogue(t *testing.T) {
 // TestAudits: what audits have come to is exported, once there was one.
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(testkit.Pod("a", "1"), testkit.Pod("b", "1"))
+		src := cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"))
 		informer := cache.NewSharedIndexInformer(src, &v1.Pod{}, 0, nil)
 		defer run(t, informer)()
 		r := NewReader(Options{})

@@ -81,7 +81,7 @@ func TestIsOwn(t *testing.T) {
 		module + "/internal/reflector.request[...]":     true,
 		module + "_test.TestX":                          false,
 		module + "/factory.New":                         false,
-		module + "/cachetest.New":                       false,
+		module + "/cachetest.Of":                        false,
 		"example.com/internal/reflector.New":            false,
 		"example.com/vendored/" + module + ".New":       false,
 		"k8s.io/client-go/tools/cache.NewReflector":     false,

@@ -84,10 +84,10 @@ var settings = map[string]scenarioCommand{
 
 // happenings are what happens while the reflector runs.
 var happenings = map[string]scenarioCommand{
-	"setup": func(p *scenarioPlay, _ []string) { p.Source = cachetest.NewSource(p.source) },
+	"setup": func(p *scenarioPlay, _ []string) { p.Source = cachetest.New(p.source) },
 	"start": func(p *scenarioPlay, _ []string) {
 		if p.Source == nil {
-			p.Source = cachetest.NewSource(p.source)
+			p.Source = cachetest.New(p.source)
 		}
 		ctx, cancel := context.WithCancel(p.t.Context())
 		ended := make(chan struct{})

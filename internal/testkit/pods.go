@@ -25,7 +25,7 @@ type Pods struct {
 
 // NewPods returns a source of pods.
 func NewPods(pods ...runtime.Object) *Pods {
-	return &Pods{Source: cachetest.NewSource(cachetest.Options{
+	return &Pods{Source: cachetest.New(cachetest.Options{
 		Objects: pods, Buffer: 1000, WatchList: cachetest.WatchListUnsupported,
 		NewList: func() runtime.Object { return &corev1.PodList{} },
 	})}
