@@ -21,38 +21,44 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/pipeline"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
 // controller runs a reflector that fills a queue, and a loop that empties it.
 type controller struct {
 	informerSeat
-	config Config
-	clock  clock.Clock
-
-	failures *processFailures
-
-	queue controllerQueue
-	sink  reflector.Sink // what fills queue
-
-	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when
-	// there is no more.
-	take func() error
-
-	// which functions of the user's are called in the goroutines of Run
-	calls    string
-	identity InformerNameAndResource // may be zero
-	// what client-go has no name for, or no way to set for an informer
-	options  reflector.Options
-	unfit    error // why it cannot run, nil if it can
-	report   *reflector.Journal
-	relister *reflector.Relister
+	parts
+	clock    clock.Clock
 	observed door.Observed
 
 	mu struct {
 		sync.RWMutex
 		reflector *reflector.Reflector // nil before Run
 	}
+}
+
+// parts are what a controller is put together from.
+type parts struct {
+	config   Config
+	identity InformerNameAndResource // may be zero
+	requests reflector.Options       // what client-go has no name for, or no way to set for an informer
+
+	queue    controllerQueue
+	sink     reflector.Sink     // what fills queue
+	pipeline *pipeline.Pipeline // nil: the queue is the user's
+
+	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when
+	// there is no more.
+	take func() error
+	// which functions of the user's are called in the goroutines of Run
+	calls    string
+	failures *queue.Failures // nil: its own
+
+	unfit    error               // why it cannot run, nil if it can
+	report   *reflector.Journal  // nil: its own
+	relister *reflector.Relister // nil: its own
 }
 
 // controllerQueue is what a controller wants of its queue, beside what take does.
@@ -72,9 +78,11 @@ type controllerQueue interface {
 // Run returns when its context ends, the queue is closed and the last call has returned; at once,
 // with an error in the log, if config.ListerWatcher is nil.
 func New(config *Config) Controller {
-	c := newController(*config, &processFailures{}, nil)
-	c.calls = "the process function, or a function of the queue's or the store's"
-	c.queue, c.sink = config.Queue, sinkOf(config.Queue)
+	c := newController(parts{
+		config: *config,
+		queue:  config.Queue, sink: sinkOf(config.Queue),
+		calls: "the process function, or a function of the queue's or the store's",
+	})
 	c.take = c.popSingle
 	if queue, ok := config.Queue.(QueueWithBatch); ok && config.ProcessBatch != nil {
 		c.take = func() error { return c.popBatch(queue) }
@@ -82,11 +90,14 @@ func New(config *Config) Controller {
 	return c
 }
 
-func newController(config Config, failures *processFailures, take func() error) *controller {
-	c := &controller{
-		config: config, clock: clock.RealClock{}, failures: failures, take: take,
-		report: reflector.NewJournal(), relister: &reflector.Relister{},
+func newController(p parts) *controller {
+	p.failures = cmp.Or(p.failures, &queue.Failures{})
+	p.report = cmp.Or(p.report, reflector.NewJournal())
+	p.relister = cmp.Or(p.relister, &reflector.Relister{})
+	if p.unfit != nil {
+		p.report.Refuse(p.unfit)
 	}
+	c := &controller{parts: p, clock: clock.RealClock{}}
 	c.informerSeat = door.Seated(door.Look(c.look))
 	return c
 }
@@ -95,11 +106,11 @@ func newController(config Config, failures *processFailures, take func() error) 
 func (c *controller) look() *door.Informer {
 	known := &door.Informer{
 		Controller: c, Resource: c.resourceName(), Example: c.config.ObjectType, Identity: c.identity,
-		Report: c.report, Relister: c.relister, Observed: &c.observed, ProcessErrors: c.failures.known, Requests: c.reflectorOptions,
+		Report: c.report, Relister: c.relister, Observed: &c.observed, ProcessErrors: c.failures.Known, Requests: c.reflectorOptions,
 	}
 	known.AddQueue(c.queue)
-	if p, ok := c.sink.(*pipeline); ok {
-		known.Table, known.Applier, known.Delivery = p.contents.Table, p.applier, &p.delivery
+	if p := c.pipeline; p != nil {
+		known.Table, known.Applier, known.Delivery = p.Contents.Table, p.Applier, &p.Delivery
 	}
 	return known
 }
@@ -110,12 +121,12 @@ func (c *controller) popSingle() error {
 }
 
 func (c *controller) process(obj any, isInInitialList bool) error {
-	defer c.failures.panicking(obj)
+	defer c.failures.Panicking(obj)
 	return c.config.Process(obj, isInInitialList)
 }
 
 func (c *controller) processBatch(deltas []Delta, isInInitialList bool) error {
-	defer c.failures.panicking(deltas)
+	defer c.failures.Panicking(deltas)
 	return c.config.ProcessBatch(deltas, isInInitialList)
 }
 
@@ -215,7 +226,7 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.End()
 	c.queue.Close()
 	event.Report(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
-	c.options.TellStopped(ctx, c.resourceName(), c.unfit)
+	c.requests.TellStopped(ctx, c.resourceName(), c.unfit)
 	return true
 }
 
@@ -225,7 +236,7 @@ func (c *controller) resourceName() string {
 
 // reflectorOptions says what is reflected, and how it is asked for.
 func (c *controller) reflectorOptions() reflector.Options {
-	o := c.options
+	o := c.requests
 	o.ListerWatcher = c.config.ListerWatcher
 	o.ExpectedType = c.config.ObjectType
 	o.TypeDescription = c.config.ObjectDescription
@@ -268,7 +279,7 @@ func (c *controller) processLoop(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			c.failures.report(ctx, err)
+			c.failures.Report(ctx, err)
 		}
 	}
 }
@@ -288,53 +299,4 @@ func (c *controller) LastSyncResourceVersion() string {
 		return ""
 	}
 	return c.mu.reflector.Version()
-}
-
-// processFailures makes sure that no error of a process function is lost: each is counted and goes
-// to the hook.
-type processFailures struct {
-	hook func(ctx context.Context, err error) // nil: event.Report
-
-	mu struct {
-		sync.Mutex
-		count uint64
-		last  error
-	}
-}
-
-func (f *processFailures) report(ctx context.Context, err error) {
-	told := event.Discreet(err)
-	f.note(event.Kept(told))
-	if f.hook == nil {
-		event.Report(ctx, told, "Failed to process changes popped from the queue")
-		return
-	}
-	f.hook(ctx, err)
-}
-
-func (f *processFailures) note(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.count++
-	f.mu.last = err
-}
-
-// panicking is deferred around a process function. It reports a panic, with what was processed, and
-// lets it go on.
-func (f *processFailures) panicking(processed any) {
-	if p := recover(); p != nil {
-		f.reportPanic(event.Name(processed), p)
-		panic(p)
-	}
-}
-
-func (f *processFailures) reportPanic(processed string, p any) {
-	f.report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
-}
-
-// known returns how many errors there were, and the last.
-func (f *processFailures) known() (count uint64, last error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.count, f.mu.last
 }

@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kinformer/cache/internal/door"
@@ -49,23 +50,13 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		f.replacedType = Replaced
 	}
 	f.queue = queue.New(queue.Options{
-		Name: firstOf(opts.Name, "DeltaFIFO"), Logger: opts.Logger,
+		Name: cmp.Or(opts.Name, "DeltaFIFO"), Logger: opts.Logger,
 		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensTombstones,
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.byKey, Admits: f.admitsLocked,
 		Early: true, // as in client-go: the process function of the last item sees HasSynced
 	})
 	f.queueSeat = door.Seated(f.queue)
 	return f
-}
-
-// firstOf returns the first name that is not empty.
-func firstOf(names ...string) string {
-	for _, name := range names {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // KeyOf returns the key of an object, of Deltas (of their newest object) or of a

@@ -6,7 +6,6 @@ package cache
 import (
 	"context"
 
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/queue"
 )
 
@@ -23,12 +22,6 @@ var (
 // EngineOf returns what is inside a queue of ours.
 func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
 
-// InformersQueue returns a queue as informers have it.
-func InformersQueue(transform TransformFunc) *PipelineQueue {
-	p := openPipeline(newStore(MetaNamespaceKeyFunc, nil), queueOptions{transform: transform})
-	return &PipelineQueue{door.Seated(p.queue), p.queue, p}
-}
-
 // ShouldResync is what a reflector of the informer asks before a resync.
 func ShouldResync(informer SharedIndexInformer) bool {
 	return informer.(*sharedIndexInformer).processor.ShouldResync()
@@ -37,12 +30,12 @@ func ShouldResync(informer SharedIndexInformer) bool {
 // WrapDetector changes the mutation detector of an informer that does not run yet.
 func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
 	s := informer.(*sharedIndexInformer)
-	s.mutationDetector = wrap(s.mutationDetector)
+	s.mutations.detector = wrap(s.mutations.detector)
 }
 
 // DetectMutations runs the mutation detector of an informer, as Run does.
 func DetectMutations(ctx context.Context, informer SharedIndexInformer) {
-	informer.(*sharedIndexInformer).detectMutations(ctx)
+	informer.(*sharedIndexInformer).mutations.run(ctx)
 }
 
 // IndexesAreQuick reports whether the reflector may write to the informer's store itself.

@@ -5,8 +5,6 @@ package cache
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -38,8 +36,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	if handler == nil {
 		return nil, fanout.ErrNilHandler
 	}
-	s.pipeline.delivery.Lock() // before life, which nobody holds while waiting for a batch
-	defer s.pipeline.delivery.Unlock()
+	s.pipeline.Delivery.Lock() // before life, which nobody holds while waiting for a batch
+	defer s.pipeline.Delivery.Unlock()
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.life.phase == phaseStopped {
@@ -140,62 +138,3 @@ func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.Synced
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer
 // stopped, and its last call has returned.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.Shutdown() }
-
-// room is what the handlers have room for. While one of them holds up the watch, a vigil is kept.
-func (s *sharedIndexInformer) room(inFlight func() int) (events int, freed <-chan struct{}) {
-	events, freed = s.processor.Room(inFlight)
-	if held := freed != nil; held != s.vigil.held.Load() {
-		s.vigil.note(held)
-	}
-	return events, freed
-}
-
-// vigilStep is how often it is looked for stuck handlers while the watch is not read.
-const vigilStep = 5 * time.Second
-
-// vigil looks for stuck handlers while one of them holds up the watch: then nothing comes with
-// which the processor would.
-type vigil struct {
-	look func()
-	held atomic.Bool // written with the lock
-	mu   struct {
-		sync.Mutex
-		timer *time.Timer // nil until the watch was held up
-		over  bool
-	}
-}
-
-// note is called by the reader of the watch when that is held up, or no more.
-func (v *vigil) note(held bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	switch v.held.Store(held); {
-	case v.mu.over:
-	case v.mu.timer == nil:
-		v.mu.timer = time.AfterFunc(vigilStep, v.ring)
-	case held:
-		v.mu.timer.Reset(vigilStep)
-	default:
-		v.mu.timer.Stop()
-	}
-}
-
-// ring looks, and lets the timer ring again. It holds the lock meanwhile, so that nobody looks who
-// has ended.
-func (v *vigil) ring() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.held.Load() && !v.mu.over {
-		v.look()
-		v.mu.timer.Reset(vigilStep)
-	}
-}
-
-// end returns when the timer rings no more.
-func (v *vigil) end() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.mu.over = true; v.mu.timer != nil {
-		v.mu.timer.Stop()
-	}
-}

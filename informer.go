@@ -13,6 +13,8 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/pipeline"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -75,30 +77,35 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		bad.Add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
 	}
 	checkIndexers(options.Indexers, &bad)
-	failures := &processFailures{}
-	p := newPipeline(state, failures, func(changes []event.Change) {
-		for i := range changes {
-			fanout.CallIsolated(&changes[i], handler)
-		}
+	failures := &queue.Failures{}
+	p := pipeline.New(pipeline.Options{
+		Contents: &state.objects.contents,
+		Failures: failures,
+		Deliver: func(changes []event.Change) {
+			for i := range changes {
+				fanout.CallIsolated(&changes[i], handler)
+			}
+		},
 	})
-	p.open(queueOptions{
-		logger:     ptr.Deref(options.Logger, klog.Background()),
-		resource:   reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
-		transform:  options.Transform,
-		identifier: options.Identifier,
-		metrics:    options.InformerMetricsProvider,
+	p.Open(pipeline.Feed{
+		Logger:     ptr.Deref(options.Logger, klog.Background()),
+		Resource:   reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
+		Transform:  options.Transform,
+		Identifier: options.Identifier,
+		Metrics:    options.InformerMetricsProvider,
 	})
-	c := newController(Config{
-		ListerWatcher:    options.ListerWatcher,
-		ObjectType:       options.ObjectType,
-		FullResyncPeriod: options.ResyncPeriod,
-		MinWatchTimeout:  options.MinWatchTimeout,
-	}, failures, func() error { return p.queue.PopUnique(p.handle) })
-	c.sink, c.queue = p, p.queue
-	c.identity = options.Identifier
-	c.calls = "event handler " + fanout.NameOf(handler) + ", the transform or an index function"
-	if c.unfit = bad.As(door.ErrBadOptions); c.unfit != nil {
-		c.report.Refuse(c.unfit)
-	}
-	return state, c
+	return state, newController(parts{
+		config: Config{
+			ListerWatcher:    options.ListerWatcher,
+			ObjectType:       options.ObjectType,
+			FullResyncPeriod: options.ResyncPeriod,
+			MinWatchTimeout:  options.MinWatchTimeout,
+		},
+		identity: options.Identifier,
+		pipeline: p, sink: p, queue: p.Queue,
+		take:     func() error { return p.Queue.PopUnique(p.Handle) },
+		failures: failures,
+		calls:    "event handler " + fanout.NameOf(handler) + ", the transform or an index function",
+		unfit:    bad.As(door.ErrBadOptions),
+	})
 }

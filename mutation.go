@@ -12,62 +12,71 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/reflector"
 )
 
-// detectMutations runs the detector of mutations. When that finds one it panics, and does not know
-// who it was: before the panic goes on, as it is, the log names who may have been.
-func (s *sharedIndexInformer) detectMutations(ctx context.Context) {
+// mutations looks for writes to the cached objects of an informer.
+type mutations struct {
+	detector  MutationDetector
+	resource  string
+	report    *reflector.Journal
+	processor *fanout.Processor
+}
+
+// run runs the detector. When that finds a write it panics, and does not know who it was: before
+// the panic goes on, as it is, the log names who may have been.
+func (m *mutations) run(ctx context.Context) {
 	found := true
 	defer func() {
 		if found {
-			s.logSuspects(klog.FromContext(ctx))
+			m.logSuspects(klog.FromContext(ctx))
 		}
 	}()
-	s.mutationDetector.Run(ctx.Done())
+	m.detector.Run(ctx.Done())
 	found = false
+}
+
+// watch shows the detector what has come into the store.
+func (m *mutations) watch(changes []event.Change) {
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.New != nil:
+			m.detector.AddObject(c.New)
+		case c.Many != nil && (c.Kind == event.ChangeAdd || c.Many.Formers != nil):
+			for j := range c.Many.Len() {
+				m.detector.AddObject(c.Many.At(j))
+			}
+		}
+	}
 }
 
 var errWrittenTo = errors.New("somebody has written to cached objects")
 
 // logSuspects logs which handlers may have written to cached objects.
-func (s *sharedIndexInformer) logSuspects(logger klog.Logger) {
+func (m *mutations) logSuspects(logger klog.Logger) {
 	logger.Error(errWrittenTo, "The mutation detector has found a change, made by one of these handlers or by who reads the store",
-		"informer", s.resource, "oneOf", s.suspects())
+		"informer", m.resource, "oneOf", m.suspects())
 	klog.Flush() // the process ends
 }
 
 // suspects returns the handlers that were called; those of all informers whose objects share parts,
 // if this one's do.
-func (s *sharedIndexInformer) suspects() (names []string) {
-	for _, running := range append(door.Running.All(), s) {
-		other, ok := running.(*sharedIndexInformer)
-		if !ok || other != s && !(s.sharesParts() && other.sharesParts()) {
-			continue
-		}
-		for _, handler := range other.processor.Called() {
-			names = append(names, handler+" of "+other.resource)
+func (m *mutations) suspects() []string {
+	names := calledOf(m.processor, m.resource)
+	for _, running := range door.Running.All() {
+		other := door.Of(running)
+		if other.Report != m.report && other.Processor != nil && m.report.SharesParts() && other.Report.SharesParts() {
+			names = append(names, calledOf(other.Processor, other.Resource)...)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// sharesParts reports whether objects of the informer may have parts that others have, too.
-func (s *sharedIndexInformer) sharesParts() bool {
-	decoding := s.report.Status().Decoding
-	return decoding.Shares && decoding.Decoded > 0
-}
-
-// watchForMutations shows the detector what has come into the store.
-func (s *sharedIndexInformer) watchForMutations(changes []event.Change) {
-	for i := range changes {
-		switch c := &changes[i]; {
-		case c.New != nil:
-			s.mutationDetector.AddObject(c.New)
-		case c.Many != nil && (c.Kind == event.ChangeAdd || c.Many.Formers != nil):
-			for j := range c.Many.Len() {
-				s.mutationDetector.AddObject(c.Many.At(j))
-			}
-		}
+func calledOf(processor *fanout.Processor, resource string) (names []string) {
+	for _, handler := range processor.Called() {
+		names = append(names, handler+" of "+resource)
 	}
+	return names
 }

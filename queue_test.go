@@ -745,7 +745,6 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 			"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
 				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
 			}),
-			"an informer's queue": cache.InformersQueue(losing(nothing)),
 		} {
 			for call, err := range map[string]error{
 				"Add":     q.Add(badPod("a", "2")),

@@ -4,10 +4,12 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/queue"
 )
 
@@ -51,13 +53,13 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{arrivals: &queue.Arrivals{}, atomic: opts.AtomicEvents}
-	metrics := newQueueMetrics(opts.Identifier, opts.MetricsProvider)
+	metrics := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
 	f.queue = queue.New(queue.Options{
-		Name: firstOf(opts.Identifier.Name(), opts.Name, "RealFIFO"), Logger: opts.Logger,
+		Name: cmp.Or(opts.Identifier.Name(), opts.Name, "RealFIFO"), Logger: opts.Logger,
 		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensDeltas,
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.arrivals,
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
-		Identifier: opts.Identifier, Depth: metrics.depth, Latency: metrics.latency,
+		Identifier: opts.Identifier, Depth: metrics.Depth, Latency: metrics.Latency,
 	})
 	f.queueSeat = door.Seated(f.queue)
 	return f

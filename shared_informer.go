@@ -18,7 +18,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/pipeline"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -50,21 +53,21 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 		resource: resource,
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
-		listerWatcher:    lw,
-		objectType:       exampleObject,
-		options:          options,
-		clock:            clock.RealClock{},
-		mutationDetector: NewCacheMutationDetector(resource),
-		synced:           make(chan struct{}),
-		failures:         &processFailures{},
-		report:           reflector.NewJournal(),
-		relister:         &reflector.Relister{},
+		listerWatcher: lw,
+		objectType:    exampleObject,
+		options:       options,
+		clock:         clock.RealClock{},
+		synced:        make(chan struct{}),
+		failures:      &queue.Failures{},
+		report:        reflector.NewJournal(),
+		relister:      &reflector.Relister{},
 	}
 	s.informerSeat = door.Seated(door.Look(s.look))
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
-	s.pipeline = newPipeline(s.store, s.failures, s.distribute)
-	s.pipeline.handlers = s.room
-	s.vigil.look = s.processor.NameLagging
+	s.mutations = mutations{NewCacheMutationDetector(resource), resource, s.report, s.processor}
+	s.pipeline = pipeline.New(pipeline.Options{
+		Contents: &s.store.objects.contents, Failures: s.failures, Deliver: s.distribute, Room: s.processor.Room,
+	})
 	s.life.resyncCheckPeriod = options.ResyncPeriod
 	checkIndexers(options.Indexers, &s.config.Bad)
 	s.configure(func(*door.Config) {})
@@ -75,7 +78,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 // the informer.
 func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
-	s.failures.hook, s.store.objects.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
+	s.failures.Hook, s.store.objects.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
 	if s.unfit = s.config.Bad.As(door.ErrBadOptions); s.unfit != nil {
 		s.report.Refuse(s.unfit)
 	}
@@ -83,27 +86,26 @@ func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 
 // sharedIndexInformer is one reflector, queue and store for any number of handlers.
 //
-// Lock order: pipeline.delivery, then life, then those of the processor and of its listeners.
+// Lock order: pipeline.Delivery, then life, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
 	informerSeat
-	resource         string // what logs and errors call it
-	store            *keyedStore
-	pipeline         *pipeline
-	processor        *fanout.Processor
-	listerWatcher    ListerWatcher
-	objectType       runtime.Object
-	options          SharedIndexInformerOptions
-	config           door.Config
-	unfit            error // why it cannot run, nil if it can
-	clock            clock.Clock
-	mutationDetector MutationDetector
-	synced           chan struct{} // closed when the first list is in the store
-	announced        sync.Once     // the closing of synced
-	failures         *processFailures
-	report           *reflector.Journal
-	relister         *reflector.Relister
-	observed         door.Observed
-	vigil            vigil
+	resource      string // what logs and errors call it
+	store         *keyedStore
+	pipeline      *pipeline.Pipeline
+	processor     *fanout.Processor
+	mutations     mutations
+	listerWatcher ListerWatcher
+	objectType    runtime.Object
+	options       SharedIndexInformerOptions
+	config        door.Config
+	unfit         error // why it cannot run, nil if it can
+	clock         clock.Clock
+	synced        chan struct{} // closed when the first list is in the store
+	announced     sync.Once     // the closing of synced
+	failures      *queue.Failures
+	report        *reflector.Journal
+	relister      *reflector.Relister
+	observed      door.Observed
 
 	// life is the informer's way from new over started to stopped, and what may only be set before
 	// the start.
@@ -154,7 +156,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer group.Wait()
 	defer s.processor.Stop()
 	defer stopHandling()
-	group.StartWithContext(handling, s.detectMutations)
+	group.StartWithContext(handling, s.mutations.run)
 	group.StartWithContext(handling, func(ctx context.Context) {
 		select {
 		case <-ctx.Done():
@@ -163,7 +165,6 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		}
 	})
 	defer s.ended(controller)
-	defer s.vigil.end()
 	controller.run(ctx)
 }
 
@@ -174,46 +175,59 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.phase != phaseNew {
 		return nil
 	}
-	s.pipeline.open(queueOptions{
-		logger:     klog.FromContext(ctx),
-		resource:   s.resource,
-		transform:  s.life.transform,
-		identifier: s.options.Identifier,
-		metrics:    s.options.InformerMetricsProvider,
-		limit:      s.config.Limit,
-		keepCached: s.config.KeepCached,
+	s.pipeline.Open(pipeline.Feed{
+		Logger:     klog.FromContext(ctx),
+		Resource:   s.resource,
+		Transform:  s.life.transform,
+		Identifier: s.options.Identifier,
+		Metrics:    s.options.InformerMetricsProvider,
+		Limit:      s.config.Limit,
+		KeepCached: s.config.KeepCached,
 	})
-	queue := s.pipeline.queue
+	queue := s.pipeline.Queue
 	queue.Through = s.processor.MadeRoom
-	queue.Direct = s.pipeline.handleNow
-	c := newController(Config{
-		ListerWatcher:                s.listerWatcher,
-		ObjectType:                   s.objectType,
-		ObjectDescription:            s.options.ObjectDescription,
-		FullResyncPeriod:             s.life.resyncCheckPeriod,
-		ShouldResync:                 s.processor.ShouldResync,
-		WatchErrorHandlerWithContext: s.life.watchErrorHandler,
-	}, s.failures, func() error { return queue.PopAll(s.pipeline.handle) })
-	c.sink, c.queue = s.pipeline, queue
-	c.report, c.relister, c.options, c.identity = s.report, s.relister, s.config.Requests, s.options.Identifier
-	if s.life.transform != nil && !s.config.TransformCopies && c.options.Decoding.Share {
-		d := &c.options.Decoding
-		d.Share, d.Unshared = false, "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
+	queue.Direct = s.pipeline.HandleNow
+	s.life.phase = phaseStarted
+	s.life.controller = newController(parts{
+		config: Config{
+			ListerWatcher:                s.listerWatcher,
+			ObjectType:                   s.objectType,
+			ObjectDescription:            s.options.ObjectDescription,
+			FullResyncPeriod:             s.life.resyncCheckPeriod,
+			ShouldResync:                 s.processor.ShouldResync,
+			WatchErrorHandlerWithContext: s.life.watchErrorHandler,
+		},
+		identity: s.options.Identifier,
+		requests: s.requestsLocked(),
+		pipeline: s.pipeline, sink: s.pipeline, queue: queue,
+		take:     func() error { return queue.PopAll(s.pipeline.Handle) },
+		calls:    "the transform or an index function",
+		failures: s.failures, unfit: s.unfit, report: s.report, relister: s.relister,
+	})
+	return s.life.controller
+}
+
+// requestsLocked are the requests that are configured, as far as a transform function allows what
+// they say of decoding.
+func (s *sharedIndexInformer) requestsLocked() reflector.Options {
+	if s.life.transform == nil {
+		return s.config.Requests
 	}
-	if s.life.transform != nil {
-		c.options.Decoding.Remember = false // a transform may write to the topmost struct, and cached ones have readers
-	}
-	c.unfit, c.calls = s.unfit, "the transform or an index function"
-	s.life.controller, s.life.phase = c, phaseStarted
-	return c
+	return s.config.Requests.Transformed(s.config.TransformCopies)
+}
+
+// distribute hands what has changed in the store to the handlers and to the detector of mutations.
+func (s *sharedIndexInformer) distribute(changes []event.Change) {
+	s.mutations.watch(changes)
+	s.processor.Distribute(changes)
 }
 
 // look shows the informer to those beside this package.
 func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
 		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.options.Identifier,
-		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.known,
-		Table: s.store.objects.table, Applier: s.pipeline.applier, Delivery: &s.pipeline.delivery,
+		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.Known,
+		Table: s.store.objects.table, Applier: s.pipeline.Applier, Delivery: &s.pipeline.Delivery,
 		Configure: s.configure,
 	}
 	if c := s.started(); c != nil {

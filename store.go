@@ -91,13 +91,6 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 	return s
 }
 
-// refuseNilOption panics with a text that says which option of a constructor is nil.
-func refuseNilOption(isNil bool, constructor string, i, n int) {
-	if isNil {
-		panic(fmt.Sprintf("%s: option %d of %d is nil: leave it out", constructor, i+1, n))
-	}
-}
-
 // NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful
 // change, in the goroutine of that change and with no lock held.
 func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -46,9 +47,16 @@ type ThreadSafeStoreOption = func(*threadSafeMap)
 
 // WithThreadSafeStoreMetrics publishes the store's resourceVersion for the identity, if that is
 // reserved. A nil provider means that of the process, see SetInformerMetricsProvider.
-func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, provider InformerMetricsProvider) ThreadSafeStoreOption {
+func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, given InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
-		m.contents.OnVersion = versionPublisher(newVersionMetric(identifier, provider))
+		m.contents.OnVersion = provider.OfStore(identifier, given)
+	}
+}
+
+// refuseNilOption panics with a text that says which option of a constructor is nil.
+func refuseNilOption(isNil bool, constructor string, i, n int) {
+	if isNil {
+		panic(fmt.Sprintf("%s: option %d of %d is nil: leave it out", constructor, i+1, n))
 	}
 }
 

@@ -36,6 +36,7 @@ type Processor struct {
 	pool    pool
 	guarded registry // by the feed's lock
 	clock   clock.PassiveClock
+	vigil   vigil
 }
 
 // NewProcessor returns a processor for what comes from upstream, which says whether its first list
@@ -45,6 +46,7 @@ func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processo
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
 	p.guarded.feed, p.guarded.pool = &p.feed, &p.pool
+	p.vigil.look = p.NameLagging
 	return p
 }
 
@@ -145,13 +147,17 @@ func (p *Processor) appendLocked(changes []event.Change) {
 
 // Room returns how many more events of the watch may be read, because the handlers that block have
 // room for them. Of that room inFlight events, which were read and are not distributed yet, take
-// theirs. If none may be read, freed is closed when it is worth asking again. One goroutine calls
-// it.
+// theirs. If none may be read, freed is closed when it is worth asking again; until Room answers
+// otherwise, a vigil is kept. One goroutine calls it.
 func (p *Processor) Room(inFlight func() int) (events int, freed <-chan struct{}) {
-	if p.guarded.blockers.Load() == 0 {
-		return unbounded, nil
+	events = unbounded
+	if p.guarded.blockers.Load() > 0 {
+		events, freed = p.guarded.room(inFlight)
 	}
-	return p.guarded.room(inFlight)
+	if held := freed != nil; held != p.vigil.held.Load() {
+		p.vigil.note(held)
+	}
+	return events, freed
 }
 
 // MadeRoom makes the caller of Room ask again.
@@ -283,6 +289,7 @@ const StopPatience = 5 * time.Second
 // Stop drops what the listeners had still to deliver and returns when their running calls have. It
 // logs for which of them it waits for long.
 func (p *Processor) Stop() {
+	p.vigil.end()
 	p.feed.mu.Lock()
 	for len(p.guarded.listeners) > 0 {
 		p.guarded.removeLocked(p.guarded.listeners[0])

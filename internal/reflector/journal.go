@@ -77,6 +77,13 @@ func (j *Journal) Status() Status {
 	return s
 }
 
+// SharesParts reports whether decoded objects may have parts that those of other reflectors have,
+// too.
+func (j *Journal) SharesParts() bool {
+	decoding := j.Status().Decoding
+	return decoding.Shares && decoding.Decoded > 0
+}
+
 // History returns what is to be told now.
 func (j *Journal) History() History {
 	j.mu.Lock()

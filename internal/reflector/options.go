@@ -259,3 +259,14 @@ func isOwn(function, file string) bool {
 	rest, inModule := strings.CutPrefix(function, modulePath)
 	return inModule && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/")) && !strings.HasSuffix(file, "_test.go")
 }
+
+// Transformed returns the options for objects that a transform function may write to: its results
+// are not remembered, because cached ones have readers, and parts are shared only if it copies.
+func (o Options) Transformed(copies bool) Options {
+	d := &o.Decoding
+	d.Remember = false
+	if d.Share && !copies {
+		d.Share, d.Unshared = false, "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
+	}
+	return o
+}

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package walls_test looks at how the packages that an informer is made of are divided into files.
-// TestWalls of the root holds who may import whom.
+// Package walls_test looks at what the packages of the library use of each other, and their files of
+// each other.
 package walls_test
 
 import (
@@ -10,34 +10,30 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
 )
 
-const internal = "github.com/kinformer/cache/internal/"
+const modulePath = "github.com/kinformer/cache"
 
 // withoutCircles are the packages in which files use each other in one direction only.
-var withoutCircles = []string{"event", "reflector", "queue", "store", "fanout", "identical", "eventlog", "table"}
+var withoutCircles = []string{
+	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
+	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
+}
 
 // TestNoCircles: of each package there is a file that can be read without the others, then one that
 // needs only that, and so on.
 func TestNoCircles(t *testing.T) {
-	var paths []string
-	for _, name := range withoutCircles {
-		paths = append(paths, internal+name)
-	}
-	loaded, err := packages.Load(&packages.Config{Dir: "../..", Mode: packages.LoadSyntax}, paths...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(loaded) != len(paths) {
-		t.Errorf("%d packages of %d", len(loaded), len(paths))
-	}
 	all := 0
-	for _, pkg := range loaded {
-		for _, problem := range pkg.Errors {
-			t.Error(problem)
+	for _, name := range withoutCircles {
+		pkg := loaded(t)[name]
+		if pkg == nil {
+			t.Errorf("there is no package %q", name)
+			continue
 		}
 		uses := usesIn(pkg)
 		all += len(uses)
@@ -89,4 +85,113 @@ func inCircles(uses map[string]map[string]bool) (left []string) {
 		left = append(left, from)
 	}
 	return slices.Sorted(slices.Values(left))
+}
+
+// mayUse are the walls: of which packages of ours each package may name something, be it imported or
+// a field or method of what another one hands out; those of tests apart.
+// The engines know what an event is, and not each other; what they stand on knows nothing of ours.
+var mayUse = map[string][]string{
+	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
+		"internal/table", "internal/door", "internal/pipeline", "internal/provider"},
+	"internal/event":           {},
+	"internal/door":            {"internal/event", "internal/fanout", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
+	"internal/table":           {},
+	"internal/eventlog":        {},
+	"internal/identical":       {},
+	"internal/testkit/cputime": {},
+	"internal/decode":          {},
+	"internal/interleave":      {},
+	"internal/tap":             {"internal/event", "internal/decode"},
+	"internal/tap/taptest":     {"internal/tap"},
+	"internal/reflector":       {"internal/event", "internal/tap"},
+	"internal/queue":           {"internal/event"},
+	"internal/store":           {"internal/event", "internal/table", "internal/identical"},
+	"internal/fanout":          {"internal/event", "internal/eventlog"},
+	"internal/provider":        {},
+	"internal/pipeline":        {"internal/event", "internal/provider", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
+	"internal/metrics":         {"inspect"},
+	"internal/testkit":         {"cachetest", "internal/testkit/cputime"},
+	"internal/testkit/checker": {},
+	"cachetest":                {},
+	"direct":                   {"internal/tap"},
+	"audit": {"", "audit/internal/exact", "inspect", "internal/door", "internal/event", "internal/identical",
+		"internal/reflector", "internal/table"},
+	"audit/internal/exact": {"internal/decode", "internal/event", "internal/reflector", "internal/tap"},
+	"debug":                {"", "inspect", "internal/door", "view"},
+	"inspect": {"internal/door", "internal/event", "internal/fanout", "internal/queue", "internal/reflector",
+		"internal/table", "internal/tap"},
+	"kinformer": {"", "inspect", "internal/door", "internal/event", "internal/fanout", "internal/reflector",
+		"internal/store", "internal/table", "internal/tap"},
+	"view":      {"internal/door", "internal/event", "internal/table"},
+	"factory":   {"", "internal/door", "kinformer"},
+	"synctrack": {},
+	"trim":      {"internal/decode"},
+	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
+	"testing":   {},
+
+	"cmd/kinformer-measure": {"internal/decode", "internal/testkit/cputime"},
+}
+
+// TestWalls: no package uses one of ours that it must not know, and each that there is has its rule.
+func TestWalls(t *testing.T) {
+	for name, pkg := range loaded(t) {
+		if strings.HasPrefix(name, "internal/interleave/") || name == "factory/internal/tablegen" {
+			continue // of the tools
+		}
+		allowed, known := mayUse[name]
+		if !known {
+			t.Errorf("%s: say in mayUse of what it may name something", pkg.PkgPath)
+		}
+		for used, example := range usedBy(pkg) {
+			if !slices.Contains(allowed, used) {
+				t.Errorf("%s uses %s of %s", pkg.PkgPath, example, used)
+			}
+		}
+	}
+}
+
+// usedBy returns of which other packages of ours a package names something, each with an example.
+func usedBy(pkg *packages.Package) map[string]string {
+	used := map[string]string{}
+	for _, object := range pkg.TypesInfo.Uses {
+		if object.Pkg() == nil || object.Pkg() == pkg.Types {
+			continue
+		}
+		if name, ours := inModule(object.Pkg().Path()); ours {
+			used[name] = object.Name()
+		}
+	}
+	return used
+}
+
+// inModule returns a package's name within the library.
+func inModule(path string) (name string, ours bool) {
+	if path == modulePath {
+		return "", true
+	}
+	return strings.CutPrefix(path, modulePath+"/")
+}
+
+var load = sync.OnceValues(func() ([]*packages.Package, error) {
+	return packages.Load(&packages.Config{Dir: "../..", Mode: packages.LoadSyntax}, "./...")
+})
+
+// loaded returns the packages of the library by their names within it.
+func loaded(t *testing.T) map[string]*packages.Package {
+	all, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*packages.Package{}
+	for _, pkg := range all {
+		for _, problem := range pkg.Errors {
+			t.Error(problem)
+		}
+		name, ours := inModule(pkg.PkgPath)
+		if !ours {
+			t.Errorf("%s is no package of the library", pkg.PkgPath)
+		}
+		byName[name] = pkg
+	}
+	return byName
 }

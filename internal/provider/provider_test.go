@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache
+package provider
 
 import (
 	"testing"
@@ -16,13 +16,13 @@ import (
 
 // nameInformers returns identities with one informer name, and lets warnings that other tests
 // caused be given again.
-func nameInformers(t *testing.T) func(resource string) InformerNameAndResource {
+func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndResource {
 	t.Helper()
-	t.Cleanup(ResetInformerNamesForTesting)
+	t.Cleanup(clientgo.ResetInformerNamesForTesting)
 	warned.Clear()
-	name, err := NewInformerName(t.Name())
+	name, err := clientgo.NewInformerName(t.Name())
 	require.NoError(t, err)
-	return func(resource string) InformerNameAndResource {
+	return func(resource string) clientgo.InformerNameAndResource {
 		return name.WithResource(schema.GroupVersionResource{Resource: resource})
 	}
 }
@@ -34,10 +34,8 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
-		s := newStore(MetaNamespaceKeyFunc, nil, WithStoreMetrics(id, nil))
-		assert.Nil(t, s.objects.contents.OnVersion)
-		assert.Equal(t, queueMetrics{}, newQueueMetrics(id, nil))
-		_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id})
+		assert.Nil(t, OfStore(id, nil))
+		assert.Equal(t, QueueMetrics{}, OfQueue(id, nil))
 	}
 	said := testkit.About("no metrics", lines.Take())
 	require.Len(t, said, 1)
@@ -48,21 +46,21 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
 	id, provider, lines := nameInformers(t)("a"), &testkit.Gauges{}, testkit.CaptureLog(t)
-	_ = NewStore(MetaNamespaceKeyFunc)
-	_ = NewStore(MetaNamespaceKeyFunc, WithStoreMetrics(InformerNameAndResource{}, nil))
-	_ = NewStore(MetaNamespaceKeyFunc, WithStoreMetrics(id, provider))
-	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true})
-	_ = NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
-	_ = NewDeltaFIFOWithOptions(DeltaFIFOOptions{})
+	assert.Nil(t, OfStore(clientgo.InformerNameAndResource{}, nil))
+	assert.Equal(t, QueueMetrics{}, OfQueue(clientgo.InformerNameAndResource{}, nil))
+	assert.NotNil(t, OfStore(id, provider))
+	assert.Equal(t, QueueMetrics{Depth: &provider.Depth, Latency: &provider.Latencies}, OfQueue(id, provider))
 	assert.Empty(t, testkit.About("metrics", lines.Take()))
 }
 
 // TestUnknownClientGoIsLoggedOnce: a later client-go may keep its metrics elsewhere.
 func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 	id, lines := nameInformers(t)("a"), testkit.CaptureLog(t)
-	moved := &struct{ metrics struct{ renamed GaugeMetric } }{}
+	moved := &struct {
+		metrics struct{ renamed clientgo.GaugeMetric }
+	}{}
 	for range 2 {
-		_, ok := clientGoMetric[GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
+		_, ok := clientGoMetric[clientgo.GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
 		assert.False(t, ok)
 	}
 	said := testkit.About("no metrics", lines.Take())
@@ -74,8 +72,8 @@ func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 
 func TestHiddenField(t *testing.T) {
 	type inner struct {
-		gauge   GaugeMetric
-		nothing GaugeMetric
+		gauge   clientgo.GaugeMetric
+		nothing clientgo.GaugeMetric
 		number  int
 	}
 	set := &testkit.Gauge{}
@@ -101,7 +99,7 @@ func TestHiddenField(t *testing.T) {
 		"of nothing":            {nil, []string{"gauge"}, false},
 		"the owner is no field": {owner, nil, false},
 	} {
-		field, ok := hiddenField[GaugeMetric](tc.owner, tc.path...)
+		field, ok := hiddenField[clientgo.GaugeMetric](tc.owner, tc.path...)
 		assert.Equal(t, tc.found, ok, name)
 		if tc.found {
 			assert.Same(t, set, field, name)
@@ -113,23 +111,23 @@ func TestHiddenField(t *testing.T) {
 func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	id, provider := nameInformers(t)("a"), &testkit.Gauges{}
 	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
-	depth, ok := hiddenField[GaugeMetric](queue, "metrics", "numberOfQueuedItem")
+	depth, ok := hiddenField[clientgo.GaugeMetric](queue, "metrics", "numberOfQueuedItem")
 	assert.True(t, ok)
 	assert.Same(t, &provider.Depth, depth)
-	latency, ok := hiddenField[HistogramMetric](queue, "metrics", "processingLatency")
+	latency, ok := hiddenField[clientgo.HistogramMetric](queue, "metrics", "processingLatency")
 	assert.True(t, ok)
 	assert.Same(t, &provider.Latencies, latency)
 	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, provider))
-	version, ok := hiddenField[GaugeMetric](store, "metrics", "storeResourceVersion")
+	version, ok := hiddenField[clientgo.GaugeMetric](store, "metrics", "storeResourceVersion")
 	assert.True(t, ok)
 	assert.Same(t, &provider.Version, version)
 }
 
 // TestNilProviderIsNone: client-go takes it for one, and panics at the next named informer.
 func TestNilProviderIsNone(t *testing.T) {
-	SetInformerMetricsProvider(nil)
+	Set(nil)
 	id := nameInformers(t)("a")
-	assert.Nil(t, newVersionMetric(id, nil))
+	assert.Nil(t, OfStore(id, nil))
 }
 
 func TestPublishedVersion(t *testing.T) {

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,8 +29,11 @@ import (
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
@@ -55,7 +60,7 @@ func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 		release, lines := make(chan struct{}), &testkit.Logged{}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.options.Decide = func(context.Context, error, int, bool) reflector.Decision { return reflector.Decision{Stop: true} }
+		c.requests.Decide = func(context.Context, error, int, bool) reflector.Decision { return reflector.Decision{Stop: true} }
 		time.AfterFunc(time.Minute, func() { close(release) })
 		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 		assert.Equal(t, 1, lines.Count("Run waits until a call returns"))
@@ -228,4 +233,229 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue
+// keeps the reflector from its resyncs, its watchdog and the end of its context.
+func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
+	for name, hold := range map[string]struct {
+		limit    int
+		delivery fanout.Options
+	}{
+		"a handler with OverflowBlock": {delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
+		"a full queue":                 {limit: 1, delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stream := testkit.NewScriptedWatch(0)
+				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "5"))), OnWatch: testkit.Watches(stream)}
+				informer := NewSharedIndexInformer(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
+				informer.config.Limit = hold.limit
+				release, resyncs := make(chan struct{}), 0
+				_, err := informer.AddEventHandler(fanout.Delivered{Options: hold.delivery, ResourceEventHandler: ResourceEventHandlerFuncs{
+					UpdateFunc: func(_, obj any) {
+						if testkit.NameAt(obj) == "a@6" {
+							<-release
+						}
+					},
+				}})
+				require.NoError(t, err)
+				_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{
+					UpdateFunc: func(old, obj any) {
+						if old == obj {
+							resyncs++
+						}
+					},
+				})
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					informer.RunWithContext(ctx)
+				}()
+				synctest.Wait()
+				stream.Events <- testkit.Modified("a", "6")
+				synctest.Wait()
+				select {
+				case stream.Events <- testkit.Modified("a", "7"):
+					t.Error("the watch is read although the handler has no room")
+				case <-time.After(time.Second):
+				}
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				assert.GreaterOrEqual(t, resyncs, 2)
+				cancel()
+				time.AfterFunc(time.Minute, func() { close(release) })
+				synctest.Wait()
+				status, err := inspect.StatusOf(informer)
+				require.NoError(t, err)
+				assert.Equal(t, inspect.PhaseStopped, status.Phase, "the end of the context is noticed at once")
+				<-ended
+			})
+		})
+	}
+}
+
+// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the
+// informer, and others need not wait for it.
+func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
+	informer := NewSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
+	require.NoError(t, informer.store.Add(testkit.PodAt("a", "1")))
+	asked := 0
+	require.NoError(t, informer.AddIndexers(Indexers{"asks": func(any) ([]string, error) {
+		asked++
+		_, err := inspect.StatusOf(informer)
+		require.NoError(t, err)
+		assert.False(t, informer.IsStopped() || informer.HasStarted())
+		_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{})
+		require.NoError(t, err)
+		return nil, nil
+	}}))
+	assert.Equal(t, 1, asked)
+}
+
+func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
+	s, q := informerAndQueue()
+	require.Empty(t, q.PutBatch(updatesOf(3)))
+	assert.Zero(t, q.Waiting.Len())
+	assert.Len(t, s.store.List(), 3)
+	assert.True(t, q.HasSynced())
+}
+
+// TestProducerHandsOverWhatCannotBeDoneAtOnce: something waits already, a handler is joining, or
+// the queue is closed.
+func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(s *sharedIndexInformer, q *queue.Queue)
+		waiting int
+	}{
+		"something waits":    {prepare: func(_ *sharedIndexInformer, q *queue.Queue) { _ = q.Put(Added, testkit.Pod("x", "1")) }, waiting: 4},
+		"a handler is added": {prepare: func(s *sharedIndexInformer, _ *queue.Queue) { s.pipeline.Delivery.Lock() }, waiting: 3},
+		"closed":             {prepare: func(_ *sharedIndexInformer, q *queue.Queue) { q.Close() }, waiting: 3},
+	} {
+		s, q := informerAndQueue()
+		test.prepare(s, q)
+		require.Empty(t, q.PutBatch(updatesOf(3)), name)
+		assert.Equal(t, test.waiting, q.Waiting.Len(), name)
+		s.pipeline.Delivery.TryLock()
+		s.pipeline.Delivery.Unlock()
+		require.NoError(t, q.PopAll(s.pipeline.Handle), name)
+		assert.Len(t, s.store.List(), test.waiting, name)
+	}
+}
+
+// panickingDetector is a part of the informer that fails.
+type panickingDetector struct{ MutationDetector }
+
+func (panickingDetector) AddObject(any) { panic("cannot take it") }
+
+// TestPanicInTheProducer: it is reported as in the consumer, and neither lock is left held.
+func TestPanicInTheProducer(t *testing.T) {
+	panics := testkit.QuietPanics(t)
+	s, q := informerAndQueue()
+	good := s.mutations.detector
+	s.mutations.detector = panickingDetector{}
+	require.Empty(t, q.PutBatch(updatesOf(1)))
+	assert.Equal(t, 1, panics())
+	s.mutations.detector = good
+	require.Empty(t, q.PutBatch(updatesOf(2)))
+	assert.Len(t, s.store.List(), 2)
+}
+
+// updatesOf are updates of n pods, as a reflector collects them.
+func updatesOf(n int) []event.Record {
+	batch := make([]event.Record, n)
+	for i := range batch {
+		p := testkit.Pod(fmt.Sprint("p", i), "1")
+		p.Namespace, p.ResourceVersion = "default", fmt.Sprint(i+1)
+		batch[i] = event.Record{Type: Updated, Object: p, Version: p.ResourceVersion}
+	}
+	return batch
+}
+
+// informerAndQueue are an informer with the namespace index, started as far as its controller, and
+// its queue.
+func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
+	s := NewSharedIndexInformerWithOptions(nil, &corev1.Pod{}, SharedIndexInformerOptions{
+		Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
+	}).(*sharedIndexInformer)
+	s.start(context.Background())
+	return s, s.pipeline.Queue
+}
+
+// TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with
+// the namespace index and without handlers, allocates nothing.
+func TestAllocationsOfAnUpdate(t *testing.T) {
+	_, q := informerAndQueue()
+	events, batch, next := updatesOf(100), make([]event.Record, 1), 0
+	for _, event := range events { // every object is known before
+		batch[0] = event
+		require.Empty(t, q.PutBatch(batch))
+	}
+	perEvent := testing.AllocsPerRun(1000, func() {
+		batch[0] = events[next%len(events)]
+		next++
+		require.Empty(t, q.PutBatch(batch))
+	})
+	assert.Zero(t, q.Waiting.Len(), "the producer applies")
+	assert.Zero(t, perEvent)
+}
+
+func readerOf(keyFunc KeyFunc) *event.Keys {
+	r := &event.Keys{Opens: event.OpensDeltas}
+	r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
+	return r
+}
+
+// TestUsualKeys are those of MetaNamespaceKeyFunc, however they are come by.
+func TestUsualKeys(t *testing.T) {
+	cluster := testkit.PodAt("node", "1")
+	cluster.Namespace = ""
+	for name, keyFunc := range map[string]KeyFunc{
+		"none": nil, "ours": MetaNamespaceKeyFunc, "client-go's": clientgo.DeletionHandlingMetaNamespaceKeyFunc,
+		"another": func(obj any) (string, error) { return MetaNamespaceKeyFunc(obj) },
+	} {
+		r := readerOf(keyFunc)
+		assert.Equal(t, name != "another", r.Usual, name)
+		for _, obj := range []any{testkit.PodAt("a", "1"), cluster, ExplicitKey("x/y/z"), testkit.PodAt("a", "2")} {
+			want, err := MetaNamespaceKeyFunc(obj)
+			require.NoError(t, err)
+			for _, again := range []bool{false, true} {
+				got, err := r.KeyOf(obj, again)
+				require.NoError(t, err)
+				assert.Equal(t, want, got, name)
+			}
+		}
+		for _, bad := range []any{nil, "no metadata", 7, (*corev1.Pod)(nil), Deltas{}, Delta{}} {
+			_, err := r.KeyOf(bad, true)
+			assert.ErrorAs(t, err, &KeyError{}, "%s: %T", name, bad)
+		}
+		key, err := r.KeyOf(Deltas{{Type: Added, Object: testkit.PodAt("a", "1")}, {Type: Deleted, Object: DeletedFinalStateUnknown{Key: "ns/b"}}}, true)
+		require.NoError(t, err)
+		assert.Equal(t, "ns/b", key)
+	}
+}
+
+// TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
+func TestKnownKeysAreTheStores(t *testing.T) {
+	s := newStore(MetaNamespaceKeyFunc, nil)
+	long := testkit.PodAt(strings.Repeat("x", 2*event.StackKey), "1")
+	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
+	require.NoError(t, s.Add(long))
+	r := readerOf(nil)
+	r.Known = s.objects.table
+	var event any = testkit.PodAt("a", "2")
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		if key, err := r.KeyOf(event, true); key != "ns/a" || err != nil {
+			panic(key)
+		}
+	}))
+	for _, obj := range []any{long, testkit.PodAt("unknown", "1")} {
+		want, err := MetaNamespaceKeyFunc(obj)
+		require.NoError(t, err)
+		got, err := r.KeyOf(obj, true)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
 }

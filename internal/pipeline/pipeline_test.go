@@ -1,0 +1,214 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// openPipeline returns a pipeline over an empty store that tells nobody, and whose queue hands nothing
+// on by itself.
+func openPipeline(feed Feed) *Pipeline {
+	contents := &store.Contents{}
+	contents.Init(nil, table.Options{})
+	p := New(Options{Contents: contents, Failures: &queue.Failures{}, Deliver: func([]event.Change) {}})
+	feed.Logger = klog.Background()
+	p.Open(feed)
+	return p
+}
+
+// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of
+// each key.
+func TestStageModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := openPipeline(Feed{})
+		ours := p.Stage(0, true)
+		store := &testkit.StoreLog{}
+		theirs := reflector.Foreign(store).Stage(0, true)
+		want := map[string]string{}
+		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
+			pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
+			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
+				delete(want, pod.Name)
+				require.NoError(t, ours.Remove(pod))
+				require.NoError(t, theirs.Remove(pod))
+			} else {
+				want[pod.Name] = testkit.NameAt(pod)
+				require.NoError(t, ours.Put(pod))
+				require.NoError(t, theirs.Put(pod))
+			}
+		}
+		var names []string
+		for _, name := range want {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+
+		require.NoError(t, theirs.Publish("99"))
+		got := strings.Fields(strings.TrimPrefix(store.Entries()[0], "replace 99:"))
+		slices.Sort(got)
+		assert.ElementsMatch(t, names, got)
+
+		require.NoError(t, ours.Publish("99"))
+		require.NoError(t, p.Queue.PopAll(p.Handle))
+		stored := map[string]string{}
+		for _, obj := range p.Contents.Table.List() {
+			stored[obj.(*corev1.Pod).Name] = testkit.NameAt(obj)
+		}
+		require.Equal(t, want, stored)
+	})
+}
+
+// TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
+func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
+	p := openPipeline(Feed{})
+	q := p.Queue
+	for _, pod := range []*corev1.Pod{testkit.PodAt("a", "1"), testkit.PodAt("b", "2"), testkit.PodAt("c", "3"), testkit.PodAt("b", "4"), testkit.PodAt("c", "5")} {
+		assert.NoError(t, q.Put(clientgo.Updated, pod))
+	}
+	assert.NoError(t, q.Bookmark("6"))
+	next := p.Stage(1, false)
+	assert.NoError(t, next.Put(testkit.PodAt("d", "7")))
+	assert.NoError(t, next.Publish("7"))
+	assert.NoError(t, q.Put(clientgo.Updated, testkit.PodAt("d", "8")))
+	var sizes []int
+	for range 5 {
+		assert.NoError(t, q.PopUnique(func(batch []event.Record, _ bool) error {
+			sizes = append(sizes, len(batch))
+			return nil
+		}))
+	}
+	assert.Equal(t, []int{3, 2, 1, 1, 1}, sizes)
+}
+
+// forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it,
+// drops the UID, or fails.
+func forgetful(obj any) (any, error) {
+	p := obj.(*corev1.Pod).DeepCopy()
+	switch p.Labels["do"] {
+	case "drop":
+		p.ResourceVersion = ""
+	case "alter":
+		p.ResourceVersion = "5"
+	case "nameless":
+		p.UID = ""
+	case "fail":
+		return nil, errors.New("cannot take it")
+	}
+	return p, nil
+}
+
+// TestReceivedVersionsDecideWhateverTheQueue: a pipeline that is told of each record whether it was
+// transformed finds the same changes and resyncs as one that takes every object for transformed.
+func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var outlined [2][]string
+		var both [2]*Pipeline
+		options := Feed{}
+		options.KeepCached = rapid.Bool().Draw(t, "keepCached")
+		transforms := rapid.IntRange(0, 3).Draw(t, "transforms") > 0
+		for i := range both {
+			switch options.Transform = forgetful; {
+			case !transforms && i == 0:
+				options.Transform = nil
+			case !transforms:
+				options.Transform = func(obj any) (any, error) { return obj, nil } // so that everything counts as transformed
+			}
+			both[i] = openPipeline(options)
+			both[i].options.Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
+		}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			feedBoth(t, both)
+			if rapid.Bool().Draw(t, "pop") && both[0].Queue.Waiting.Len() > 0 {
+				for _, p := range both {
+					require.NoError(t, p.Queue.PopAll(p.Handle))
+				}
+				require.Equal(t, outlined[1], outlined[0])
+			}
+			require.Equal(t, both[1].Applier.Received, both[0].Applier.Received)
+			require.Equal(t, both[1].Contents.Table.RV(), both[0].Contents.Table.RV())
+		}
+	})
+}
+
+// feed gives both pipelines the same; what cannot be transformed is refused.
+func feedBoth(t *rapid.T, both [2]*Pipeline) {
+	draw := func() *corev1.Pod {
+		p := testkit.Pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
+		p.UID = "uid"
+		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "nameless", "fail"}).Draw(t, "do")}
+		return p
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "op") {
+	case 0:
+		listed := []*corev1.Pod{draw(), draw()}[:rapid.IntRange(0, 2).Draw(t, "listed")]
+		for _, p := range both {
+			next, err := p.Stage(0, false), error(nil)
+			for _, obj := range listed {
+				err = errors.Join(err, next.Put(obj.DeepCopy()))
+			}
+			_ = errors.Join(err, next.Publish("7")) // or nothing, if something cannot be transformed
+		}
+	case 1:
+		for _, p := range both {
+			require.NoError(t, p.Resync())
+		}
+	default:
+		records := make([]event.Record, 3)
+		for i := range records {
+			obj := draw()
+			records[i] = event.Record{Type: rapid.SampledFrom([]clientgo.DeltaType{clientgo.Added, clientgo.Updated, clientgo.Deleted}).Draw(t, "typ"), Version: obj.ResourceVersion, Object: obj}
+		}
+		for _, p := range both {
+			copied := slices.Clone(records)
+			for i := range copied {
+				copied[i].Object = copied[i].Object.(*corev1.Pod).DeepCopy()
+			}
+			p.Put(copied)
+		}
+	}
+}
+
+// outlines says what changes mean.
+func outlines(changes []event.Change) (lines []string) {
+	for i := range changes {
+		c := &changes[i]
+		lines = append(lines, fmt.Sprint(c.Kind, c.Key, c.Initial, c.Resync, c.Size()))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store
+// that it is for.
+func TestInformersFindKeysInTheirStore(t *testing.T) {
+	p := openPipeline(Feed{})
+	require.NoError(t, p.Queue.Put(clientgo.Added, testkit.PodAt("a", "1")))
+	require.NoError(t, p.Queue.PopAll(p.Handle))
+	known, ok := p.Contents.Table.Key([]byte("ns/a"))
+	require.True(t, ok)
+	key, err := p.Queue.Reader.Keys.KeyOf(testkit.PodAt("a", "2"), true)
+	require.NoError(t, err)
+	assert.Same(t, unsafe.StringData(known), unsafe.StringData(key))
+}

@@ -1,0 +1,174 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// TestRefusedRecordsAreLeftOut: the others of the batch are queued in their order, and the slice
+// comes back empty.
+func TestRefusedRecordsAreLeftOut(t *testing.T) {
+	failure := errors.New("cannot transform")
+	q := New(Options{Transform: func(obj any) (any, error) {
+		switch obj.(*corev1.Pod).Name {
+		case "bad":
+			return nil, failure
+		case "worse":
+			panic("cannot transform")
+		}
+		return obj, nil
+	}})
+	batch := []event.Record{
+		{Type: clientgo.Updated, Object: testkit.Pod("a", "1")}, {Type: clientgo.Updated, Object: testkit.Pod("bad", "1")}, {Type: clientgo.Deleted, Object: nil},
+		{Type: clientgo.Bookmark, Version: "7"}, {Type: clientgo.Added, Object: testkit.Pod("worse", "1")}, {Type: clientgo.Deleted, Object: testkit.Pod("b", "1")},
+	}
+	refused := q.PutBatch(batch)
+	require.Len(t, refused, 3)
+	assert.ErrorIs(t, refused[0].Err, failure)
+	assert.ErrorAs(t, refused[1].Err, &clientgo.KeyError{})
+	assert.ErrorContains(t, refused[2].Err, "panicked: cannot transform")
+	assert.Equal(t, make([]event.Record, len(batch)), batch)
+	var got []string
+	require.NoError(t, q.PopAll(func(batch []event.Record, _ bool) error {
+		for _, rec := range batch {
+			got = append(got, fmt.Sprint(rec.Type, " ", rec.Key))
+		}
+		return nil
+	}))
+	assert.Equal(t, []string{"Updated ns/a", "Deleted ns/b"}, got, "bookmarks are dropped unless asked for")
+}
+
+// TestProducersConsumersAndCloser: whoever processes, it is one at a time and in order for each
+// key, and after Close all that was put before is processed.
+func TestProducersConsumersAndCloser(t *testing.T) {
+	const producers, batches, size = 4, 200, 5
+	everyRecordQueue(t, func(t *testing.T, q *Queue) {
+		var inside, seen atomic.Int64
+		last := map[string]string{}
+		process := func(batch []event.Record, _ bool) error {
+			assert.EqualValues(t, 1, inside.Add(1))
+			for _, rec := range batch {
+				assert.Less(t, last[rec.Key], rec.Version, rec.Key)
+				last[rec.Key] = rec.Version
+			}
+			seen.Add(int64(len(batch)))
+			inside.Add(-1)
+			return nil
+		}
+		q.Unlocked = true
+		q.Direct = func(batch []event.Record, initial bool) bool { return process(batch, initial) == nil }
+		var putting, popping sync.WaitGroup
+		for p := range producers {
+			putting.Go(func() {
+				for b := range batches {
+					batch := make([]event.Record, size)
+					for i := range batch {
+						version := fmt.Sprintf("%06d", b*size+i+1)
+						batch[i] = event.Record{Type: clientgo.Updated, Object: testkit.Pod(fmt.Sprint("p", p), version), Version: version}
+					}
+					assert.Empty(t, q.PutBatch(batch))
+				}
+			})
+		}
+		for range 2 {
+			popping.Go(func() {
+				for !errors.Is(q.PopAll(process), clientgo.ErrFIFOClosed) {
+				}
+			})
+		}
+		putting.Wait()
+		q.Close()
+		popping.Wait()
+		assert.EqualValues(t, producers*batches*size, seen.Load())
+	})
+}
+
+func everyRecordQueue(t *testing.T, test func(t *testing.T, q *Queue)) {
+	t.Run("in order of arrival", func(t *testing.T) { test(t, New(Options{Bookmarks: true, Unlocked: true})) })
+	t.Run("by key", func(t *testing.T) { test(t, New(Options{Order: NewByKey()})) })
+}
+
+// TestCloseDoesNotWaitForTheConsumer, whoever the consumer is just now.
+func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
+	for _, byProducer := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			q, release, ended := New(Options{Bookmarks: true, Unlocked: true}), make(chan struct{}), false
+			slow := func([]event.Record, bool) bool { <-release; return true }
+			if byProducer {
+				q.Direct = slow
+			}
+			go func() { _ = q.PutBatch(updatesOf(PopBatchSize * 3)) }()
+			go func() {
+				for !errors.Is(q.PopAll(func(batch []event.Record, initial bool) error { slow(batch, initial); return nil }), clientgo.ErrFIFOClosed) {
+				}
+				ended = true
+			}()
+			synctest.Wait()
+			q.Close()
+			assert.True(t, q.IsClosed())
+			synctest.Wait()
+			assert.False(t, ended, "the consumer ends after the last call")
+			close(release)
+			synctest.Wait()
+			assert.True(t, ended)
+		})
+	}
+}
+
+// keysThatAStoreHas are the keys of objects, as a store finds them.
+type keysThatAStoreHas map[string]string
+
+func (k keysThatAStoreHas) Key(text []byte) (string, bool) {
+	key, ok := k[string(text)]
+	return key, ok
+}
+
+// TestQueueAllocatesNothing: in steady state a batch of objects that the store has costs no memory
+// on its way through a queue.
+func TestQueueAllocatesNothing(t *testing.T) {
+	for name, q := range map[string]*Queue{
+		"in order of arrival": New(Options{Bookmarks: true, Unlocked: true}),
+		"by key":              New(Options{Order: NewByKey(), Known: clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)}),
+	} {
+		events, batch, keys := updatesOf(100), make([]event.Record, 100), keysThatAStoreHas{}
+		for i := range events {
+			key, err := clientgo.MetaNamespaceKeyFunc(events[i].Object)
+			require.NoError(t, err)
+			keys[key] = key
+		}
+		q.Reader.Keys.Known = keys
+		nothing := func([]event.Record, bool) error { return nil }
+		perBatch := testing.AllocsPerRun(100, func() {
+			copy(batch, events)
+			require.Empty(t, q.PutBatch(batch))
+			require.NoError(t, q.PopAll(nothing))
+		})
+		assert.LessOrEqual(t, perBatch, 1.0, name)
+	}
+}
+
+// updatesOf are updates of n pods, as a reflector collects them.
+func updatesOf(n int) []event.Record {
+	batch := make([]event.Record, n)
+	for i := range batch {
+		p := testkit.Pod(fmt.Sprint("p", i), "1")
+		p.Namespace, p.ResourceVersion = "default", fmt.Sprint(i+1)
+		batch[i] = event.Record{Type: clientgo.Updated, Object: p, Version: p.ResourceVersion}
+	}
+	return batch
+}
