@@ -33,6 +33,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -258,7 +259,7 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 					}
 					return watch.NewFake(), nil
 				}
-				stop := running(t, informerOf(server, kinformer.Options{}))
+				stop := informers.Run(t, informers.Of(server, kinformer.Options{}))
 				time.Sleep(time.Minute)
 				stop()
 				assert.Equal(t, tc.want, server.Asked())
@@ -282,7 +283,7 @@ func TestRoomForAShortPage(t *testing.T) {
 			return page, nil
 		}}
 		goruntime.ReadMemStats(&before)
-		stop := running(t, informerOf(server, kinformer.Options{}))
+		stop := informers.Run(t, informers.Of(server, kinformer.Options{}))
 		synctest.Wait()
 		stop()
 		goruntime.ReadMemStats(&after)
@@ -299,25 +300,25 @@ func TestStatusOfForeignObjects(t *testing.T) {
 		other := testkit.PodIn("other", "b", "2")
 		w := testkit.NewScriptedWatch(2)
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
-		informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
-		stop := running(t, informer)
+		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
+		stop := informers.Run(t, informer)
 		defer stop()
 		status := func() inspect.Status {
 			synctest.Wait()
-			s := statusOf(t, informer)
+			s := informers.Status(t, informer)
 			return s
 		}
 		assert.EqualValues(t, 2, status().Dropped)
 		w.Events <- watch.Event{Type: watch.Added, Object: other}
 		assert.EqualValues(t, 3, status().Dropped)
-		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, textsOf(status()))
+		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, informers.Texts(status()))
 		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 
 		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
 		w.Events <- testkit.FailedWith(testkit.ErrExpired)
 		time.Sleep(2 * time.Second) // the backoff
 		assert.EqualValues(t, 3, status().Dropped)
-		assert.Empty(t, textsOf(status()))
+		assert.Empty(t, informers.Texts(status()))
 	})
 }
 
@@ -367,7 +368,7 @@ func TestFirstErrorInABubble(t *testing.T) {
 				source := cachetest.Of(testkit.Pod("a", ""))
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 				require.NoError(t, failure.set(informer))
-				defer running(t, informer)()
+				defer informers.Run(t, informer)()
 				synctest.Wait()
 				failure.happens(source)
 				synctest.Wait()
@@ -481,7 +482,7 @@ func (i *slowIndex) values(obj any) ([]string, error) {
 
 // informerOnSlow runs an informer in a bubble with an index of that function.
 func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s cache.SharedIndexInformer, stop func()) {
-	return informerOn(t, server, func(s cache.SharedIndexInformer) {
+	return informers.On(t, server, func(s cache.SharedIndexInformer) {
 		require.NoError(t, s.AddIndexers(cache.Indexers{"version": index.values}))
 	}, kinformer.
 
@@ -600,7 +601,7 @@ func TestIndexFailuresShow(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(bad)
-		s, stop := informerOn(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
+		s, stop := informers.On(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
 			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
 		}, kinformer.Options{})
 		defer stop()
@@ -612,14 +613,14 @@ func TestIndexFailuresShow(t *testing.T) {
 			assert.Equal(t, name == "p", strings.Contains(text, "stack goroutine"), text)
 		}
 		requireMissing := func(n int) {
-			status := statusOf(t, s)
+			status := informers.Status(t, s)
 			var want []string
 			for _, name := range []string{"f", "p"} {
 				if n > 0 {
 					want = append(want, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", n, name))
 				}
 			}
-			require.Equal(t, want, textsOf(status))
+			require.Equal(t, want, informers.Texts(status))
 		}
 		requireMissing(bad)
 		stream.Events <- testkit.Modified("bad0", "2")

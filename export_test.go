@@ -22,11 +22,6 @@ var (
 // EngineOf returns what is inside a queue of ours.
 func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
 
-// ShouldResync is what a reflector of the informer asks before a resync.
-func ShouldResync(informer SharedIndexInformer) bool {
-	return informer.(*sharedIndexInformer).processor.ShouldResync()
-}
-
 // WrapDetector changes the mutation detector of an informer that does not run yet.
 func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
 	s := informer.(*sharedIndexInformer)

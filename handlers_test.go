@@ -35,17 +35,18 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
 // addLoud adds a handler whose log is kept.
-func (e *exact) addLoud(handler cache.ResourceEventHandler, delivery kinformer.Delivery) (ownRegistration, *testkit.Logged) {
+func addLoud(e *informers.Exact, handler cache.ResourceEventHandler, delivery kinformer.Delivery) (informers.Registration, *testkit.Logged) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
-	handle, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+	handle, err := e.Informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 	require.NoError(e, err)
 	synctest.Wait()
-	return handle.(ownRegistration), lines
+	return handle.(informers.Registration), lines
 }
 
 const (
@@ -57,23 +58,23 @@ const (
 // TestStuckHandlerWithoutBacklog: that nothing much waits for it is no reason to keep silent. What
 // comes next, a bookmark at the latest, brings it to light.
 func TestStuckHandlerWithoutBacklog(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
-		handle, lines := e.addLoud(handler, kinformer.Delivery{Name: "stone"})
-		e.change("b", 1)
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
+		handle, lines := addLoud(e, handler, kinformer.Delivery{Name: "stone"})
+		e.Change("b", 1)
 		time.Sleep(9 * time.Second)
-		e.source.Bookmark()
+		e.Source.Bookmark()
 		synctest.Wait()
 		assert.Empty(t, lines.Take(), "many calls take some seconds")
 		time.Sleep(3 * time.Second)
-		e.source.Bookmark()
+		e.Source.Bookmark()
 		synctest.Wait()
 		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], isStuck)
 		assert.Contains(t, said[0], `"call"="12s" "pendingNotifications"=1 "oldest"="12s"`)
 		time.Sleep(time.Hour)
-		e.change("c", 1)
+		e.Change("c", 1)
 		assert.Empty(t, lines.Take(), "once")
 		close(release)
 		synctest.Wait()
@@ -81,19 +82,19 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
 		assert.Contains(t, said[0], `"after"="1h0m0s"`)
-		assert.Zero(t, statsOf(handle).Pending)
+		assert.Zero(t, informers.Stats(handle).Pending)
 	})
 }
 
 // TestLaggingHandler: calls that are too quick to be worth a line add up.
 func TestLaggingHandler(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		handler := &testkit.Journal{On: func(string) { time.Sleep(50 * time.Millisecond) }}
-		_, lines := e.addLoud(handler, kinformer.Delivery{Name: "tortoise"})
-		e.change("b", 900)
+		_, lines := addLoud(e, handler, kinformer.Delivery{Name: "tortoise"})
+		e.Change("b", 900)
 		for range 60 {
 			time.Sleep(time.Second)
-			e.change("c", 1)
+			e.Change("c", 1)
 		}
 		said := lines.Take()
 		require.Len(t, said, 2)
@@ -106,17 +107,17 @@ func TestLaggingHandler(t *testing.T) {
 // TestLagLinesAreFew: a handler that lags again and again says so once a minute at most, and always
 // that it has caught up if it had said that it lags.
 func TestLagLinesAreFew(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		handler := &testkit.Journal{On: func(line string) {
 			if line != "initial a1" {
 				time.Sleep(11 * time.Second)
 			}
 		}}
-		_, lines := e.addLoud(handler, kinformer.Delivery{})
+		_, lines := addLoud(e, handler, kinformer.Delivery{})
 		for i := range 60 { // a call of 11 s each 20 s
-			e.change(fmt.Sprint("b", i), 1)
+			e.Change(fmt.Sprint("b", i), 1)
 			time.Sleep(10500 * time.Millisecond)
-			e.source.Bookmark()
+			e.Source.Bookmark()
 			time.Sleep(9500 * time.Millisecond)
 		}
 		assert.Equal(t, 20, lines.Count(isStuck), "in 20 minutes")
@@ -128,19 +129,19 @@ func TestLagLinesAreFew(t *testing.T) {
 // TestLagLineOfSeveralGoroutines is one for all of them, and so is that of the last that has caught
 // up.
 func TestLagLineOfSeveralGoroutines(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		release := make(chan struct{}, 100)
 		handler := &testkit.Journal{On: func(line string) {
 			if line != "initial a1" {
 				<-release
 			}
 		}}
-		handle, lines := e.addLoud(handler, kinformer.Delivery{Parallel: 4})
+		handle, lines := addLoud(e, handler, kinformer.Delivery{Parallel: 4})
 		for i := range 30 {
-			e.change(fmt.Sprint("b", i), 1)
+			e.Change(fmt.Sprint("b", i), 1)
 		}
 		time.Sleep(time.Minute)
-		e.source.Bookmark()
+		e.Source.Bookmark()
 		synctest.Wait()
 		require.Len(t, lines.Take(), 1)
 		for range 29 {
@@ -150,7 +151,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 		}
 		release <- struct{}{}
 		synctest.Wait()
-		assert.Zero(t, statsOf(handle).Pending)
+		assert.Zero(t, informers.Stats(handle).Pending)
 		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
@@ -159,11 +160,11 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 
 // TestStuckHandlerThatHoldsTheWatch: nothing comes then with which it could be noticed.
 func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
-		_, lines := e.addLoud(handler, kinformer.Delivery{Name: "stone", Overflow: kinformer.OverflowBlock, Max: 2})
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
+		_, lines := addLoud(e, handler, kinformer.Delivery{Name: "stone", Overflow: kinformer.OverflowBlock, Max: 2})
 		for round := range 3 {
-			e.change(fmt.Sprint("b", round), 10)
+			e.Change(fmt.Sprint("b", round), 10)
 			time.Sleep(16 * time.Second)
 			if round == 0 {
 				said := lines.Take()
@@ -182,15 +183,15 @@ func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
 
 // TestRemovedHandlerSaysNothing more, however it had lagged.
 func TestRemovedHandlerSaysNothing(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
-		handle, lines := e.addLoud(handler, kinformer.Delivery{})
-		e.change("b", 5)
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
+		handle, lines := addLoud(e, handler, kinformer.Delivery{})
+		e.Change("b", 5)
 		time.Sleep(time.Minute)
-		e.source.Bookmark()
+		e.Source.Bookmark()
 		synctest.Wait()
 		require.Len(t, lines.Take(), 1)
-		require.NoError(t, e.informer.RemoveEventHandler(handle))
+		require.NoError(t, e.Informer.RemoveEventHandler(handle))
 		close(release)
 		<-handle.ShutdownChan()
 		assert.Empty(t, lines.Take())
@@ -199,18 +200,18 @@ func TestRemovedHandlerSaysNothing(t *testing.T) {
 
 // TestLagLinesOfManyHandlers do not come all at once.
 func TestLagLinesOfManyHandlers(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		release := make(chan struct{})
 		var all []*testkit.Logged
 		for range 20 {
-			_, lines := e.addLoud(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{})
+			_, lines := addLoud(e, &testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{})
 			all = append(all, lines)
 		}
 		time.Sleep(12 * time.Second)
 		for _, want := range []int{8, 16, 20, 20} {
-			e.source.Bookmark()
+			e.Source.Bookmark()
 			synctest.Wait()
-			e.source.Bookmark() // too early to look again
+			e.Source.Bookmark() // too early to look again
 			synctest.Wait()
 			said := 0
 			for _, lines := range all {
@@ -242,8 +243,8 @@ func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 }
 
 func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose func()) {
-	inExactBubble(t, func(e *exact) {
-		e.change("b", 1)
+	informers.InBubble(t, func(e *informers.Exact) {
+		e.Change("b", 1)
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		lost := 0
@@ -253,13 +254,13 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 				lose()
 			}
 		}}
-		registration, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
+		registration, err := e.Informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		began := time.Now()
-		err = kinformer.WaitForSync(e.Context(), e.informer, registration)
+		err = kinformer.WaitForSync(e.Context(), e.Informer, registration)
 		assert.Zero(e, time.Since(began), "it is of no use to wait")
 		time.Sleep(time.Minute)
-		e.change("c", 1)
+		e.Change("c", 1)
 		want := "OnAdd of ns/a, which belongs to its initial list, " + how
 		assert.ErrorContains(e, err, "an event handler will never count as synced")
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
@@ -270,7 +271,7 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 		assert.False(e, registration.HasSynced())
 		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
 		assert.Equal(e, 1, lost)
-		require.NoError(e, e.informer.RemoveEventHandler(registration))
+		require.NoError(e, e.Informer.RemoveEventHandler(registration))
 		of, _ := inspect.StatsOf(registration)
 		assert.EqualError(e, of.SyncError, want, "the first reason stays")
 	})
@@ -279,12 +280,12 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 // TestOneLineForAHandlerThatFailsAllOfItsInitialList: however often, it has failed only once.
 func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
-	inExactBubble(t, func(e *exact) {
-		e.change("b", 1)
+	informers.InBubble(t, func(e *informers.Exact) {
+		e.Change("b", 1)
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(string) { panic("cannot take it") }}
-		_, err := e.informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
+		_, err := e.Informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
 		require.NoError(e, err)
 		time.Sleep(time.Minute)
 		assert.Len(e, handler.Take(), 2)
@@ -294,18 +295,18 @@ func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 
 // TestHandlerThatWasRemovedBeforeItSynced: nothing of that is worth a line in the log.
 func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
-	for name, end := range map[string]func(e *exact, r cache.ResourceEventHandlerRegistration){
-		"removed": func(e *exact, r cache.ResourceEventHandlerRegistration) {
-			require.NoError(e, e.informer.RemoveEventHandler(r))
+	for name, end := range map[string]func(e *informers.Exact, r cache.ResourceEventHandlerRegistration){
+		"removed": func(e *informers.Exact, r cache.ResourceEventHandlerRegistration) {
+			require.NoError(e, e.Informer.RemoveEventHandler(r))
 		},
-		"informer stopped": func(e *exact, _ cache.ResourceEventHandlerRegistration) { e.stop() },
+		"informer stopped": func(e *informers.Exact, _ cache.ResourceEventHandlerRegistration) { e.Stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inExactBubble(t, func(e *exact) {
+			informers.InBubble(t, func(e *informers.Exact) {
 				release := make(chan struct{})
-				synced := e.add(&testkit.Journal{}, kinformer.Delivery{})
-				registration := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Name: "slow"})
-				assert.NoError(e, statsOf(registration).SyncError)
+				synced := e.Add(&testkit.Journal{}, kinformer.Delivery{})
+				registration := e.Add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Name: "slow"})
+				assert.NoError(e, informers.Stats(registration).SyncError)
 				result := make(chan error, 1)
 				go func() { result <- kinformer.WaitForSync(e.Context(), registration) }()
 				synctest.Wait()
@@ -314,12 +315,12 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 				err := <-result
 				assert.ErrorContains(e, err, "an event handler will never count as synced")
 				assert.ErrorIs(e, err, fanout.ErrRemovedUnsynced)
-				assert.ErrorIs(e, statsOf(registration).SyncError, fanout.ErrRemovedUnsynced)
+				assert.ErrorIs(e, informers.Stats(registration).SyncError, fanout.ErrRemovedUnsynced)
 				close(release)
 				assert.ErrorIs(e, kinformer.WaitForSync(e.Context(), registration), fanout.ErrRemovedUnsynced, "also of one that is gone already")
 				end(e, synced)
 				<-synced.ShutdownChan()
-				assert.NoError(e, statsOf(synced).SyncError)
+				assert.NoError(e, informers.Stats(synced).SyncError)
 				assert.NoError(e, kinformer.WaitForSync(e.Context(), synced))
 			})
 		})
@@ -329,9 +330,9 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 // TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no
 // longer.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		slow := e.addNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, kinformer.Delivery{Name: "slow"})
-		asleep := cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, 0, nil)
+	informers.InBubble(t, func(e *informers.Exact) {
+		slow := e.AddNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, kinformer.Delivery{Name: "slow"})
+		asleep := cache.NewSharedIndexInformer(e.Source, &corev1.Pod{}, 0, nil)
 		never, err := asleep.AddEventHandler(kinformer.Deliver(&testkit.Journal{}, kinformer.Delivery{Name: "never"}))
 		require.NoError(e, err)
 		foreign := foreignRegistration{}
@@ -339,13 +340,13 @@ func TestWaitForSyncOfRegistrations(t *testing.T) {
 		errLate := errors.New("it is late")
 		ctx, cancel := context.WithTimeoutCause(e.Context(), 3*time.Second, errLate)
 		defer cancel()
-		err = kinformer.WaitForSync(ctx, e.informer, slow, never, foreign)
+		err = kinformer.WaitForSync(ctx, e.Informer, slow, never, foreign)
 		require.ErrorIs(e, err, errLate)
 		assert.EqualError(e, err, "it is late\n"+
 			"SharedIndexInformer *v1.Pod + event handler slow has not synced (stuck, 1 calls outstanding, in one for 3s)\n"+
 			"SharedIndexInformer *v1.Pod + event handler never has not synced (it waits for the informer)\n"+
 			"foreign has not synced")
-		require.NoError(e, kinformer.WaitForSync(e.Context(), slow, e.informer))
+		require.NoError(e, kinformer.WaitForSync(e.Context(), slow, e.Informer))
 		assert.True(e, slow.HasSynced())
 	})
 }
@@ -374,19 +375,19 @@ var everyDelivery = map[string]kinformer.Delivery{
 func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 	for name, delivery := range everyDelivery {
 		t.Run(name, func(t *testing.T) {
-			inResyncedBubble(t, time.Second, func(e *exact) {
-				e.source.Put(testkit.Pod("b", "1"))
+			informers.InResyncedBubble(t, time.Second, func(e *informers.Exact) {
+				e.Source.Put(testkit.Pod("b", "1"))
 				release := make(chan struct{})
 				handler := &testkit.Journal{On: func(string) { <-release }}
-				_, err := e.informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Second)
+				_, err := e.Informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Second)
 				require.NoError(t, err)
 				synctest.Wait()
 				for range 100 {
 					time.Sleep(time.Second)
-					e.source.Put(testkit.Pod("a", "2"))
+					e.Source.Put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
-				stats := door.TableOf(e.informer).Snapshots()
+				stats := door.TableOf(e.Informer).Snapshots()
 				assert.LessOrEqual(t, stats.Open, 1)
 				handler.Take()
 				close(release)
@@ -544,13 +545,13 @@ func suspected(t *testing.T, name string, lw cache.ListerWatcher, options kinfor
 		require.NoError(t, err)
 		registrations = append(registrations, registration)
 	}
-	t.Cleanup(running(t, informer))
+	t.Cleanup(informers.Run(t, informer))
 	return informer, registrations
 }
 
 // accusation is what is logged before the panic of a detector goes on, as it is.
 func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
-	ctx, lines := verbose(t, 0)
+	ctx, lines := informers.Verbose(t, 0)
 	assert.PanicsWithValue(t, "cache modified", func() { cache.DetectMutations(ctx, informer) })
 	return strings.Join(lines.Take(), "\n")
 }
@@ -560,14 +561,15 @@ func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
 func TestSuspectsOfAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := func() cache.ListerWatcher {
-			set := equalPodsOver(t, apiruntime.ContentTypeJSON, func() [][]byte { return nil })
+			set := informers.EqualPodsOver(t, apiruntime.ContentTypeJSON, func() [][]byte { return nil })
 			return cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "pods", "", fields.Everything())
 		}
-		first, registrations := suspected(t, "first", pods(), sharingOption(false), "a", "b", "gone")
-		suspected(t, "second", pods(), sharingOption(false), "c")
+		sharing := kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}}
+		first, registrations := suspected(t, "first", pods(), sharing, "a", "b", "gone")
+		suspected(t, "second", pods(), sharing, "c")
 		third, _ := suspected(t, "third", pods(), kinformer.Options{Decoding: kinformer.Decoding{}}, "d")
-		suspected(t, "fake", cachetest.Of(equalPod(1, "")), sharingOption(false), "e")
-		empty, _ := suspected(t, "empty", cachetest.Of(), sharingOption(false), "never called")
+		suspected(t, "fake", cachetest.Of(informers.EqualPod(1, "")), sharing, "e")
+		empty, _ := suspected(t, "empty", cachetest.Of(), sharing, "never called")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.NoError(t, first.RemoveEventHandler(registrations[2]))
@@ -586,8 +588,8 @@ func TestSuspectsOfAMutation(t *testing.T) {
 // TestNoSuspectsWithoutAMutation: a detector that has found nothing accuses nobody.
 func TestNoSuspectsWithoutAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := verbose(t, 0)
-		informer := cache.NewSharedIndexInformer(cachetest.Of(equalPod(1, "")), &corev1.Pod{}, 0, nil)
+		ctx, lines := informers.Verbose(t, 0)
+		informer := cache.NewSharedIndexInformer(cachetest.Of(informers.EqualPod(1, "")), &corev1.Pod{}, 0, nil)
 		cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
@@ -599,17 +601,17 @@ func TestNoSuspectsWithoutAMutation(t *testing.T) {
 // TestAnIdleInformerHasTwoGoroutines: that of Run, and the reflector's, however many handlers there
 // are. A watch that has none of its own shows that.
 func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
-	const informers = 20
+	const many = 20
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		before := goroutinesInBubble()
 		var synced []cache.InformerSynced
-		for range informers {
+		for range many {
 			informer := newInformer(quietPods(), &corev1.Pod{}, 0, cache.Indexers{})
 			for range 3 {
-				handled(t, informer, cache.ResourceEventHandlerFuncs{})
+				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{})
 			}
 			running.Go(func() { informer.RunWithContext(ctx) })
 			synced = append(synced, informer.HasSynced)
@@ -618,7 +620,7 @@ func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 		for _, hasSynced := range synced {
 			assert.True(t, hasSynced())
 		}
-		assert.Equal(t, 2*informers, goroutinesInBubble()-before)
+		assert.Equal(t, 2*many, goroutinesInBubble()-before)
 		cancel()
 		running.Wait()
 	})
@@ -685,7 +687,7 @@ func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.Resourc
 	registration, err := informer.AddEventHandler(&testkit.Journal{})
 	require.NoError(t, err)
 	kept = keep(informer, registration)
-	stop := running(t, informer)
+	stop := informers.Run(t, informer)
 	synctest.Wait()
 	require.True(t, registration.HasSynced())
 	for _, obj := range informer.GetStore().List() {
@@ -738,21 +740,6 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	<-asked
 }
 
-// handled adds a handler to an informer.
-func handled(t *testing.T, informer cache.SharedInformer, handler cache.ResourceEventHandler) {
-	t.Helper()
-	_, err := informer.AddEventHandler(handler)
-	require.NoError(t, err)
-}
-
-// ownInformer is all that an informer of ours has.
-type ownInformer interface {
-	cache.SharedIndexInformer
-	HasStarted() bool
-	EventHandlerCount() int
-	IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
-}
-
 // TestMutationDetector runs itself again, because client-go reads the environment when it starts.
 func TestMutationDetector(t *testing.T) {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "" {
@@ -768,14 +755,14 @@ func TestMutationDetector(t *testing.T) {
 	source.Add(testkit.Pod("a", "1"))
 	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
-	handled(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))
+	informers.Handle(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
 	defer cancel()
 	informer.RunWithContext(ctx)
 }
 
 func TestStatistics(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		var took time.Duration
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(line string) {
@@ -784,29 +771,29 @@ func TestStatistics(t *testing.T) {
 			}
 			time.Sleep(took)
 		}}
-		handle := e.add(handler, kinformer.Delivery{Name: "counted"})
-		idle := statsOf(handle)
+		handle := e.Add(handler, kinformer.Delivery{Name: "counted"})
+		idle := informers.Stats(handle)
 		assert.Equal(t, "counted", idle.Name)
 		assert.Equal(t, "idle", idle.State)
 		assert.Equal(t, uint64(1), idle.Delivered)
 		assert.Zero(t, idle.Pending)
 
-		e.change("b", 1)
-		e.change("c", 1)
-		e.change("d", 1)
+		e.Change("b", 1)
+		e.Change("c", 1)
+		e.Change("d", 1)
 		time.Sleep(time.Second / 2)
-		running := statsOf(handle)
+		running := informers.Stats(handle)
 		assert.Equal(t, "running", running.State)
 		assert.Equal(t, 3, running.Pending)
 		assert.Equal(t, time.Second/2, running.Calling)
 		assert.Equal(t, time.Second/2, running.Oldest)
 		time.Sleep(time.Second / 2)
-		assert.Equal(t, inspect.HandlerStuck, statsOf(handle).State)
+		assert.Equal(t, inspect.HandlerStuck, informers.Stats(handle).State)
 
 		took = 20 * time.Millisecond
 		close(release)
 		time.Sleep(time.Minute)
-		done := statsOf(handle)
+		done := informers.Stats(handle)
 		assert.Equal(t, "idle", done.State)
 		assert.Equal(t, uint64(4), done.Delivered)
 		assert.Equal(t, time.Second+3*took, done.Busy)
@@ -816,41 +803,41 @@ func TestStatistics(t *testing.T) {
 			counts = append(counts, bucket.Count)
 		}
 		assert.Equal(t, []uint64{0: 1, 3: 2, 5: 1, 6: 0}, counts)
-		require.NoError(t, e.informer.RemoveEventHandler(handle))
-		assert.Equal(t, "removed", statsOf(handle).State)
+		require.NoError(t, e.Informer.RemoveEventHandler(handle))
+		assert.Equal(t, "removed", informers.Stats(handle).State)
 	})
 }
 
 func TestStatisticsOfSeveralGoroutines(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Parallel: 8, Overflow: kinformer.OverflowCoalesce})
+		handle := e.Add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Parallel: 8, Overflow: kinformer.OverflowCoalesce})
 		for _, name := range []string{"b", "c", "d", "e"} {
-			e.change(name, 2)
+			e.Change(name, 2)
 		}
 		time.Sleep(time.Second)
-		statistics := statsOf(handle)
+		statistics := informers.Stats(handle)
 		assert.GreaterOrEqual(t, statistics.Pending, 5)
 		assert.Equal(t, time.Second, statistics.Calling)
 		close(release)
 		synctest.Wait()
-		statistics = statsOf(handle)
+		statistics = informers.Stats(handle)
 		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
 		assert.Equal(t, "idle", statistics.State)
 	})
 }
 
 func TestSlowHandlerIsLoggedOnce(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		var lines testkit.Logged
 		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
-		handle, err := e.informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
+		handle, err := e.Informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		for range 2 {
-			e.change("b", 900)
+			e.Change("b", 900)
 			time.Sleep(100 * time.Millisecond)
-			e.change("b", 900)
+			e.Change("b", 900)
 			time.Sleep(time.Hour)
 			of, _ := inspect.StatsOf(handle)
 			require.Equal(t, "idle", of.State)

@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/retry"
 	"github.com/kinformer/cache/view"
@@ -213,18 +214,6 @@ func badPod(name, version string) *corev1.Pod {
 	p := testkit.PodAt(name, version)
 	p.Labels = map[string]string{"v": "bad"}
 	return p
-}
-
-// informerOn runs an informer on a scripted server in a bubble until the returned function is
-// called.
-func informerOn(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (s cache.SharedIndexInformer, stop func()) {
-	s = kinformer.Constructor(options)(server, &corev1.Pod{}, time.Minute, cache.Indexers{})
-	setUp(s)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { s.RunWithContext(ctx); close(done) }()
-	synctest.Wait()
-	return s, func() { cancel(); <-done }
 }
 
 // TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot
@@ -421,7 +410,7 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		stream := testkit.NewScriptedWatch(1)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		var heard []error
-		s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
+		s, stop := informers.On(t, server, func(s cache.SharedIndexInformer) {
 			cache.WrapDetector(s, func(d cache.MutationDetector) cache.MutationDetector { return &panicsOn{d, "a@1", "b@2"} })
 		}, kinformer.Options{Queue: kinformer.Queue{OnError: func(_ context.Context, err error) { heard = append(heard, err) }}})
 		defer stop()
@@ -515,7 +504,7 @@ func TestReadersSeeABatchWhole(t *testing.T) {
 		p := &probe{}
 		informer := kinformer.New(server, &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}, Indexers: cache.Indexers{"probe": p.index}})
 		p.store = informer.GetStore()
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		stop()
@@ -549,7 +538,7 @@ func refusing(way func() (any, error)) cache.TransformFunc {
 
 // refusedCase runs do with a synced informer, which has an index by label, for each kind of queue
 // and each way to refuse.
-func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
+func refusedCase(t *testing.T, do func(*testing.T, *informers.Relisting)) {
 	for kind, options := range map[string]kinformer.Options{
 		"arrivals": {}, "limited": {Queue: kinformer.Queue{Limit: 1}},
 		"cached": {Queue: kinformer.Queue{KeepCached: true}},
@@ -557,11 +546,11 @@ func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
 		for way, refuse := range refusals {
 			t.Run(kind+"/"+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := &relisting{Source: cachetest.Of()}
+					r := &informers.Relisting{Source: cachetest.Of()}
 					r.SharedIndexInformer = kinformer.Constructor(options)(r.Source, &corev1.Pod{}, 0, cache.Indexers{"v": byLabelV})
 					require.NoError(t, r.SetTransform(refusing(refuse)))
-					handled(t, r, &r.recorder)
-					defer running(t, r)()
+					informers.Handle(t, r, &r.Recorder)
+					defer informers.Run(t, r)()
 					synctest.Wait()
 					do(t, r)
 				})
@@ -573,23 +562,23 @@ func refusedCase(t *testing.T, do func(*testing.T, *relisting)) {
 func byLabelV(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
 
 // refuses makes the object one that is refused from now on.
-func (r *relisting) refuses(name string) {
+func refuses(r *informers.Relisting, name string) {
 	cachetest.PatchAs(r.Source, "ns", name, func(p *corev1.Pod) { p.Labels = map[string]string{"v": "bad"} })
 	synctest.Wait()
 }
 
 // requireRight requires that all that the informer says of itself is about so many objects that are
 // behind, and that the store is as far as the server.
-func (r *relisting) requireRight(t *testing.T, behind int) {
+func requireRight(r *informers.Relisting, t *testing.T, behind int) {
 	t.Helper()
 	synctest.Wait()
 	seen, err := inspect.Of(r)
 	require.NoError(t, err)
 	require.Equal(t, behind, seen.Queue.Untransformed)
 	if behind == 0 {
-		require.Empty(t, textsOf(seen.Status))
+		require.Empty(t, informers.Texts(seen.Status))
 	} else {
-		require.Len(t, textsOf(seen.Status), 1)
+		require.Len(t, informers.Texts(seen.Status), 1)
 	}
 	require.Equal(t, fmt.Sprint(r.ResourceVersion()), r.LastSyncResourceVersion())
 }
@@ -597,15 +586,15 @@ func (r *relisting) requireRight(t *testing.T, behind int) {
 // TestRefusedObjectsThatComeAndGo leave nothing behind, and no handler hears of them.
 func TestRefusedObjectsThatComeAndGo(t *testing.T) {
 	testkit.Reports(t)
-	refusedCase(t, func(t *testing.T, r *relisting) {
+	refusedCase(t, func(t *testing.T, r *informers.Relisting) {
 		for i := range 3 {
 			r.Create(badPod(fmt.Sprint("job", i), ""))
-			r.requireRight(t, 1)
+			requireRight(r, t, 1)
 			r.Delete("ns", fmt.Sprint("job", i))
-			r.requireRight(t, 0)
+			requireRight(r, t, 0)
 		}
 		assert.Empty(t, r.GetStore().List())
-		assert.Empty(t, r.recorder.Take())
+		assert.Empty(t, r.Recorder.Take())
 		stats, _ := inspect.QueueOf(r)
 		assert.EqualValues(t, 6, stats.TransformErrors, "the transform is asked about deletions")
 	})
@@ -615,21 +604,21 @@ func TestRefusedObjectsThatComeAndGo(t *testing.T) {
 // back when it is created again.
 func TestRefusedDeletion(t *testing.T) {
 	texts := testkit.Reports(t)
-	refusedCase(t, func(t *testing.T, r *relisting) {
+	refusedCase(t, func(t *testing.T, r *informers.Relisting) {
 		before := len(texts())
 		r.Create(testkit.Pod("a", "good"))
-		r.refuses("a")
-		r.requireRight(t, 1)
+		refuses(r, "a")
+		requireRight(r, t, 1)
 		r.Delete("ns", "a")
-		r.requireRight(t, 0)
+		requireRight(r, t, 0)
 		assert.Empty(t, r.GetStore().List())
 		assert.Empty(t, r.GetIndexer().ListIndexFuncValues("v"))
-		assert.Equal(t, []string{"add ns/a 2", "delete ns/a 2 unknown"}, r.recorder.Take())
+		assert.Equal(t, []string{"add ns/a 2", "delete ns/a 2 unknown"}, r.Recorder.Take())
 		assert.NoError(t, kinformer.WaitForVersion(t.Context(), r, fmt.Sprint(r.ResourceVersion())))
 		told := strings.Join(texts()[before:], "\n")
 		assert.Contains(t, told, "without its last state")
 		r.Create(testkit.Pod("a", "again"))
-		r.requireRight(t, 0)
+		requireRight(r, t, 0)
 		assert.Len(t, r.GetStore().List(), 1)
 		seen, _ := inspect.Of(r)
 		assert.Equal(t, map[string]int64{"refused": 1}, seen.Drops, "the update: a deletion that was made is no change that was dropped")
@@ -666,8 +655,8 @@ func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.
 		}
 		return obj, nil
 	}))
-	handled(t, informer, mirror)
-	defer running(t, informer)()
+	informers.Handle(t, informer, mirror)
+	defer informers.Run(t, informer)()
 	synctest.Wait()
 	for range rapid.IntRange(1, 8).Draw(rt, "bursts") {
 		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
@@ -784,10 +773,10 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 					if keeps {
 						options.Queue.KeepCached = true
 					}
-					s, stop := informerOn(t, server(), func(s cache.SharedIndexInformer) {
+					s, stop := informers.On(t, server(), func(s cache.SharedIndexInformer) {
 						require.NoError(t, s.SetTransform(losing(nothing)))
 						require.NoError(t, s.SetWatchErrorHandlerWithContext(seen.Handle))
-						handled(t, s, handler)
+						informers.Handle(t, s, handler)
 					}, options)
 					defer stop()
 					message := []any{"%s by %s, keeps %v", what, way, keeps}
@@ -804,8 +793,8 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 					}
 					stats, _ := inspect.QueueOf(s)
 					assert.Equal(t, 1, stats.Untransformed, message...)
-					status := statusOf(t, s)
-					assert.Contains(t, textsOf(status), "1 objects are not as on the server: the transform function refused them", message...)
+					status := informers.Status(t, s)
+					assert.Contains(t, informers.Texts(status), "1 objects are not as on the server: the transform function refused them", message...)
 				})
 			}
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -77,14 +78,14 @@ func TestPagesAreLetGo(t *testing.T) {
 			}
 			before = weak.Make(&list.Items[0])
 		})}
-		informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{PageSize: int64(size)}})
+		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{PageSize: int64(size)}})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			transformed[pod.Name]++
 			pod.Labels = nil
 			return pod, nil
 		}))
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.True(t, letGo(before), "the last page")
 		assert.Empty(t, kept, "pages that were kept")
@@ -114,13 +115,13 @@ func TestListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := page(0, 10, true)
 		want := list.DeepCopy()
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()}, kinformer.Options{})
+		informer := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()}, kinformer.Options{})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			pod := obj.(*v1.Pod)
 			pod.Labels, pod.UID, pod.ResourceVersion = nil, "", ""
 			return pod, nil
 		}))
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, want, list)
 	})
@@ -141,7 +142,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 				return testkit.PodList("60", testkit.PodAt("late", "55")), nil
 			}
 		}
-		informer := informerOf(server, kinformer.Options{})
+		informer := informers.Of(server, kinformer.Options{})
 		var mu sync.Mutex
 		var heard []string
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -150,7 +151,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 			heard = append(heard, testkit.NameAt(obj))
 		}})
 		require.NoError(t, err)
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		synctest.Wait()
 		stop()
 		assert.Equal(t, []string{"late@55"}, heard)
@@ -163,13 +164,13 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 func TestStreamTransformsOnArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{})
+		informer := informers.Of(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{})
 		var times []string
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			times = append(times, testkit.NameAt(obj))
 			return obj, nil
 		}))
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		for i := range table.BlockLen {
 			w.Events <- testkit.Added(fmt.Sprintf("p%d", i), "1")
 		}
@@ -290,8 +291,8 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	server.mu.given = map[string]bool{"": true, "0": true}
 	informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second(), PageSize: pageSize}})
 	view := testkit.NewMirror()
-	handled(t, informer, view)
-	stop := running(t, informer)
+	informers.Handle(t, informer, view)
+	stop := informers.Run(t, informer)
 	for i, s := range steps {
 		server.perform(t, i, s)
 		if s.what != "pause" {
@@ -308,10 +309,10 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	faults := append(server.faults(), problems...)
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
-	if stored := versionsIn(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
+	if stored := informers.Versions(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
 		faults = append(faults, fmt.Sprintf("the store has %v, the server %v, %v", stored, server.Versions(), status))
 	}
-	if heard := versionsIn(slices.Collect(maps.Values(view.Objects))); !maps.Equal(heard, server.Versions()) {
+	if heard := informers.Versions(slices.Collect(maps.Values(view.Objects))); !maps.Equal(heard, server.Versions()) {
 		faults = append(faults, fmt.Sprintf("the handler knows %v, the server has %v", known, server.Versions()))
 	}
 	stop()

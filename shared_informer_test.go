@@ -19,7 +19,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/api/core/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +42,7 @@ import (
 // TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more
 // often.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
-	informer := NewSharedIndexInformer(testkit.NewPods(), &v1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
+	informer := NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
 	_, err := informer.AddEventHandlerWithResyncPeriod(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}, Err: fanout.ErrBadDelivery}, time.Minute)
 	require.ErrorIs(t, err, fanout.ErrBadDelivery)
 	assert.Equal(t, time.Hour, informer.life.resyncCheckPeriod)
@@ -91,7 +90,7 @@ func TestNamesOfInformers(t *testing.T) {
 		"by resource":      {"pods.v1", &unstructured.Unstructured{}, SharedIndexInformerOptions{Identifier: pods, ObjectDescription: "d"}},
 		"by description":   {"d", &unstructured.Unstructured{}, SharedIndexInformerOptions{ObjectDescription: "d"}},
 		"by kind":          {"g.example/v2, Kind=Widget", widget, SharedIndexInformerOptions{}},
-		"by type":          {"*v1.Pod", &v1.Pod{}, SharedIndexInformerOptions{}},
+		"by type":          {"*v1.Pod", &corev1.Pod{}, SharedIndexInformerOptions{}},
 		"without anything": {"<unspecified>", nil, SharedIndexInformerOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,10 +120,10 @@ func whatIsAt(t *testing.T, name string) string {
 }
 
 func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
-	add := func(any) {}                              // the add function
-	update := func(any, any) {}                      // the update function
-	typed := func(*v1.Pod) {}                        // the typed function
-	typedAdd := func(p *v1.Pod, _ bool) { typed(p) } // the detailed function
+	add := func(any) {}                                  // the add function
+	update := func(any, any) {}                          // the update function
+	typed := func(*corev1.Pod) {}                        // the typed function
+	typedAdd := func(p *corev1.Pod, _ bool) { typed(p) } // the detailed function
 	for name, handler := range map[string]ResourceEventHandler{
 		"add":            ResourceEventHandlerFuncs{AddFunc: add},
 		"delete":         &ResourceEventHandlerFuncs{DeleteFunc: add},
@@ -137,12 +136,12 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		assert.Contains(t, whatIsAt(t, fanout.NameOf(handler)), "// the add function", name)
 	}
 	assert.Contains(t, whatIsAt(t, fanout.NameOf(updateFunc(update))), "// the update function")
-	for comment, handler := range map[string]TypedResourceEventHandler[*v1.Pod]{
-		"// the typed function":    TypedResourceEventHandlerFuncs[*v1.Pod]{DeleteFunc: nil, AddFunc: typed},
-		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*v1.Pod]{AddFunc: typedAdd},
+	for comment, handler := range map[string]TypedResourceEventHandler[*corev1.Pod]{
+		"// the typed function":    TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: nil, AddFunc: typed},
+		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{AddFunc: typedAdd},
 	} {
-		filtered := TypedFilteringResourceEventHandler[*v1.Pod]{Handler: handler}
-		for _, untyped := range []ResourceEventHandler{fanout.Delivered{ResourceEventHandler: fanout.Typed[*v1.Pod]{Handler: handler}}, testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
+		filtered := TypedFilteringResourceEventHandler[*corev1.Pod]{Handler: handler}
+		for _, untyped := range []ResourceEventHandler{fanout.Delivered{ResourceEventHandler: fanout.Typed[*corev1.Pod]{Handler: handler}}, testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
 			assert.Contains(t, whatIsAt(t, fanout.NameOf(untyped)), comment)
 		}
 	}
@@ -201,10 +200,10 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 			return struct{ Name string }{name} // without metadata
 		}
 		namespace := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "namespace")
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	})
 	name := func(obj any) (string, error) {
-		if pod, ok := obj.(*v1.Pod); ok {
+		if pod, ok := obj.(*corev1.Pod); ok {
 			return pod.Name, nil // the same in all namespaces, so that objects move
 		}
 		return "d", nil

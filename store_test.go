@@ -415,3 +415,33 @@ func FuzzResourceVersions(f *testing.F) {
 func podOfVersion(name, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version}}
 }
+
+// TestNilFunctionsOfStores: each write says what is missing, and none panics.
+func TestNilFunctionsOfStores(t *testing.T) {
+	s := cache.NewStore(nil)
+	for name, write := range map[string]func(any) error{
+		"add": s.Add, "update": s.Update, "delete": s.Delete,
+		"replace": func(obj any) error { return s.Replace([]any{obj}, "1") },
+		"get":     func(obj any) error { _, _, err := s.Get(obj); return err },
+		"transaction": func(obj any) error {
+			return s.(cache.TransactionStore).Transaction(cache.Transaction{Type: cache.TransactionTypeAdd, Object: obj}).Errors[0]
+		},
+		"undelta": cache.NewUndeltaStore(func([]any) {}, nil).Add,
+	} {
+		assert.ErrorIs(t, write(testkit.PodAt("a", "1")), cache.ErrNoKeyFunc, name)
+	}
+	assert.Empty(t, s.List())
+
+	said := testkit.Reports(t)
+	indexed := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"bad": nil})
+	require.NoError(t, indexed.Add(testkit.PodAt("a", "1")))
+	assert.Len(t, indexed.List(), 1)
+	if lines := said(); assert.Len(t, lines, 1) {
+		assert.Contains(t, lines[0], `on index "bad": index function is nil`)
+	}
+	err := indexed.AddIndexers(cache.Indexers{"good": cache.MetaNamespaceIndexFunc, "worse": nil})
+	require.ErrorIs(t, err, cache.ErrNilIndexFunc)
+	assert.ErrorContains(t, err, `Indexers["worse"]`)
+	assert.Len(t, indexed.GetIndexers(), 1, "all or nothing")
+	assert.ErrorIs(t, cache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil).AddIndexers(cache.Indexers{"worse": nil}), cache.ErrNilIndexFunc)
+}

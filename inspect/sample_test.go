@@ -10,10 +10,11 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 type thing struct{ texts []string }
 

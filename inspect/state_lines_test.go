@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"context"
@@ -10,23 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
-
-// verbose is a context whose logger writes up to that verbosity.
-func verbose(t *testing.T, verbosity int) (context.Context, *testkit.Logged) {
-	lines := &testkit.Logged{}
-	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{Verbosity: verbosity})), lines
-}
 
 var (
 	stateOfLine   = regexp.MustCompile(`"level"=(\d) .*"state"="([\w-]+)"`)
@@ -63,10 +56,10 @@ func TestStateLines(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 10*time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 			{from: 2 * time.Minute, to: 2*time.Minute + 12*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
-		ctx, lines := verbose(t, 2)
+		ctx, lines := informers.Verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		defer cancel()
-		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
 		informer.RunWithContext(ctx)
 		said := lines.Take()
 		assert.Equal(t, []string{
@@ -103,10 +96,10 @@ func TestStateLinesOfRelists(t *testing.T) {
 			}
 			return watch.NewFake(), nil
 		}
-		ctx, lines := verbose(t, 2)
+		ctx, lines := informers.Verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informerOf(server, kinformer.Options{}).RunWithContext(ctx)
+		informers.Of(server, kinformer.Options{}).RunWithContext(ctx)
 		assert.Equal(t, []string{
 			"started", "listing how=watch-list", "degraded reason=forbidden", "listing how=list again=fallback", "synced",
 			"recovered degraded=0s failures=1", "degraded reason=expired",
@@ -120,9 +113,9 @@ func TestStateLinesOfRelists(t *testing.T) {
 func TestStateLineOfAPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
-			ctx, lines := verbose(t, verbosity)
-			server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}
-			informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
+			ctx, lines := informers.Verbose(t, verbosity)
+			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}
+			informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
 			assert.Equal(t, 1, lines.Count("has stopped for good"))
 			assert.Equal(t, 1, lines.Count(`"state"="stopped"`))
 			assert.Equal(t, want, statesOf(lines.Take()))
@@ -141,10 +134,10 @@ func TestStateLinesOfAPanic(t *testing.T) {
 			}
 			return testkit.PodList("5"), nil
 		}
-		ctx, lines := verbose(t, 2)
+		ctx, lines := informers.Verbose(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informerOf(server, kinformer.Options{}).RunWithContext(ctx)
+		informers.Of(server, kinformer.Options{}).RunWithContext(ctx)
 		assert.Equal(t, []string{
 			"started", "listing how=list", "degraded reason=panic", "listing how=list again=panic", "synced",
 			"recovered degraded=2s failures=2", "stopped",

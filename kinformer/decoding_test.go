@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package kinformer_test
 
 import (
 	"context"
@@ -20,14 +20,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
+	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -43,6 +41,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
@@ -69,7 +68,7 @@ func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 	defer s.mu.Unlock()
 	query, pods := r.URL.Query(), v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}}
 	for i := range 20 {
-		pods.Items = append(pods.Items, *wirePod(i, fmt.Sprint(10+i)))
+		pods.Items = append(pods.Items, *informers.WirePod(i, fmt.Sprint(10+i)))
 	}
 	switch {
 	case query.Get("limit") == "15" && query.Get("continue") == "":
@@ -100,29 +99,9 @@ func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 	return pieces, true
 }
 
-func wirePod(i int, version string) *v1.Pod {
-	name := fmt.Sprintf("p%d", i)
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: "space", UID: types.UID("uid " + name), ResourceVersion: version, Labels: map[string]string{"app": "right"},
-		Annotations:   map[string]string{"kept": "some text that stays", "dropped": "some text that does not"},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "some manager"}},
-	}}
-}
-
 // client returns a ListerWatcher for the server.
 func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
-	return clientOver(t, s, s.Media, wrap)
-}
-
-func clientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *clientgo.ListWatch {
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	c.ContentType = media
-	if wrap {
-		c.Wrap(direct.Transport)
-	}
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
+	return informers.ClientOver(t, s, s.Media, wrap)
 }
 
 // heardOf notes what a handler hears of pods and their labels.
@@ -161,7 +140,7 @@ func wrongAbout(versions ...string) func(*door.Config) {
 // eventsOf are updates of p0 and on, at the versions from 60.
 func eventsOf(n int, media string) (frames [][]byte) {
 	for i := range n {
-		frames = append(frames, taptest.Frame(watch.Modified, wirePod(i, fmt.Sprint(60+i)), media))
+		frames = append(frames, taptest.Frame(watch.Modified, informers.WirePod(i, fmt.Sprint(60+i)), media))
 	}
 	return frames
 }
@@ -205,7 +184,7 @@ func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool,
 		}
 		_, err := informer.AddEventHandler(heard.handler())
 		require.NoError(t, err)
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		got = decodingRun{heard: heard.calls, asked: server.asked, stored: map[string]string{}}
@@ -306,7 +285,7 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			require.NoError(t, err)
 			_, err = informer.AddEventHandlerWithResyncPeriod(often.handler(), time.Second)
 			require.NoError(t, err)
-			stop := running(t, informer)
+			stop := informers.Run(t, informer)
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 			stop()
@@ -318,7 +297,7 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			}
 			assert.Equal(t, []string{"add p15 25 wrong", "update p15 25 right"}, ofP15)
 			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
-			status := statusOf(t, informer)
+			status := informers.Status(t, informer)
 			assert.NoError(t, status.LastError)
 			assert.EqualValues(t, 1, status.Decoding.Verified.Differences)
 		})
@@ -362,10 +341,10 @@ func TestOddListsSuspend(t *testing.T) {
 			got, err := inspect.Of(informer)
 			require.NoError(t, err)
 			require.Equal(t, 20, got.Status.Objects)
-			require.Len(t, textsOf(got.Status), len(causesOf(got.Status)))
-			return got.Status.Decoding, causesOf(got.Status)
+			require.Len(t, informers.Texts(got.Status), len(informers.Causes(got.Status)))
+			return got.Status.Decoding, informers.Causes(got.Status)
 		}
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		for n := range 3 {
 			if n > 0 {
 				server.events = eventsOf(3, server.Media)
@@ -472,11 +451,11 @@ func TestDroppedWhoeverDecodes(t *testing.T) {
 func dropped(t *testing.T, media string, wrap bool, options kinformer.Options) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := newWireServer(media), &seenObjects{}
-		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, wirePod(3, "90"), media))
+		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, informers.WirePod(3, "90"), media))
 		informer := kinformer.New(server.client(t, wrap), &v1.Pod{}, options)
 		require.NoError(t, informer.SetTransform(seen.transform))
-		handled(t, informer, seen.handler())
-		stop := running(t, informer)
+		informers.Handle(t, informer, seen.handler())
+		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
 		stop()
 		assert.Len(t, seen.list, 2*(20+20+1))
@@ -484,7 +463,7 @@ func dropped(t *testing.T, media string, wrap bool, options kinformer.Options) {
 		for _, obj := range append(seen.list, informer.GetStore().List()...) {
 			isDropped(t, obj)
 		}
-		status := statusOf(t, informer)
+		status := informers.Status(t, informer)
 		assert.Zero(t, status.Decoding.Verified.Differences)
 	})
 }
@@ -499,17 +478,17 @@ func isDropped(t testing.TB, obj any) {
 
 // TestDroppedOfFakes: what no server has sent is trimmed as well, of every type.
 func TestDroppedOfFakes(t *testing.T) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wirePod(1, ""))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(informers.WirePod(1, ""))
 	require.NoError(t, err)
 	content["kind"], content["apiVersion"] = "Pod", "v1"
 	for _, example := range []runtime.Object{
-		wirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: wirePod(1, "").ObjectMeta},
+		informers.WirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: informers.WirePod(1, "").ObjectMeta},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, seen := cachetest.Of(example.DeepCopyObject()), &seenObjects{}
 			informer := kinformer.New(server, example, kinformer.Options{Decoding: kinformer.Decoding{Drop: dropping}})
-			handled(t, informer, seen.handler())
-			stop := running(t, informer)
+			informers.Handle(t, informer, seen.handler())
+			stop := informers.Run(t, informer)
 			synctest.Wait()
 			another := example.DeepCopyObject()
 			another.(metav1.Object).SetName("p2")
@@ -523,47 +502,6 @@ func TestDroppedOfFakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-const equalPods = 1000
-
-// equalPod is one of many that differ by name and version only.
-func equalPod(i int, version string) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("p%04d", i), Namespace: "space", ResourceVersion: version,
-			Labels: map[string]string{"app": "equal", "remove": "this", "tier": "one of several"},
-		},
-		Spec: v1.PodSpec{
-			Containers: []v1.Container{{
-				Name: "main", Image: "registry/image", Command: []string{"some", "command", "with", "texts"},
-				Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("100m")}},
-			}},
-			Tolerations: []v1.Toleration{{Key: "some key", Operator: v1.TolerationOpExists}},
-			Volumes:     []v1.Volume{{Name: "plain", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/some/path"}}}},
-		},
-	}
-}
-
-// equalPodsOver is a client of a server that has a list of equal pods, and events in its watch.
-func equalPodsOver(t testing.TB, media string, events func() [][]byte) *kubernetes.Clientset {
-	list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
-	for i := range equalPods {
-		list.Items = append(list.Items, *equalPod(i, fmt.Sprint(1000+i)))
-	}
-	body := taptest.Encoded(&list, media)
-	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
-		if r.URL.Query().Get("watch") != "" {
-			return events(), true
-		}
-		return [][]byte{body}, false
-	}}
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	c.ContentType = media
-	c.Wrap(direct.Transport)
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return set
 }
 
 // mutating is a transform that writes to all that a pod has.
@@ -597,9 +535,9 @@ type sharedRun struct {
 func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer) (got sharedRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(equalPodsOver(t, media, func() (events [][]byte) {
-			for i := range equalPods {
-				events = append(events, taptest.Frame(watch.Modified, equalPod(i, fmt.Sprint(6000+i)), media))
+		informer := informerOf(informers.EqualPodsOver(t, media, func() (events [][]byte) {
+			for i := range informers.EqualPods {
+				events = append(events, taptest.Frame(watch.Modified, informers.EqualPod(i, fmt.Sprint(6000+i)), media))
 			}
 			return events
 		}))
@@ -608,7 +546,7 @@ func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientse
 			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: read, UpdateFunc: func(_, obj any) { read(obj) }})
 			require.NoError(t, err)
 		}
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
@@ -618,11 +556,11 @@ func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientse
 		got.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
 		stop()
-		ended := statusOf(t, informer)
+		ended := informers.Status(t, informer)
 		require.Zero(t, ended.Decoding.Shared.Parts, "the tables end with the last informer")
 		require.Zero(t, ended.Decoding.Texts)
 	})
-	require.Len(t, got.pods, equalPods)
+	require.Len(t, got.pods, informers.EqualPods)
 	for _, pod := range got.pods {
 		require.Len(t, pod.ResourceVersion, 4)
 		require.Equal(t, "6", pod.ResourceVersion[:1], "the watch has come")
@@ -643,7 +581,7 @@ func (r sharedRun) sharedVolumes() int {
 func (r sharedRun) transformedOnce(t *testing.T) {
 	t.Helper()
 	for _, pod := range r.pods {
-		wanted := equalPod(0, pod.ResourceVersion)
+		wanted := informers.EqualPod(0, pod.ResourceVersion)
 		wanted.Name = pod.Name
 		_, err := mutating(wanted)
 		require.NoError(t, err)
@@ -682,10 +620,10 @@ func TestSharesEqualParts(t *testing.T) {
 		})
 		assert.True(t, got.status.Decoding.Shared.On)
 		assert.Empty(t, got.status.Decoding.Shared.Why)
-		assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
-		assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(equalPods))
+		assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
+		assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(informers.EqualPods))
 		for _, pod := range got.pods {
-			wanted := equalPod(0, pod.ResourceVersion)
+			wanted := informers.EqualPod(0, pod.ResourceVersion)
 			wanted.Name = pod.Name
 			require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
 			require.Equal(t, wanted.Labels, pod.Labels)
@@ -704,12 +642,12 @@ func TestTransformThatMutates(t *testing.T) {
 			return informer
 		},
 		"a factory of ours": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			f := factory.Wrap(informers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
+			f := factory.Wrap(clientinformers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
 		},
 		"a factory that is wrapped": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTransform(mutating)),
+			f := factory.Wrap(clientinformers.NewSharedInformerFactoryWithOptions(set, 0, clientinformers.WithTransform(mutating)),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
 		},
@@ -747,7 +685,7 @@ func TestTransformThatCopies(t *testing.T) {
 		for _, pod := range got.pods {
 			tolerations[&pod.Spec.Tolerations[0]] = true
 		}
-		assert.Less(t, len(tolerations), equalPods/10)
+		assert.Less(t, len(tolerations), informers.EqualPods/10)
 	}
 }
 
@@ -758,13 +696,13 @@ func TestTransformInTime(t *testing.T) {
 		require.NoError(t, informer.SetTransform(mutating))
 		require.NoError(t, informer.SetTransform(nil))
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			assert.ErrorIs(t, informer.SetTransform(mutating), cache.ErrAlreadyStarted)
+			assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
 		}})
 		require.NoError(t, err)
 		return informer
 	})
 	assert.True(t, got.status.Decoding.Shared.On)
-	assert.Greater(t, got.sharedVolumes(), equalPods*9/10)
+	assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
 }
 
 // TestWriterIsFound: who writes to cached objects that share parts is found while events come, and
@@ -773,14 +711,14 @@ func TestWriterIsFound(t *testing.T) {
 	reports := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		media, release := runtime.ContentTypeProtobuf, make(chan struct{})
-		informer := podInformer(equalPodsOver(t, media, func() (events [][]byte) {
+		informer := podInformer(informers.EqualPodsOver(t, media, func() (events [][]byte) {
 			<-release
-			for i := range 5 * equalPods {
-				events = append(events, taptest.Frame(watch.Modified, equalPod(i%equalPods, fmt.Sprint(6000+i)), media))
+			for i := range 5 * informers.EqualPods {
+				events = append(events, taptest.Frame(watch.Modified, informers.EqualPod(i%informers.EqualPods, fmt.Sprint(6000+i)), media))
 			}
 			return events
 		}), sharingOption(false))
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		defer stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -794,7 +732,7 @@ func TestWriterIsFound(t *testing.T) {
 		close(release)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		status := statusOf(t, informer)
+		status := informers.Status(t, informer)
 		d := status.Decoding
 		assert.True(t, d.On, "%s", d.Why)
 		assert.Zero(t, d.Verified.Differences, "the decoder is right")
@@ -802,7 +740,7 @@ func TestWriterIsFound(t *testing.T) {
 		require.GreaterOrEqual(t, d.Shared.Mutations, int64(1))
 		assert.LessOrEqual(t, d.Shared.Mutations, int64(4), "each once")
 		assert.Regexp(t, `^(ObjectMeta.labels, a map\[string\]string, at \[...\]|PodSpec.\w+, a \[\]v1.\w+, at \[0\])`, d.Shared.Mutation)
-		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Shared.Mutation}, textsOf(status))
+		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Shared.Mutation}, informers.Texts(status))
 		require.Len(t, reports(), 1)
 		assert.Contains(t, reports()[0], d.Shared.Mutation)
 		assert.NotContains(t, reports()[0], "hunter2")
@@ -822,7 +760,7 @@ func twiceListed(t testing.TB, media string, lost *atomic.Bool) *kubernetes.Clie
 		}
 		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
 		for i := range 100 {
-			list.Items = append(list.Items, *equalPod(i, fmt.Sprint(1000+i)))
+			list.Items = append(list.Items, *informers.EqualPod(i, fmt.Sprint(1000+i)))
 			list.Items[i].UID = "uid"
 			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
 		}
@@ -867,12 +805,12 @@ func relistedTwice(t *testing.T, media string, transform func(any) (any, error),
 		}
 		_, err := informer.AddEventHandler(u)
 		require.NoError(t, err)
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		changed, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0099")
 		assert.Equal(t, "changed", changed.Labels["app"])
-		s = statusOf(t, informer)
+		s = informers.Status(t, informer)
 		stop()
 	})
 	assert.EqualValues(t, 1, u.changed.Load())
@@ -912,7 +850,7 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 			lost := &atomic.Bool{}
 			lost.Store(true)
 			informer := podInformer(twiceListed(t, media, lost), sharingOption(false))
-			stop := running(t, informer)
+			stop := informers.Run(t, informer)
 			defer stop()
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -980,7 +918,7 @@ func (h *history) happens() watch.Event {
 		before.ResourceVersion = fmt.Sprint(h.version)
 		return watch.Event{Type: watch.Deleted, Object: &before}
 	}
-	pod := *equalPod(h.version%3, fmt.Sprint(h.version))
+	pod := *informers.EqualPod(h.version%3, fmt.Sprint(h.version))
 	pod.Name, pod.UID = name, "uid"
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", rapid.SampledFrom([]int{0, 1000}).Draw(h.t, "size")), "dropped": "value"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
@@ -1119,14 +1057,14 @@ func (a *account) slow() cache.ResourceEventHandler {
 func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	_, err := informer.AddEventHandler(a.handler(&a.events))
 	require.NoError(t, err)
-	handled(t, informer, kinformer.Deliver(a.slow(), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
+	informers.Handle(t, informer, kinformer.Deliver(a.slow(), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ; ctx.Err() == nil; time.Sleep(time.Minute) {
 			_ = fmt.Sprint(informer.GetStore().List()...)
 		}
 	}()
-	stop := running(t, informer)
+	stop := informers.Run(t, informer)
 	time.Sleep(20 * time.Minute)
 	synctest.Wait()
 	late, err := informer.AddEventHandler(a.handler(&a.late))

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"bytes"
@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -48,8 +49,8 @@ func called(name string, server cache.ListerWatcher, options kinformer.Options) 
 func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := called("fine", quiet(), kinformer.Options{})
-		refused := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		fine := called("fine", informers.Quiet(), kinformer.Options{})
+		refused := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		late := called("late", refused, kinformer.Options{})
 		ready := inspect.Ready(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
 		code, text, _ := ask(ready, http.MethodGet)
@@ -57,7 +58,7 @@ func TestReady(t *testing.T) {
 		assert.Equal(t, "2 of 2 informers are not ready\nSharedIndexInformer fine has not synced: never run\n"+
 			"SharedIndexInformer late has not synced: never run\n", text)
 
-		stopFine, stopLate := running(t, fine), running(t, late)
+		stopFine, stopLate := informers.Run(t, fine), informers.Run(t, late)
 		_, text, header := ask(ready, http.MethodGet)
 		assert.Equal(t, "1 of 2 informers are not ready\nSharedIndexInformer late has not synced: backing off for 0s\n", text)
 		assert.Equal(t, "text/plain; charset=utf-8", header.Get("Content-Type"))
@@ -94,7 +95,7 @@ func TestReadyOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none []interface{ HasSyncedChecker() cache.DoneChecker }
 		ready := inspect.Ready(inspect.ReadyOptions{}, none...)
-		defer running(t, called("fine", quiet(), kinformer.Options{}))()
+		defer informers.Run(t, called("fine", informers.Quiet(), kinformer.Options{}))()
 		synctest.Wait()
 		assert.EqualError(t, ready.Check(nil), "not ready: Ready was given no informers")
 		code, text, _ := ask(ready, http.MethodGet)
@@ -107,18 +108,18 @@ func TestReadyOfNone(t *testing.T) {
 func TestReadyOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := called("fine", quiet(), kinformer.Options{})
+		fine := called("fine", informers.Quiet(), kinformer.Options{})
 		ready, mine := inspect.Ready(inspect.ReadyOptions{All: true}), inspect.Ready(inspect.ReadyOptions{All: true}, cache.NewTypedSharedIndexInformer[*v1.Pod](fine), nil)
 		assert.EqualError(t, ready.Check(nil), "not ready: no informer runs")
 		code, text, _ := ask(ready, http.MethodGet)
 		assert.Equal(t, http.StatusServiceUnavailable, code)
 		assert.Equal(t, "not ready: no informer runs\n", text)
 		assert.ErrorContains(t, mine.Check(nil), "2 of 2 informers are not ready")
-		stop := running(t, fine)
+		stop := informers.Run(t, fine)
 		synctest.Wait()
 		assert.NoError(t, ready.Check(nil))
-		refused := called("refused", &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
-		stopRefused := running(t, refused)
+		refused := called("refused", &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
+		stopRefused := informers.Run(t, refused)
 		synctest.Wait()
 		assert.ErrorContains(t, ready.Check(nil), "1 of 2 informers are not ready; SharedIndexInformer refused has not synced")
 		assert.ErrorContains(t, mine.Check(nil), "2 of 3 informers are not ready; informer 2 is nil")
@@ -133,23 +134,23 @@ func TestReadyOfAll(t *testing.T) {
 func TestReadyOfWhat(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
-		ours := called("ours", quiet(), kinformer.Options{})
+		foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})
+		ours := called("ours", informers.Quiet(), kinformer.Options{})
 		registration, err := ours.AddEventHandler(&testkit.Journal{})
 		require.NoError(t, err)
-		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
-		unfit := called("unfit", quiet(), kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: informers.Quiet(), ObjectType: &v1.Pod{}})
+		unfit := called("unfit", informers.Quiet(), kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
 		ready := inspect.Ready(inspect.ReadyOptions{}, foreign, registration, simple, nil, unfit)
-		running(t, unfit)()
+		informers.Run(t, unfit)()
 		err = ready.Check(nil)
 		require.ErrorIs(t, err, door.ErrBadOptions)
 		for _, text := range []string{"5 of 5", foreign.HasSyncedChecker().Name() + " has not synced", registration.HasSyncedChecker().Name() + " has not synced",
 			"FIFO *v1.Pod has not synced: never run", "informer 4 is nil", "unfit cannot run"} {
 			assert.ErrorContains(t, err, text)
 		}
-		defer running(t, foreign)()
-		defer running(t, ours)()
-		defer running(t, simple)()
+		defer informers.Run(t, foreign)()
+		defer informers.Run(t, ours)()
+		defer informers.Run(t, simple)()
 		time.Sleep(time.Minute)
 		assert.ErrorContains(t, ready.Check(nil), "2 of 5")
 	})
@@ -159,7 +160,7 @@ func TestReadyOfWhat(t *testing.T) {
 func TestReadyNamesFew(t *testing.T) {
 	var many []interface{ HasSyncedChecker() cache.DoneChecker }
 	for i := range 1000 {
-		many = append(many, called(fmt.Sprintf("no-%d\nok", i), quiet(), kinformer.Options{}))
+		many = append(many, called(fmt.Sprintf("no-%d\nok", i), informers.Quiet(), kinformer.Options{}))
 	}
 	answer := httptest.NewRecorder()
 	inspect.Ready(inspect.ReadyOptions{}, many...).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -175,7 +176,7 @@ func TestReadyMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
-		server := quiet()
+		server := informers.Quiet()
 		server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			switch {
 			case n == 1:
@@ -188,7 +189,7 @@ func TestReadyMaxOutage(t *testing.T) {
 		}
 		informer := called("pods", server, kinformer.Options{})
 		patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		time.Sleep(24 * time.Hour)
 		assert.NoError(t, strict.Check(nil), "silence is no outage")
 		close(w.Events)
@@ -217,8 +218,8 @@ func TestTraces(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
 		listed := called("listed", &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{})
 		streamed := called("streamed", &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5")))}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
-		defer running(t, listed)()
-		defer running(t, streamed)()
+		defer informers.Run(t, listed)()
+		defer informers.Run(t, streamed)()
 		synctest.Wait()
 		w.Events <- testkit.Added("a", "6")
 		synctest.Wait()

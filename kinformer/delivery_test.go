@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package kinformer_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/informers"
+	clientinformers "k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -39,163 +39,86 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
-// exact is an informer on a source of pods inside a synctest bubble.
-type exact struct {
-	*testing.T
-	source   *testkit.Pods
-	informer ownInformer
-	stop     context.CancelFunc
-	stopped  chan struct{}
-}
-
-// ownRegistration is all that a registration of ours has.
-type ownRegistration interface {
-	cache.ResourceEventHandlerRegistration
-	ShutdownChan() <-chan struct{}
-}
-
-// statsOf describes a handler of ours.
-func statsOf(registration cache.ResourceEventHandlerRegistration) inspect.Handler {
-	stats, err := inspect.StatsOf(registration)
-	if err != nil {
-		panic(err)
-	}
-	return stats
-}
-
-// inExactBubble runs test with an informer that runs and is synced with one pod, a1, and stops it
-// in the end.
-func inExactBubble(t *testing.T, test func(e *exact)) {
-	inResyncedBubble(t, 0, test)
-}
-
-// inResyncedBubble is inExactBubble with a period of resyncs.
-func inResyncedBubble(t *testing.T, resync time.Duration, test func(e *exact)) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &exact{T: t, source: testkit.NewPods(), stopped: make(chan struct{})}
-		e.source.Put(testkit.Pod("a", "1"))
-		e.informer = cache.NewSharedIndexInformer(e.source, &corev1.Pod{}, resync, nil).(ownInformer)
-		ctx, cancel := context.WithCancel(t.Context())
-		e.stop = cancel
-		go func() { e.informer.RunWithContext(ctx); close(e.stopped) }()
-		synctest.Wait()
-		test(e)
-		cancel()
-		<-e.stopped
-	})
-}
-
-func (e *exact) add(handler cache.ResourceEventHandler, delivery kinformer.Delivery) ownRegistration {
-	handle := e.addNow(handler, delivery)
-	synctest.Wait()
-	return handle
-}
-
-// addNow is add in a goroutine that is not the test's.
-func (e *exact) addNow(handler cache.ResourceEventHandler, delivery kinformer.Delivery) ownRegistration {
-	handle, err := e.informer.AddEventHandler(kinformer.Deliver(handler, delivery))
-	require.NoError(e, err)
-	return handle.(ownRegistration)
-}
-
-// change puts n versions of a pod, from 1 on, into the source.
-func (e *exact) change(name string, n int) {
-	for i := range n {
-		e.source.Put(testkit.Pod(name, fmt.Sprint(i+1)))
-	}
-	synctest.Wait()
-}
-
-// stuck returns a handler that does not return from a call about the named pod before release is
-// closed.
-func stuck(name string) (handler *testkit.Journal, release chan struct{}) {
-	release = make(chan struct{})
-	return &testkit.Journal{On: func(line string) {
-		if len(line) > 4 && line[:4] == "add " && line[4:4+len(name)] == name {
-			<-release
-		}
-	}}, release
-}
-
 func TestBlockHoldsTheWatch(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
 		other := &testkit.Journal{}
-		e.add(other, kinformer.Delivery{})
-		blocked := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 4})
-		e.change("b", 2*event.BatchLimit)
-		assert.Equal(t, 4, statsOf(blocked).Pending)
+		e.Add(other, kinformer.Delivery{})
+		blocked := e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 4})
+		e.Change("b", 2*event.BatchLimit)
+		assert.Equal(t, 4, informers.Stats(blocked).Pending)
 		assert.Len(t, other.Take(), 1+4)
-		assert.GreaterOrEqual(t, e.source.Unread(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
+		assert.GreaterOrEqual(t, e.Source.Unread(), event.BatchLimit-4, "the reflector holds a batch, and the watch is not read")
 
 		close(release)
 		synctest.Wait()
-		assert.Zero(t, e.source.Unread())
+		assert.Zero(t, e.Source.Unread())
 		assert.Len(t, handler.Take(), 1+2*event.BatchLimit)
 		assert.Len(t, other.Take(), 2*event.BatchLimit-4)
 	})
 }
 
 func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		late := &testkit.Journal{}
-		var handle ownRegistration
+		var handle informers.Registration
 		handler := &testkit.Journal{}
 		handler.On = func(line string) {
 			if line == "add b1" {
 				time.Sleep(time.Minute) // until the watch is held
-				e.addNow(late, kinformer.Delivery{})
-				assert.NoError(t, e.informer.RemoveEventHandler(handle))
+				e.AddNow(late, kinformer.Delivery{})
+				assert.NoError(t, e.Informer.RemoveEventHandler(handle))
 			}
 		}
-		handle = e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1})
-		e.change("b", 2*event.BatchLimit)
-		require.Positive(t, e.source.Unread())
+		handle = e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1})
+		e.Change("b", 2*event.BatchLimit)
+		require.Positive(t, e.Source.Unread())
 		time.Sleep(2 * time.Minute)
-		assert.Zero(t, e.source.Unread())
+		assert.Zero(t, e.Source.Unread())
 		assert.Equal(t, []string{"initial a1", "add b1"}, handler.Take())
 		assert.Contains(t, late.Take(), fmt.Sprintf("update b%d b%d", 2*event.BatchLimit-1, 2*event.BatchLimit))
 	})
 }
 
 func TestListsAndResyncsDoNotBlock(t *testing.T) {
-	inResyncedBubble(t, time.Minute, func(e *exact) {
-		e.change("b", 1)
+	informers.InResyncedBubble(t, time.Minute, func(e *informers.Exact) {
+		e.Change("b", 1)
 		release := make(chan struct{})
 		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2})
-		require.Equal(t, 2, statsOf(handle).Pending, "two objects of the initial list")
+		handle := e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2})
+		require.Equal(t, 2, informers.Stats(handle).Pending, "two objects of the initial list")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, 4, statsOf(handle).Pending)
-		e.change("c", 1)
-		assert.Zero(t, e.source.Unread(), "one notification waits")
+		assert.Equal(t, 4, informers.Stats(handle).Pending)
+		e.Change("c", 1)
+		assert.Zero(t, e.Source.Unread(), "one notification waits")
 		close(release)
 	})
 }
 
 func TestDisconnect(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
 		var reported []error
 		again := &testkit.Journal{}
-		handle := e.add(handler, kinformer.Delivery{Name: "lazy", Overflow: kinformer.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
+		handle := e.Add(handler, kinformer.Delivery{Name: "lazy", Overflow: kinformer.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
-			e.addNow(again, kinformer.Delivery{})
+			e.AddNow(again, kinformer.Delivery{})
 		}})
-		e.change("b", 3)
-		assert.True(t, e.informer.IsRegistered(handle), "three may wait")
-		assert.Equal(t, 1, e.informer.EventHandlerCount())
-		e.change("c", 1)
+		e.Change("b", 3)
+		assert.True(t, e.Informer.IsRegistered(handle), "three may wait")
+		assert.Equal(t, 1, e.Informer.EventHandlerCount())
+		e.Change("c", 1)
 		require.Len(t, reported, 1)
 		assert.ErrorIs(t, reported[0], kinformer.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
-		assert.False(t, e.informer.IsRegistered(handle))
-		assert.Equal(t, inspect.HandlerDisconnected, statsOf(handle).State)
+		assert.False(t, e.Informer.IsRegistered(handle))
+		assert.Equal(t, inspect.HandlerDisconnected, informers.Stats(handle).State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
 		assert.Len(t, again.Take(), 3)
 		select {
@@ -210,36 +133,36 @@ func TestDisconnect(t *testing.T) {
 }
 
 func TestDisconnectIgnoresInitialLists(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		for _, name := range []string{"b", "c", "d"} {
-			e.change(name, 1)
+			e.Change(name, 1)
 		}
 		release := make(chan struct{})
-		handle := e.add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1})
-		e.change("e", 1)
-		assert.True(t, e.informer.IsRegistered(handle))
-		e.change("f", 1)
-		assert.False(t, e.informer.IsRegistered(handle))
+		handle := e.Add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1})
+		e.Change("e", 1)
+		assert.True(t, e.Informer.IsRegistered(handle))
+		e.Change("f", 1)
+		assert.False(t, e.Informer.IsRegistered(handle))
 		assert.False(t, handle.HasSynced())
 		close(release)
 	})
 }
 
 func TestCoalesceTellsTheLastState(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		handler, release := stuck("b")
-		handle := e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
-		e.change("b", 1)
-		e.change("b", 500)
-		e.change("c", 2)
-		e.source.Remove("a")
+	informers.InBubble(t, func(e *informers.Exact) {
+		handler, release := informers.Stuck("b")
+		handle := e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
+		e.Change("b", 1)
+		e.Change("b", 500)
+		e.Change("c", 2)
+		e.Source.Remove("a")
 		synctest.Wait()
-		assert.Less(t, statsOf(handle).Pending, 100, "one call runs, three objects wait, and what is not read ahead")
-		assert.Positive(t, statsOf(handle).Coalesced)
+		assert.Less(t, informers.Stats(handle).Pending, 100, "one call runs, three objects wait, and what is not read ahead")
+		assert.Positive(t, informers.Stats(handle).Coalesced)
 		close(release)
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
-		assert.Equal(t, uint64(500), statsOf(handle).Coalesced)
+		assert.Equal(t, uint64(500), informers.Stats(handle).Coalesced)
 	})
 }
 
@@ -247,7 +170,7 @@ func TestParallelCalls(t *testing.T) {
 	// As many as it takes for each of the four to get some, whatever the seed of the hash: one
 	// process in a million fails.
 	const names = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	inExactBubble(t, func(e *exact) {
+	informers.InBubble(t, func(e *informers.Exact) {
 		var mu sync.Mutex
 		running, most := 0, 0
 		release := make(chan struct{})
@@ -261,10 +184,10 @@ func TestParallelCalls(t *testing.T) {
 			running--
 			mu.Unlock()
 		}}
-		handle := e.add(handler, kinformer.Delivery{Parallel: 4})
+		handle := e.Add(handler, kinformer.Delivery{Parallel: 4})
 		assert.False(t, handle.HasSynced())
 		for _, name := range names {
-			e.change(string(name), 3)
+			e.Change(string(name), 3)
 		}
 		assert.Equal(t, 4, most)
 		close(release)
@@ -290,8 +213,8 @@ func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
 		source.Add(testkit.Pod("a", "1"))
 		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 		seen := &testkit.Journal{}
-		handled(t, informer, kinformer.Deliver(seen, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, Parallel: 3}))
-		stop := running(t, informer)
+		informers.Handle(t, informer, kinformer.Deliver(seen, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, Parallel: 3}))
+		stop := informers.Run(t, informer)
 		synctest.Wait()
 		assert.Equal(t, []string{"initial a1"}, seen.Take())
 		stop()
@@ -303,11 +226,11 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	for name, fail := range map[string]func(error){"panic": func(error) { panic("cannot take it") }, "exit": func(error) { runtime.Goexit() }} {
 		t.Run(name, func(t *testing.T) {
-			inExactBubble(t, func(e *exact) {
-				handler, release := stuck("b")
-				e.add(handler, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: fail})
-				e.change("b", 2)
-				assert.Zero(t, e.informer.EventHandlerCount())
+			informers.InBubble(t, func(e *informers.Exact) {
+				handler, release := informers.Stuck("b")
+				e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: fail})
+				e.Change("b", 2)
+				assert.Zero(t, e.Informer.EventHandlerCount())
 				close(release)
 			})
 		})
@@ -334,7 +257,7 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 type deliveryModel struct {
 	delivery kinformer.Delivery
 	source   *testkit.Pods
-	informer ownInformer
+	informer informers.Informer
 	version  int
 	handlers []*testkit.Mirror
 	handles  []cache.ResourceEventHandlerRegistration
@@ -387,10 +310,10 @@ func (m *deliveryModel) play(step deliveryStep) error {
 func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
 		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
-		m.informer = cache.NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(ownInformer)
+		m.informer = cache.NewSharedIndexInformer(m.source, &corev1.Pod{}, time.Minute, nil).(informers.Informer)
 		m.put("a", "x")
 		fault = m.join()
-		stop := running(t, m.informer)
+		stop := informers.Run(t, m.informer)
 		for _, step := range schedule {
 			fault = errors.Join(fault, m.play(step))
 		}
@@ -438,7 +361,7 @@ func judgeDisconnected(m *deliveryModel) (fault error) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
 		}
 		select {
-		case <-m.handles[i].(ownRegistration).ShutdownChan():
+		case <-m.handles[i].(informers.Registration).ShutdownChan():
 		default:
 			fault = errors.Join(fault, fmt.Errorf("handler %d was removed and is not shut down", i))
 		}
@@ -511,7 +434,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 				assert.ErrorContains(t, err, says)
 			}
 			assert.NotContains(t, err.Error(), "\n", "one line of a log")
-			assert.Zero(t, informer.(ownInformer).EventHandlerCount())
+			assert.Zero(t, informer.(informers.Informer).EventHandlerCount())
 		})
 	}
 }
@@ -550,7 +473,7 @@ func TestTypedNilHandler(t *testing.T) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
 	warnings := func() int {
-		return lines.Count(`an event handler is a nil pointer: its calls panic, unless its methods accept that" "type"="*cache_test.quietHandler"`)
+		return lines.Count(`an event handler is a nil pointer: its calls panic, unless its methods accept that" "type"="*kinformer_test.quietHandler"`)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()
@@ -559,7 +482,7 @@ func TestTypedNilHandler(t *testing.T) {
 		handle, err := informer.AddEventHandlerWithOptions((*quietHandler)(nil), cache.HandlerOptions{Logger: &logger})
 		require.NoError(t, err)
 		assert.Equal(t, 1, warnings())
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		synctest.Wait()
 		assert.True(t, handle.HasSynced(), "it was called")
 		assert.Equal(t, 1, warnings(), "once, not for each call")
@@ -593,19 +516,19 @@ func describeOptional(p *corev1.Pod) string {
 
 // TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
 func TestDeliverTyped(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		e.source.Put(testkit.Pod("b", "1"))
+	informers.InBubble(t, func(e *informers.Exact) {
+		e.Source.Put(testkit.Pod("b", "1"))
 		synctest.Wait()
 		release := make(chan struct{})
 		handler := &typedJournal{}
 		handler.On = func(string) { <-release }
-		informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](e.informer)
+		informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](e.Informer)
 		registration, err := informer.AddEventHandler(kinformer.DeliverTyped(handler, kinformer.Delivery{Name: "typed", Overflow: kinformer.OverflowCoalesce}))
 		require.NoError(e, err)
 		for range 3 {
-			e.change("a", 3)
+			e.Change("a", 3)
 		}
-		e.source.Remove("b")
+		e.Source.Remove("b")
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -615,7 +538,7 @@ func TestDeliverTyped(t *testing.T) {
 		lines := handler.Take()
 		assert.Less(e, len(lines), 5)
 		handler.Take()
-		e.source.Remove("a")
+		e.Source.Remove("a")
 		synctest.Wait()
 		assert.Equal(e, []string{"delete ns/a a3, unknown false"}, handler.Take())
 	})
@@ -651,12 +574,12 @@ func TestDeliverTypedIsChecked(t *testing.T) {
 	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
 	_, err = informer.AddEventHandler(kinformer.Deliver(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{}), kinformer.Delivery{}))
 	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
-	assert.Zero(t, informer.(ownInformer).EventHandlerCount())
+	assert.Zero(t, informer.(informers.Informer).EventHandlerCount())
 }
 
 // generatedPods are the pod informers of a generated factory that makes ours.
 func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
-	factory := informers.NewSharedInformerFactory(nil, 0)
+	factory := clientinformers.NewSharedInformerFactory(nil, 0)
 	factory.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
 		return cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
@@ -672,8 +595,8 @@ type handedOut interface {
 
 // TestEverythingIsKnownOfWhatFactoriesHandOut: without a type assertion of the user.
 func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
-	inExactBubble(t, func(e *exact) {
-		pods := generatedPods(e.source)
+	informers.InBubble(t, func(e *informers.Exact) {
+		pods := generatedPods(e.Source)
 		go pods.Informer().RunWithContext(e.Context())
 		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
 		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
@@ -698,7 +621,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 	})
 }
 
-func assertSnapshot(e *exact, storeOrInformer any) {
+func assertSnapshot(e *informers.Exact, storeOrInformer any) {
 	name := fmt.Sprintf("%T", storeOrInformer)
 	snapshot, err := view.Of(storeOrInformer)
 	require.NoError(e, err, name)
@@ -839,7 +762,7 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 	synctest.Wait()
 	statistics, _ := inspect.StatsOf(registration)
 	assert.Equal(t, "idle", statistics.State)
-	assert.Contains(t, statistics.Name, "cache_test", "named by its place, or type")
+	assert.Contains(t, statistics.Name, "kinformer_test", "named by its place, or type")
 	return handler.updates
 }
 
@@ -1009,7 +932,7 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 		_, err := s.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
 		require.NoError(t, err)
 	}
-	s, stop := informerOn(t, server, func(s cache.SharedIndexInformer) {
+	s, stop := informers.On(t, server, func(s cache.SharedIndexInformer) {
 		require.NoError(t, s.SetTransform(transform))
 		if !late {
 			add(s)
@@ -1047,7 +970,7 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 type chaos struct {
 	*testing.T
 	source   *testkit.Pods
-	informer ownInformer
+	informer informers.Informer
 }
 
 // handler joins, for a while or for ever, and returns what it knows.
@@ -1068,7 +991,7 @@ func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEvent
 			if calls%3 == 0 {
 				_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 				if err != nil {
-					assert.ErrorIs(c, err, cache.ErrAlreadyStopped)
+					assert.ErrorContains(c, err, "has stopped already")
 				}
 			}
 		})
@@ -1082,7 +1005,7 @@ func TestChaos(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	c := &chaos{T: t, source: testkit.NewPods()}
-	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(ownInformer)
+	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(informers.Informer)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
@@ -1144,7 +1067,7 @@ func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
 		assert.NoError(c, cache.ShutDownEventHandler(c.informer, handle))
 		_, problems, _ := m.State()
 		assert.Empty(c, problems)
-		cache.ShouldResync(c.informer)
+		door.Of(c.informer).Processor.ShouldResync()
 	}
 }
 
@@ -1242,30 +1165,20 @@ func (b *blockers) check(seed uint64) {
 	synctest.Wait() // nobody calls a handler any more
 	require.Zero(b, b.source.Unread(), "seed %d", seed)
 	want := b.source.Versions()
-	require.Equal(b, want, versionsIn(b.informer.GetStore().List()), "seed %d", seed)
+	require.Equal(b, want, informers.Versions(b.informer.GetStore().List()), "seed %d", seed)
 	for _, handler := range b.handlers {
 		if handler == nil {
 			continue
 		}
-		require.Equal(b, want, versionsIn(slices.Collect(maps.Values(handler.Objects))), "seed %d", seed)
+		require.Equal(b, want, informers.Versions(slices.Collect(maps.Values(handler.Objects))), "seed %d", seed)
 		require.Empty(b, handler.Problems, "seed %d", seed)
 	}
-}
-
-// versionsIn returns the versions of pods by key.
-func versionsIn[T any](pods []T) map[string]string {
-	versions := map[string]string{}
-	for _, obj := range pods {
-		pod := any(obj).(*corev1.Pod)
-		versions[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
-	}
-	return versions
 }
 
 // stopHeldBack stops the informer while a handler that does not return keeps the watch from being
 // read.
 func (b *blockers) stopHeldBack() {
-	handler, release := stuck("late")
+	handler, release := informers.Stuck("late")
 	_, err := b.informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 	require.NoError(b, err)
 	for range 5 {

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package kinformer_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -29,7 +30,7 @@ import (
 func TestOneErrorARound(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden)}
+		server := &testkit.Server{OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden)}
 		server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.SendInitialEvents != nil {
 				return nil, testkit.ErrInternal
@@ -37,21 +38,21 @@ func TestOneErrorARound(t *testing.T) {
 			return watch.NewFake(), nil
 		}
 		var asked []int
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, err error, attempts int) kinformer.ErrorDecision {
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, err error, attempts int) kinformer.ErrorDecision {
 			asked = append(asked, attempts)
 			return kinformer.ErrorDecision{}
 		}}})
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		for round := 1; round <= 3; round++ {
 			synctest.Wait()
-			status := statusOf(t, informer)
+			status := informers.Status(t, informer)
 			assert.Equal(t, round, status.Attempts)
 			assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
 			time.Sleep(time.Second)
 		}
 		assert.Equal(t, []int{1, 2, 3}, asked)
 		synctest.Wait()
-		status := statusOf(t, informer)
+		status := informers.Status(t, informer)
 		assert.Zero(t, status.Attempts)
 	})
 }
@@ -65,10 +66,10 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		informer := informerOf(server, kinformer.Options{})
-		defer running(t, informer)()
+		informer := informers.Of(server, kinformer.Options{})
+		defer informers.Run(t, informer)()
 		synctest.Wait()
-		status := statusOf(t, informer)
+		status := informers.Status(t, informer)
 		assert.Equal(t, "listing", status.Phase)
 		assert.Equal(t, 1, status.Attempts)
 		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
@@ -93,10 +94,10 @@ var failures = map[string]struct {
 	unsynced bool
 }{
 	"the first list": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		return &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 	}, true},
 	"the first stream, and its list": {func() *testkit.Server {
-		return &testkit.Server{OnList: listsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))}
+		return &testkit.Server{OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))}
 	}, true},
 	"the first stream, busy": {func() *testkit.Server {
 		return &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))}
@@ -132,7 +133,7 @@ func TestPoliciesStop(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer cache.SharedIndexInformer
-					informer = informerOf(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { return policy.decision }, OnStop: func(_ context.Context, err error) {
+					informer = informers.Of(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { return policy.decision }, OnStop: func(_ context.Context, err error) {
 						stopped = append(stopped, err)
 						status, _ := inspect.StatusOf(informer)
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
@@ -146,7 +147,7 @@ func TestPoliciesStop(t *testing.T) {
 					}()
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					status := statusOf(t, informer)
+					status := informers.Status(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
 						assert.Equal(t, inspect.PhaseWatching, status.Phase)
@@ -160,7 +161,7 @@ func TestPoliciesStop(t *testing.T) {
 						return
 					}
 					assert.Equal(t, failure.unsynced, !status.Synced)
-					assert.Contains(t, textsOf(status), "stopped by its error policy")
+					assert.Contains(t, informers.Texts(status), "stopped by its error policy")
 					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")
 					require.Len(t, stopped, 1)
 					require.ErrorIs(t, stopped[0], status.LastError)
@@ -201,8 +202,8 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 			}
 			return w, nil
 		}
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
-		defer running(t, informer)()
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		defer informers.Run(t, informer)()
 		time.Sleep(time.Minute + 10*time.Second)
 		synctest.Wait()
 		assert.False(t, informer.IsStopped())
@@ -215,7 +216,7 @@ func TestStopHandlerPanics(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden)}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(context.Context, error) { panic("no") }}})
+		informer := informers.Of(&testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(context.Context, error) { panic("no") }}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		informer.RunWithContext(ctx)
@@ -241,12 +242,12 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 					}
 					return testkit.PodList("5"), nil
 				}, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
-				informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
+				informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
 				var handler testkit.Handled
 				if own {
 					require.NoError(t, informer.SetWatchErrorHandlerWithContext(handler.Handle))
 				}
-				stop := running(t, informer)
+				stop := informers.Run(t, informer)
 				time.Sleep(5 * time.Minute)
 				stop()
 				require.Len(t, server.Asked(), 10+2)
@@ -267,7 +268,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	testkit.Reports(t)
 	var stopped []error
-	informer := informerOf(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}, Errors: kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }}})
+	informer := informers.Of(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}, Errors: kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }}})
 	informer.RunWithContext(t.Context())
 	require.Len(t, stopped, 1)
 	assert.ErrorContains(t, stopped[0], "Requests.PageSize")
@@ -282,10 +283,10 @@ func TestStoppedSince(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
-		s := statusOf(t, informer)
+		s := informers.Status(t, informer)
 		assert.Equal(t, inspect.PhaseStopped, s.Phase)
 		assert.Equal(t, time.Second, s.At.Sub(s.PhaseSince))
 	})
@@ -298,7 +299,7 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-			informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
+			informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
 				return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
 			}}})
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
@@ -345,10 +346,10 @@ func TestWatchThatPanics(t *testing.T) {
 				first := testkit.NewScriptedWatch(1)
 				first.Events <- testkit.FailedWith(testkit.ErrExpired)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(&panickingWatch{first, tc.inStop, tc.inChan})}
-				informer := informerOf(server, kinformer.Options{})
-				stop := running(t, informer)
+				informer := informers.Of(server, kinformer.Options{})
+				stop := informers.Run(t, informer)
 				time.Sleep(time.Minute)
-				s := statusOf(t, informer)
+				s := informers.Status(t, informer)
 				assert.Equal(t, inspect.PhaseWatching, s.Phase)
 				assert.ErrorContains(t, s.LastError, "in ")
 				stop()
@@ -366,7 +367,7 @@ func TestLateWatchThatPanics(t *testing.T) {
 			time.Sleep(time.Hour)
 			return &panickingWatch{testkit.NewScriptedWatch(0), true, false}, nil
 		}
-		stop := running(t, informerOf(server, kinformer.Options{}))
+		stop := informers.Run(t, informers.Of(server, kinformer.Options{}))
 		time.Sleep(time.Second)
 		stop()
 		time.Sleep(2 * time.Hour)

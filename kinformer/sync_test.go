@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package kinformer_test
 
 import (
 	"context"
@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -62,7 +63,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
 		"waits for slots": {server: &testkit.Server{NoStream: true}, slotless: true, says: []string{"waiting for a list slot for 10.5s"}},
-		"refused": {server: &testkit.Server{NoStream: true, OnList: listsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
+		"refused": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
 			says: []string{"backing off for 500ms", "11 errors since the last success", "the server went out of reach 10.5s", "connection refused"}, is: testkit.ErrRefused},
 		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
 			says: []string{"panic while listing: cannot go on"}, is: errLister},
@@ -89,7 +90,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 					door.Of(informer).Configure(func(c *door.Config) { c.Requests.Turns = make(chan struct{}, 1) })
 				}
 				if !tc.never {
-					defer running(t, informer)()
+					defer informers.Run(t, informer)()
 				}
 				err := waitedFor(t, informer)
 				for _, says := range tc.says {
@@ -141,7 +142,7 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 		_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { <-release },
 		}})
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		err := waitedFor(t, informer)
 		assert.ErrorContains(t, err, "watching for 10.5s, its first list is not in the store yet")
 		close(release)
@@ -162,17 +163,17 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 			}
 			return testkit.PodList("5"), nil
 		}
-		informer := informerOf(server, kinformer.Options{})
-		defer running(t, informer)()
-		s := statusOf(t, informer)
+		informer := informers.Of(server, kinformer.Options{})
+		defer informers.Run(t, informer)()
+		s := informers.Status(t, informer)
 		assert.Equal(t, 1, s.Attempts)
 		assert.EqualError(t, s.LastError, "panic while listing: out of order")
 		assert.Equal(t, "backing off", s.Phase)
 		assert.Contains(t, s.String(), "last error: panic while listing: out of order")
 		time.Sleep(time.Second)
-		assert.Equal(t, 2, statusOf(t, informer).Attempts)
+		assert.Equal(t, 2, informers.Status(t, informer).Attempts)
 		time.Sleep(time.Second)
-		assert.Zero(t, statusOf(t, informer).Attempts)
+		assert.Zero(t, informers.Status(t, informer).Attempts)
 		assert.True(t, informer.HasSynced())
 	})
 }
@@ -182,10 +183,10 @@ func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { panic(errLister) }}})
-		defer running(t, informer)()
-		assert.ErrorIs(t, statusOf(t, informer).LastError, errLister)
+		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { panic(errLister) }}})
+		defer informers.Run(t, informer)()
+		assert.ErrorIs(t, informers.Status(t, informer).LastError, errLister)
 	})
 }
 
@@ -254,7 +255,7 @@ func TestWaitForVersion(t *testing.T) {
 				store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 				ended := waitsFor(t, simple, "7")
 				require.Nil(t, ended())
-				stop := running(t, simple)
+				stop := informers.Run(t, simple)
 				for _, event := range tc.events {
 					w.Events <- event
 				}
@@ -277,8 +278,8 @@ func TestWaitForVersion(t *testing.T) {
 func TestWaitForVersionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer := informerOf(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
-		defer running(t, informer)()
+		informer := informers.Of(&testkit.Server{OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		defer informers.Run(t, informer)()
 		ended := waitsFor(t, informer, "7")
 		w.Events <- testkit.Added("a", "7")
 		w.Events <- testkit.Added("b", "8")
@@ -293,8 +294,8 @@ func TestWaitForVersionStream(t *testing.T) {
 func TestWaitForVersionErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informerOf(server, kinformer.Options{})
+		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		informer := informers.Of(server, kinformer.Options{})
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
 			require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, malformed), kinformer.ErrNotComparable)
 		}
@@ -303,7 +304,7 @@ func TestWaitForVersionErrors(t *testing.T) {
 		users := cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server})
 		require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), users, "7"), inspect.ErrForeign)
 
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		err := kinformer.WaitForVersion(ctx, informer, "7")
@@ -324,8 +325,8 @@ func TestWaitForVersionAfterRewind(t *testing.T) {
 		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			return testkit.PodList([]string{"9", "3"}[min(n, 2)-1]), nil
 		}
-		informer := informerOf(server, kinformer.Options{})
-		defer running(t, informer)()
+		informer := informers.Of(server, kinformer.Options{})
+		defer informers.Run(t, informer)()
 		require.NoError(t, kinformer.WaitForVersion(t.Context(), informer, "9"))
 		time.Sleep(2 * time.Second)
 		require.Nil(t, waitsFor(t, informer, "4")())

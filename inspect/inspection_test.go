@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"context"
@@ -27,45 +27,31 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
-// quiet is a server whose list has the pods, and whose watch says nothing.
-func quiet(pods ...*v1.Pod) *testkit.Server {
-	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
-}
-
-// inspected is what an inspection says once all is done that can be.
-func inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
-	t.Helper()
-	synctest.Wait()
-	all, err := inspect.Of(informer)
-	require.NoError(t, err)
-	require.Len(t, causesOf(all.Status), len(textsOf(all.Status)))
-	return all
-}
-
 func TestInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared, never := informerOf(quiet(), kinformer.Options{}), informerOf(quiet(), kinformer.Options{})
-		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
+		shared, never := informers.Of(informers.Quiet(), kinformer.Options{}), informers.Of(informers.Quiet(), kinformer.Options{})
+		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: informers.Quiet(), ObjectType: &v1.Pod{}})
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
-		bare := cache.New(&cache.Config{Queue: queue, ListerWatcher: quiet(), Process: func(any, bool) error { return nil }})
+		bare := cache.New(&cache.Config{Queue: queue, ListerWatcher: informers.Quiet(), Process: func(any, bool) error { return nil }})
 		running3 := []cache.Controller{cache.NewTypedSharedIndexInformer[*v1.Pod](shared), simple, bare}
 		var stops []func()
 		for _, informer := range running3 {
-			stops = append(stops, running(t, informer))
+			stops = append(stops, informers.Run(t, informer))
 			synctest.Wait()
 		}
 		assert.Equal(t, []cache.Controller{shared, simple, bare}, slices.Collect(inspect.All()))
 		last := uint64(0)
 		for informer := range inspect.All() {
-			id := inspected(t, informer).ID
+			id := informers.Inspected(t, informer).ID
 			assert.Greater(t, id, last)
 			last = id
 		}
-		assert.Zero(t, inspected(t, never).ID)
+		assert.Zero(t, informers.Inspected(t, never).ID)
 		for range inspect.All() {
 			stops[0]()
 			assert.NotContains(t, slices.Collect(inspect.All()), cache.Controller(shared), "within a loop")
@@ -83,18 +69,18 @@ func TestInformers(t *testing.T) {
 func TestInformersUntilRunReturns(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		informer, release := informerOf(quiet(testkit.PodAt("a", "1")), kinformer.Options{}), make(chan struct{})
-		handled(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-		stop := running(t, informer)
+		informer, release := informers.Of(informers.Quiet(testkit.PodAt("a", "1")), kinformer.Options{}), make(chan struct{})
+		informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+		stop := informers.Run(t, informer)
 		synctest.Wait()
 		go stop()
-		assert.Equal(t, inspect.PhaseStopped, inspected(t, informer).Status.Phase)
+		assert.Equal(t, inspect.PhaseStopped, informers.Inspected(t, informer).Status.Phase)
 		assert.Len(t, slices.Collect(inspect.All()), 1)
 		close(release)
 		synctest.Wait()
 		assert.Empty(t, slices.Collect(inspect.All()))
 
-		running(t, informerOf(nil, kinformer.Options{}))()
+		informers.Run(t, informers.Of(nil, kinformer.Options{}))()
 		assert.Empty(t, slices.Collect(inspect.All()))
 	})
 }
@@ -103,11 +89,11 @@ func TestInformersUntilRunReturns(t *testing.T) {
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := func() (all inspect.Inspection, handlers []inspect.Handler, of []weak.Pointer[v1.Pod]) {
-			informer := informerOf(quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), kinformer.Options{})
+			informer := informers.Of(informers.Quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), kinformer.Options{})
 			_, err := informer.AddEventHandler(&testkit.Journal{})
 			require.NoError(t, err)
-			stop := running(t, informer)
-			all = inspected(t, informer)
+			stop := informers.Run(t, informer)
+			all = informers.Inspected(t, informer)
 			require.Equal(t, 2, all.Memory.Sampled)
 			handlers = all.Handlers
 			for _, obj := range informer.GetStore().List() {
@@ -148,29 +134,29 @@ func TestInspect(t *testing.T) {
 		}})
 		assert.Equal(t, inspect.Inspection{
 			Name: "*v1.Pod", Type: "*v1.Pod", Status: inspect.Status{At: time.Now(), Phase: "new"},
-			Indices: inspected(t, informer).Indices, Memory: inspected(t, informer).Memory,
-		}, inspected(t, informer))
+			Indices: informers.Inspected(t, informer).Indices, Memory: informers.Inspected(t, informer).Memory,
+		}, informers.Inspected(t, informer))
 
 		handler := &testkit.Journal{On: func(string) { time.Sleep(20 * time.Millisecond) }}
-		handled(t, informer, kinformer.Deliver(handler, kinformer.Delivery{Name: "first"}))
+		informers.Handle(t, informer, kinformer.Deliver(handler, kinformer.Delivery{Name: "first"}))
 		began := time.Now()
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		time.Sleep(time.Second)
-		checkFailed(t, inspected(t, informer), began)
+		checkFailed(t, informers.Inspected(t, informer), began)
 
 		time.Sleep(time.Minute)
 		w.Events <- testkit.Added("c", "6")
 		w.Events <- testkit.Bookmark("7")
-		all := inspected(t, informer)
+		all := informers.Inspected(t, informer)
 		checkFollowed(t, all)
 		time.Sleep(time.Second)
-		assert.Equal(t, inspect.Bucket{UpTo: 100 * time.Millisecond, Count: 3}, inspected(t, informer).Handlers[0].Calls[3])
+		assert.Equal(t, inspect.Bucket{UpTo: 100 * time.Millisecond, Count: 3}, informers.Inspected(t, informer).Handlers[0].Calls[3])
 		assert.Equal(t, time.Now().Add(-time.Second), all.Memory.SampledAt)
 
 		snapshot, err := view.Of(informer)
 		require.NoError(t, err)
 		w.Events <- testkit.Modified("c", "8")
-		assert.Positive(t, inspected(t, informer).Memory.Snapshots)
+		assert.Positive(t, informers.Inspected(t, informer).Memory.Snapshots)
 		snapshot.Close()
 	})
 }
@@ -183,7 +169,7 @@ func checkFailed(t *testing.T, failed inspect.Inspection, began time.Time) {
 	assert.Contains(t, failed.Errors[0].Text, "forbidden")
 	assert.Equal(t, began.Add(time.Second), failed.Errors[0].First)
 	assert.Empty(t, failed.Relists)
-	assert.Equal(t, []string{"errors"}, causesOf(failed.Status))
+	assert.Equal(t, []string{"errors"}, informers.Causes(failed.Status))
 }
 
 // checkFollowed checks what is said of two objects that were listed and one that was watched.
@@ -202,7 +188,7 @@ func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.Zero(t, all.Watches, "it is not over")
 	assert.Equal(t, int64(2), all.Events)
 	assert.Zero(t, all.FailingSince)
-	assert.Equal(t, []string{"index"}, causesOf(all.Status))
+	assert.Equal(t, []string{"index"}, informers.Causes(all.Status))
 	require.Len(t, all.Handlers, 1)
 	assert.Equal(t, "first", all.Handlers[0].Name)
 	require.Len(t, all.Indices, 2)
@@ -223,7 +209,7 @@ func checkFollowed(t *testing.T, all inspect.Inspection) {
 // TestHandlersInOrder: in the order in which they were added, whatever was removed in between.
 func TestHandlersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		informer := informerOf(quiet(testkit.PodAt("a", "1")), kinformer.Options{})
+		informer := informers.Of(informers.Quiet(testkit.PodAt("a", "1")), kinformer.Options{})
 		names := func() (names []string) {
 			synctest.Wait()
 			all, err := inspect.Of(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
@@ -241,7 +227,7 @@ func TestHandlersInOrder(t *testing.T) {
 			require.NoError(t, err)
 			handles = append(handles, handle)
 		}
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		require.NoError(t, informer.RemoveEventHandler(handles[0]))
 		require.NoError(t, informer.RemoveEventHandler(handles[5]))
 		assert.Equal(t, strings.Fields("1 2 3 4 6 7 8 9 10 11"), names())
@@ -253,16 +239,16 @@ func TestHandlersInOrder(t *testing.T) {
 func TestInspectCountsTheDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
-		informer, release := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{}), make(chan struct{})
+		informer, release := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{}), make(chan struct{})
 		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
 			kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1}))
 		require.NoError(t, err)
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		for i := range 3 {
 			w.Events <- testkit.Added(fmt.Sprint("p", i), fmt.Sprint(6+i))
 			synctest.Wait()
 		}
-		all := inspected(t, informer)
+		all := informers.Inspected(t, informer)
 		assert.Equal(t, 1, all.Disconnected)
 		assert.Empty(t, all.Handlers)
 		close(release)
@@ -275,7 +261,7 @@ func TestInspectWhat(t *testing.T) {
 	require.NoError(t, err)
 	defer name.Release()
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	informer := informerOf(quiet(), kinformer.Options{Identifier: name.WithResource(pods)})
+	informer := informers.Of(informers.Quiet(), kinformer.Options{Identifier: name.WithResource(pods)})
 	for of, view := range map[string]cache.Controller{
 		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer),
 	} {
@@ -286,14 +272,14 @@ func TestInspectWhat(t *testing.T) {
 		assert.Equal(t, "inspect-what", all.InformerName)
 		assert.Equal(t, pods, all.Resource)
 	}
-	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: quiet(), ObjectType: &v1.Pod{}})
+	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: informers.Quiet(), ObjectType: &v1.Pod{}})
 	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
 	all, err := inspect.Of(simple)
 	require.NoError(t, err)
 	assert.Equal(t, 1, all.Memory.Sampled)
 	assert.Empty(t, all.Handlers)
 
-	foreign := clientgo.NewSharedIndexInformer(quiet(), &v1.Pod{}, 0, cache.Indexers{})
+	foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})
 	_, err = inspect.Of(foreign)
 	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
@@ -302,17 +288,17 @@ func TestInspectWhat(t *testing.T) {
 func TestInspectErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := quiet()
+		server := informers.Quiet()
 		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
 			if n%2 == 0 {
 				return nil, errors.New("every other time")
 			}
 			return nil, fmt.Errorf("%d %s", n, strings.Repeat("ä", 400))
 		}
-		informer := informerOf(server, kinformer.Options{})
-		defer running(t, informer)()
+		informer := informers.Of(server, kinformer.Options{})
+		defer informers.Run(t, informer)()
 		time.Sleep(99 * time.Second)
-		all := inspected(t, informer)
+		all := informers.Inspected(t, informer)
 		assert.Equal(t, int64(100), all.Lists.Ended)
 		require.Len(t, all.Requests, 32)
 		assert.Equal(t, all.FailingSince.Add(99*time.Second), all.Requests[31].Began)

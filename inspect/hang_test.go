@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"context"
@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -75,7 +76,7 @@ func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	synctest.Wait()
 	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	return causesOf(all.Status), textsOf(all.Status)
+	return informers.Causes(all.Status), informers.Texts(all.Status)
 }
 
 // caused fails unless these are the causes.
@@ -109,7 +110,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				server := newHangingServer()
 				informer := called("pods", server, kinformer.Options{})
 				patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
-				defer running(t, informer)()
+				defer informers.Run(t, informer)()
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
 				caused(t, informer)
@@ -145,7 +146,7 @@ func TestHangEnds(t *testing.T) {
 		server := newHangingServer()
 		informer := called("pods", server, kinformer.Options{})
 		strict := inspect.Ready(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		time.Sleep(90 * time.Second)
 		server.sends.Store(true)
 		time.Sleep(20 * time.Minute)
@@ -165,7 +166,7 @@ func TestHangEnds(t *testing.T) {
 		synctest.Wait()
 		all, err := inspect.Of(informer)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"errors"}, causesOf(all.Status))
+		assert.Equal(t, []string{"errors"}, informers.Causes(all.Status))
 		assert.Equal(t, silent, all.FailingSince)
 	})
 }
@@ -173,13 +174,13 @@ func TestHangEnds(t *testing.T) {
 // TestSlowListDoesNotHang: one that takes long, of which nobody sees the bytes.
 func TestSlowListDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := quiet()
+		server := informers.Quiet()
 		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(5*time.Minute - 1)
 			return testkit.PodList("5"), nil
 		}
 		informer := called("pods", server, kinformer.Options{})
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		for range 299 {
 			time.Sleep(time.Second)
 			caused(t, informer)
@@ -200,7 +201,7 @@ func (d *drippingWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") != "" {
 		return silent.RoundTrip(r)
 	}
-	body := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}, Items: []v1.Pod{*wirePod(1, "2")}}, silent.Media)
+	body := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}, Items: []v1.Pod{*informers.WirePod(1, "2")}}, silent.Media)
 	read, write := io.Pipe()
 	go func() {
 		for i := range body {
@@ -232,12 +233,12 @@ func TestBytesOfAList(t *testing.T) {
 			return time.Minute - 1
 		}}
 		informer := func(tapped bool) cache.SharedIndexInformer {
-			client := clientOver(t, wire, runtime.ContentTypeJSON, tapped)
+			client := informers.ClientOver(t, wire, runtime.ContentTypeJSON, tapped)
 			return kinformer.New(client, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		}
 		seen, unseen := informer(true), informer(false)
-		defer running(t, seen)()
-		defer running(t, unseen)()
+		defer informers.Run(t, seen)()
+		defer informers.Run(t, unseen)()
 		for range stops - 1 {
 			time.Sleep(time.Minute)
 			caused(t, seen)
@@ -265,8 +266,8 @@ func TestSilentTransport(t *testing.T) {
 			<-r.Context().Done()
 			return nil, false
 		}}
-		informer := kinformer.New(clientOver(t, wire, wire.Media, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-		defer running(t, informer)()
+		informer := kinformer.New(informers.ClientOver(t, wire, wire.Media, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
+		defer informers.Run(t, informer)()
 		time.Sleep(time.Minute - 1)
 		caused(t, informer)
 		time.Sleep(time.Nanosecond)
@@ -281,8 +282,8 @@ func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
-		informer := onServers(&reflector.Servers{}, informerOf(server.Server, kinformer.Options{ObjectDescription: "test pods"}))
-		ctx, lines := verbose(t, 0)
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server.Server, kinformer.Options{ObjectDescription: "test pods"}))
+		ctx, lines := informers.Verbose(t, 0)
 		defer runningIn(ctx, informer)()
 		time.Sleep(24*time.Hour - 30*time.Second)
 		assert.Empty(t, lines.Take())
@@ -319,12 +320,12 @@ func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
 // has its lines at V(2).
 func TestLinesOfHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := verbose(t, 2)
+		ctx, lines := informers.Verbose(t, 2)
 		turns := &reflector.Servers{}
 		for range 10 {
 			server := newHangingServer()
 			server.opens.Store(true)
-			defer runningIn(ctx, onServers(turns, informerOf(server.Server, kinformer.Options{})))()
+			defer runningIn(ctx, informers.OnServers(turns, informers.Of(server.Server, kinformer.Options{})))()
 		}
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))
@@ -350,20 +351,20 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 					hanging.NoStream = tc.noStream
 					hanging.lists.Store(true)
 					hanging.opens.Store(true)
-					defer running(t, informerOf(hanging.Server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))()
+					defer informers.Run(t, informers.Of(hanging.Server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))()
 				}
 				synctest.Wait()
-				ctx, lines := verbose(t, 2)
-				third := informerOf(quiet(), kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
+				ctx, lines := informers.Verbose(t, 2)
+				third := informers.Of(informers.Quiet(), kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 				defer runningIn(ctx, third)()
 				time.Sleep(tc.after - 1)
-				status := statusOf(t, third)
+				status := informers.Status(t, third)
 				assert.Equal(t, "waiting for a list slot", status.Phase)
 				assert.Equal(t, tc.after-1, status.At.Sub(status.PhaseSince))
-				assert.Empty(t, textsOf(status))
+				assert.Empty(t, informers.Texts(status))
 				assert.ErrorContains(t, inspect.Ready(inspect.ReadyOptions{}, third).Check(nil), "has not synced: waiting for a list slot for ")
 				time.Sleep(time.Nanosecond)
-				status = statusOf(t, third)
+				status = informers.Status(t, third)
 				assert.Equal(t, inspect.PhaseWatching, status.Phase)
 				assert.Equal(t, []string{"started", "waiting", "listing how=list", "synced"}, statesOf(lines.Take()))
 			})
@@ -377,14 +378,14 @@ func TestSlotOfAListThatGoesOn(t *testing.T) {
 		slots := kinformer.NewListSlots(1)
 		var all []cache.SharedIndexInformer
 		for range 3 {
-			server := quiet()
+			server := informers.Quiet()
 			server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 				time.Sleep(8 * time.Minute)
 				return testkit.PodList("5"), nil
 			}
-			informer := informerOf(server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
+			informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 			all = append(all, informer)
-			defer running(t, informer)()
+			defer informers.Run(t, informer)()
 			synctest.Wait()
 		}
 		for i, after := range []time.Duration{8 * time.Minute, 5 * time.Minute, 5 * time.Minute} { // at 0:08, 0:13 and 0:18
@@ -401,7 +402,7 @@ func TestSlotOfAListThatGoesOn(t *testing.T) {
 // servers, hangs once, and one that is open before may hang again.
 func TestOpeningsOfAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, opens := quiet(), make(chan *testkit.ScriptedWatch)
+		server, opens := informers.Quiet(), make(chan *testkit.ScriptedWatch)
 		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			select {
 			case w := <-opens:
@@ -410,8 +411,8 @@ func TestOpeningsOfAWatch(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		informer := informerOf(server, kinformer.Options{})
-		defer running(t, informer)()
+		informer := informers.Of(server, kinformer.Options{})
+		defer informers.Run(t, informer)()
 		afterAnHour := func(want ...string) {
 			t.Helper()
 			time.Sleep(time.Hour)
@@ -444,11 +445,11 @@ func TestOpeningsOfAWatch(t *testing.T) {
 // holds up until goOn is called.
 func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
 	server, held := newHangingServer(), make(chan struct{})
-	informer = informerOf(server.Server, kinformer.Options{})
+	informer = informers.Of(server.Server, kinformer.Options{})
 	_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
 		kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 	require.NoError(t, err)
-	t.Cleanup(running(t, informer))
+	t.Cleanup(informers.Run(t, informer))
 	time.Sleep(90 * time.Second)
 	server.sends.Store(true)
 	for _, version := range []string{"7", "8", "9"} {

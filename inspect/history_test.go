@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"context"
@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -31,7 +32,7 @@ type counts = map[string]int64
 // failsFirst makes a list function that fails with the errors in turn and then answers with an
 // empty list.
 func failsFirst(errs ...error) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-	return listsThen(testkit.PodList("5"), errs...)
+	return informers.ListsThen(testkit.PodList("5"), errs...)
 }
 
 // reasonsCase is a server, and what is counted of it in a minute.
@@ -129,10 +130,10 @@ func (tc reasonsCase) check(t *testing.T) {
 		mode = kinformer.ListModeWatchList
 	}
 	tc.options.Requests.Mode = mode
-	informer := informerOf(server, tc.options)
-	stop := running(t, informer)
+	informer := informers.Of(server, tc.options)
+	stop := informers.Run(t, informer)
 	time.Sleep(time.Minute - 1)
-	all := inspected(t, informer)
+	all := informers.Inspected(t, informer)
 	stop()
 	assert.True(t, all.Status.Synced)
 	assert.Equal(t, tc.relists, all.Relists)
@@ -143,7 +144,7 @@ func (tc reasonsCase) check(t *testing.T) {
 	assert.Zero(t, all.FailingSince)
 	tc.checkRequests(t, all)
 
-	stopped := inspected(t, informer)
+	stopped := informers.Inspected(t, informer)
 	assert.Equal(t, tc.ends["stopped"]+1, stopped.WatchEnds["stopped"])
 	assert.Equal(t, tc.badWatches, stopped.Watches.Failed)
 }
@@ -176,21 +177,21 @@ func TestInspectDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "b", "2"), testkit.PodIn("other", "c", "3"))
 		w := testkit.NewScriptedWatch(8)
-		informer := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
+		informer := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			if obj.(*v1.Pod).Name == "bad" {
 				return nil, errors.New("no")
 			}
 			return obj, nil
 		}))
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		for _, e := range []watch.Event{
 			{Type: watch.Added, Object: &v1.Node{}}, {Type: watch.Modified}, {Type: "odd", Object: testkit.PodAt("a", "6")},
 			{Type: watch.Added, Object: testkit.PodIn("other", "d", "7")}, testkit.Added("bad", "8"), testkit.Added("good", "9"),
 		} {
 			w.Events <- e
 		}
-		all := inspected(t, informer)
+		all := informers.Inspected(t, informer)
 		assert.Equal(t, counts{"namespace": 3, "type": 1, "no-object": 1, "event-type": 1, "refused": 1}, all.Drops)
 		assert.Equal(t, int64(6), all.Status.Dropped)
 		assert.Equal(t, int64(6), all.Events)
@@ -203,11 +204,11 @@ func TestInspectDrops(t *testing.T) {
 		w := testkit.NewScriptedWatch(2)
 		list := &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}
 		informer := cache.NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, widget("Widget"), 0, nil)
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		w.Events <- watch.Event{Type: watch.Added, Object: widget("Other")}
 		w.Events <- watch.Event{Type: watch.Added, Object: &metav1.Status{}}
-		assert.Equal(t, counts{"kind": 1, "type": 1}, inspected(t, informer).Drops)
-		assert.Equal(t, "g/v1, Kind=Widget", inspected(t, informer).Type)
+		assert.Equal(t, counts{"kind": 1, "type": 1}, informers.Inspected(t, informer).Drops)
+		assert.Equal(t, "g/v1, Kind=Widget", informers.Inspected(t, informer).Type)
 	})
 }
 
@@ -215,7 +216,7 @@ func TestInspectDrops(t *testing.T) {
 func TestInspectOutages(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := quiet()
+		server := informers.Quiet()
 		server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			if n%2 == 1 {
 				return nil, testkit.ErrRefused
@@ -224,11 +225,11 @@ func TestInspectOutages(t *testing.T) {
 			time.AfterFunc(2*time.Second, func() { close(w.Events) })
 			return w, nil
 		}
-		informer := informerOf(server, kinformer.Options{})
+		informer := informers.Of(server, kinformer.Options{})
 		began := time.Now()
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(72*time.Second + time.Second/2)
-		got := inspected(t, informer).Outages
+		got := informers.Inspected(t, informer).Outages
 		require.Len(t, got, 16)
 		for i, outage := range got {
 			want := inspect.Outage{Began: began.Add(time.Duration(27+3*i) * time.Second), Length: time.Second, Over: true}
@@ -238,7 +239,7 @@ func TestInspectOutages(t *testing.T) {
 			assert.Equal(t, want, outage)
 		}
 		stop()
-		last := inspected(t, informer).Outages[15]
+		last := informers.Inspected(t, informer).Outages[15]
 		assert.True(t, last.Over, "nobody asks any more")
 		assert.Equal(t, time.Second/2, last.Length)
 	})
@@ -249,7 +250,7 @@ func TestInspectFailingSince(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
-		server := quiet()
+		server := informers.Quiet()
 		server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			switch {
 			case n == 1:
@@ -261,21 +262,21 @@ func TestInspectFailingSince(t *testing.T) {
 			}
 		}
 		var expected atomic.Bool
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
 			return kinformer.ErrorDecision{Expected: expected.Load(), After: time.Minute}
 		}}})
-		defer running(t, informer)()
+		defer informers.Run(t, informer)()
 		time.Sleep(time.Hour)
-		assert.Zero(t, inspected(t, informer).FailingSince, "silence is no failure")
+		assert.Zero(t, informers.Inspected(t, informer).FailingSince, "silence is no failure")
 		began := time.Now()
 		close(w.Events)
 		time.Sleep(90 * time.Second)
-		assert.Equal(t, began, inspected(t, informer).FailingSince)
+		assert.Equal(t, began, informers.Inspected(t, informer).FailingSince)
 		expected.Store(true)
 		time.Sleep(time.Minute)
-		assert.Zero(t, inspected(t, informer).FailingSince)
+		assert.Zero(t, informers.Inspected(t, informer).FailingSince)
 		time.Sleep(time.Hour)
-		assert.Zero(t, inspected(t, informer).FailingSince)
-		assert.Zero(t, inspected(t, informer).Status.Attempts)
+		assert.Zero(t, informers.Inspected(t, informer).FailingSince)
+		assert.Zero(t, informers.Inspected(t, informer).Status.Attempts)
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -72,13 +72,6 @@ func (o outages) serve(server *testkit.Server) *testkit.Server {
 	return server
 }
 
-func statusOf(t *testing.T, informer cache.Controller) inspect.Status {
-	synctest.Wait()
-	s, err := inspect.StatusOf(informer)
-	require.NoError(t, err)
-	return s
-}
-
 // TestOutage: one that lasts is said once, and its end, with how long the informer was blind; a
 // short one is only counted.
 func TestOutage(t *testing.T) {
@@ -88,7 +81,7 @@ func TestOutage(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
 		began := time.Now()
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(ctx)
@@ -96,11 +89,11 @@ func TestOutage(t *testing.T) {
 
 		time.Sleep(14*time.Second + 500*time.Millisecond)
 		assert.Empty(t, lines.Take(), "not yet worth a line")
-		s := statusOf(t, informer)
+		s := informers.Status(t, informer)
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 4500*time.Millisecond, s.LastOutage)
 		assert.Zero(t, s.Reconnects)
-		assert.Contains(t, textsOf(s), "the server went out of reach 4.5s ago")
+		assert.Contains(t, informers.Texts(s), "the server went out of reach 4.5s ago")
 
 		time.Sleep(4 * time.Second)
 		said := lines.Take()
@@ -113,14 +106,14 @@ func TestOutage(t *testing.T) {
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "The server is in reach again")
 		assert.Contains(t, said[0], `"shortest"="12s" "median"="12s" "longest"="12s"`)
-		s = statusOf(t, informer)
+		s = informers.Status(t, informer)
 		assert.Equal(t, 12*time.Second, s.LastOutage)
 		assert.EqualValues(t, 1, s.Reconnects)
-		assert.Empty(t, textsOf(s))
+		assert.Empty(t, informers.Texts(s))
 		assert.Contains(t, s.String(), "1 reconnect (last outage 12s)")
 
 		time.Sleep(time.Minute)
-		s = statusOf(t, informer)
+		s = informers.Status(t, informer)
 		assert.Equal(t, began.Add(time.Minute), s.LastOutageAt)
 		assert.Equal(t, 3*time.Second, s.LastOutage)
 		assert.EqualValues(t, 2, s.Reconnects)
@@ -138,15 +131,15 @@ func TestOutageFromTheStart(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
 		time.Sleep(time.Hour)
-		s := statusOf(t, informer)
+		s := informers.Status(t, informer)
 		assert.Equal(t, time.Minute, s.LastOutage, "up to the end of the informer")
 		assert.Zero(t, s.Reconnects)
-		assert.NotContains(t, fmt.Sprint(textsOf(s)), "out of reach")
+		assert.NotContains(t, fmt.Sprint(informers.Texts(s)), "out of reach")
 	})
 }
 
@@ -157,14 +150,14 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
 		ctx, lines := testkit.Loud(t)
-		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Equal(t, 1, lines.Count("in reach again"))
-		s := statusOf(t, informer)
+		s := informers.Status(t, informer)
 		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
 		assert.Equal(t, 20*time.Second, s.LastOutage)
 		assert.EqualValues(t, 1, s.Reconnects)
@@ -197,7 +190,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		informer := onServers(&reflector.Servers{}, informerOf(server, kinformer.Options{}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
 		time.AfterFunc(10*time.Second, func() { close(w.Events) })
 		time.AfterFunc(time.Minute, func() {
 			s, err := inspect.StatusOf(informer)
@@ -208,7 +201,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Equal(t, 1, lines.Count("in reach again"))
-		s := statusOf(t, informer)
+		s := informers.Status(t, informer)
 		assert.Equal(t, began.Add(40*time.Second), s.LastOutageAt)
 		assert.Equal(t, 94*time.Second, s.LastOutage, "with a backoff between two watches")
 		assert.EqualValues(t, 1, s.Reconnects)
@@ -220,7 +213,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 func TestOutageEndsWithAList(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
+		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
 		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -228,10 +221,10 @@ func TestOutageEndsWithAList(t *testing.T) {
 		ctx, lines := testkit.Loud(t)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		informer := onServers(&reflector.Servers{}, informerOf(server, kinformer.Options{}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
-		assert.Equal(t, 10*time.Second, statusOf(t, informer).LastOutage)
+		assert.Equal(t, 10*time.Second, informers.Status(t, informer).LastOutage)
 	})
 }
 
@@ -244,17 +237,17 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
 		ctx, lines := testkit.Loud(t)
-		informer := onServers(&reflector.Servers{}, informerOf(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		time.AfterFunc(30*time.Second, func() {
 			s, err := inspect.StatusOf(informer)
 			assert.NoError(t, err)
-			assert.Contains(t, textsOf(s), "the server went out of reach 20s ago")
+			assert.Contains(t, informers.Texts(s), "the server went out of reach 20s ago")
 		})
 		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
-		assert.InDelta(t, 30*time.Second, statusOf(t, informer).LastOutage, float64(2*time.Second))
+		assert.InDelta(t, 30*time.Second, informers.Status(t, informer).LastOutage, float64(2*time.Second))
 	})
 }
 
@@ -262,16 +255,16 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 // many they are, some of their names, and for how long they were blind. Client-go writes one for
 // each.
 func TestLinesOfARestart(t *testing.T) {
-	const informers = 61
+	const many = 61
 	for name, back := range map[string]error{"the versions are gone": testkit.ErrExpired, "the versions are there": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				testkit.Reports(t)
 				gone := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
-				ctx, lines := verbose(t, 2)
+				ctx, lines := informers.Verbose(t, 2)
 				ctx, cancel := context.WithCancel(ctx)
-				servers, ended := &reflector.Servers{}, make(chan struct{}, informers)
-				for range informers {
+				servers, ended := &reflector.Servers{}, make(chan struct{}, many)
+				for range many {
 					down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: gone, watch: gone}}
 					server := down.serve(&testkit.Server{NoStream: true})
 					serve, expired := server.OnWatch, false
@@ -283,7 +276,7 @@ func TestLinesOfARestart(t *testing.T) {
 						}
 						return w, err
 					}
-					informer := onServers(servers, kinformer.New(server, &v1.Pod{}, kinformer.Options{ObjectDescription: "test pods"}))
+					informer := informers.OnServers(servers, kinformer.New(server, &v1.Pod{}, kinformer.Options{ObjectDescription: "test pods"}))
 					go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
 				}
 				time.Sleep(9 * time.Second)
@@ -300,7 +293,7 @@ func TestLinesOfARestart(t *testing.T) {
 					assert.Contains(t, said[1], part)
 				}
 				cancel()
-				for range informers {
+				for range many {
 					<-ended
 				}
 			})

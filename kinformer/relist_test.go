@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package kinformer_test
 
 import (
 	"context"
@@ -28,75 +28,17 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
-
-// relistVerbs are the ways to the whole state.
-var relistVerbs = map[cachetest.Verb]kinformer.ListMode{
-	cachetest.VerbList: kinformer.ListModeList, cachetest.VerbWatchList: kinformer.ListModeWatchList,
-}
-
-// relisting is an informer that is asked to relist.
-type relisting struct {
-	*cachetest.Source
-	cache.SharedIndexInformer
-	recorder cachetest.Recorder
-	verb     cachetest.Verb
-}
-
-// relistingCase runs do with an informer of the pods a, b and c, which has synced, for each way to
-// the whole state.
-func relistingCase(t *testing.T, do func(*testing.T, *relisting), options kinformer.Options) {
-	for verb, mode := range relistVerbs {
-		t.Run(string(verb), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := &relisting{Source: cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1")), verb: verb}
-				options.Requests.Mode = mode
-				r.SharedIndexInformer = kinformer.New(r.Source, &v1.Pod{}, options)
-				handled(t, r, &r.recorder)
-				defer running(t, r)()
-				r.calm()
-				r.recorder.Take()
-				do(t, r)
-			})
-		})
-	}
-}
-
-// calm waits until everything that follows from what was done has happened.
-func (r *relisting) calm() {
-	synctest.Wait()
-	time.Sleep(time.Minute) // longer than any pause
-	synctest.Wait()
-}
-
-// asked returns how many requests for the whole state there were.
-func (r *relisting) asked() (n int) {
-	for _, request := range r.Requests() {
-		if request.Verb == r.verb {
-			n++
-		}
-	}
-	return n
-}
-
-// held returns what the store has, by name.
-func (r *relisting) held() map[string]*v1.Pod {
-	held := map[string]*v1.Pod{}
-	for _, object := range r.GetStore().List() {
-		pod := object.(*v1.Pod)
-		held[pod.Name] = pod
-	}
-	return held
-}
 
 // TestRelistRepairs: what the store has lost, what it has too much and what it has wrongly, also
 // under the right version, is as on the server afterwards, and handlers have heard of it.
 func TestRelistRepairs(t *testing.T) {
 	for _, memory := range []int64{math.MaxInt64, 1 << 20} {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
-		relistingCase(t, func(t *testing.T, r *relisting) {
-			good, store := r.held(), r.GetStore()
+		informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
+			good, store := r.Held(), r.GetStore()
 			require.NoError(t, store.Delete(good["a"]))
 			wrong := good["b"].DeepCopy()
 			wrong.Labels = map[string]string{"is": "wrong"}
@@ -104,16 +46,16 @@ func TestRelistRepairs(t *testing.T) {
 			require.NoError(t, store.Add(testkit.PodAt("x", "1")))
 
 			require.NoError(t, kinformer.Relist(r))
-			r.calm()
-			assert.Equal(t, good, r.held())
-			heard := r.recorder.Take()
+			r.Calm()
+			assert.Equal(t, good, r.Held())
+			heard := r.Recorder.Take()
 			for _, want := range []string{"add ns/a", "update ns/b", "delete ns/x"} {
 				assert.True(t, slices.ContainsFunc(heard, func(event string) bool { return strings.HasPrefix(event, want) }), "%s: %q", want, heard)
 			}
-			assert.Equal(t, 2, r.asked())
-			all := inspected(t, r)
-			assert.Equal(t, counts{"asked": 1}, all.Relists)
-			assert.Equal(t, counts{"asked": 1}, all.WatchEnds)
+			assert.Equal(t, 2, r.Asked())
+			all := informers.Inspected(t, r)
+			assert.Equal(t, map[string]int64{"asked": 1}, all.Relists)
+			assert.Equal(t, map[string]int64{"asked": 1}, all.WatchEnds)
 			assert.Empty(t, all.Errors)
 		}, kinformer.
 
@@ -124,23 +66,23 @@ func TestRelistRepairs(t *testing.T) {
 }
 
 func TestRelistOfWhatIsRight(t *testing.T) {
-	relistingCase(t, func(t *testing.T, r *relisting) {
+	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var resynced cachetest.Recorder
 		_, err := r.AddEventHandlerWithResyncPeriod(&resynced, time.Hour)
 		require.NoError(t, err)
-		r.calm()
+		r.Calm()
 		resynced.Take()
 		require.NoError(t, kinformer.Relist(r))
-		r.calm()
-		assert.Equal(t, 2, r.asked())
-		assert.Empty(t, r.recorder.Take())
+		r.Calm()
+		assert.Equal(t, 2, r.Asked())
+		assert.Empty(t, r.Recorder.Take())
 		assert.Empty(t, resynced.Take())
-		wrong := r.held()["b"].DeepCopy()
+		wrong := r.Held()["b"].DeepCopy()
 		wrong.Labels = map[string]string{"is": "wrong"}
 		require.NoError(t, r.GetStore().Update(wrong))
 		require.NoError(t, kinformer.Relist(r))
-		r.calm()
-		assert.Len(t, r.recorder.Take(), 1)
+		r.Calm()
+		assert.Len(t, r.Recorder.Take(), 1)
 		assert.Len(t, resynced.Take(), 1)
 	}, kinformer.
 
@@ -149,14 +91,14 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 }
 
 func TestRelistsAreOne(t *testing.T) {
-	relistingCase(t, func(t *testing.T, r *relisting) {
+	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() { assert.NoError(t, kinformer.Relist(r)) })
 		}
 		all.Wait()
-		r.calm()
-		assert.Equal(t, 2, r.asked())
+		r.Calm()
+		assert.Equal(t, 2, r.Asked())
 	}, kinformer.
 
 		// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
@@ -164,22 +106,22 @@ func TestRelistsAreOne(t *testing.T) {
 }
 
 func TestRelistWhileListing(t *testing.T) {
-	relistingCase(t, func(t *testing.T, r *relisting) {
+	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		answer := make(chan struct{})
-		r.Script(r.verb, cachetest.Fault{Until: answer})
+		r.Script(r.Verb, cachetest.Fault{Until: answer})
 		require.NoError(t, kinformer.Relist(r))
-		r.calm()
-		require.Equal(t, 2, r.asked(), "the second one is under way")
+		r.Calm()
+		require.Equal(t, 2, r.Asked(), "the second one is under way")
 		require.NoError(t, kinformer.Relist(r))
 		require.NoError(t, kinformer.Relist(r))
 		before := len(r.Requests())
 		close(answer)
-		r.calm()
-		assert.Equal(t, 3, r.asked())
-		if r.verb == cachetest.VerbList {
+		r.Calm()
+		assert.Equal(t, 3, r.Asked())
+		if r.Verb == cachetest.VerbList {
 			assert.Len(t, r.Requests(), before+2, "a list and its watch: none before the wish is fulfilled")
 		}
-		assert.Equal(t, counts{"asked": 2}, inspected(t, r).Relists)
+		assert.Equal(t, map[string]int64{"asked": 2}, informers.Inspected(t, r).Relists)
 	}, kinformer.
 
 		// TestRelistFromHandler: a handler may ask.
@@ -187,18 +129,18 @@ func TestRelistWhileListing(t *testing.T) {
 }
 
 func TestRelistFromHandler(t *testing.T) {
-	relistingCase(t, func(t *testing.T, r *relisting) {
+	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
 			if now.(*v1.Pod).Labels["in"] == "doubt" {
 				assert.NoError(t, kinformer.Relist(r))
 			}
 		}}
-		handled(t, r, doubts)
+		informers.Handle(t, r, doubts)
 		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = map[string]string{"in": "doubt"} })
 		synctest.Wait()
 		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = nil })
-		r.calm()
-		assert.Equal(t, 2, r.asked())
+		r.Calm()
+		assert.Equal(t, 2, r.Asked())
 	}, kinformer.
 
 		// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
@@ -207,17 +149,17 @@ func TestRelistFromHandler(t *testing.T) {
 }
 
 func TestRelistDuringOutage(t *testing.T) {
-	relistingCase(t, func(t *testing.T, r *relisting) {
+	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		heal := r.Partition()
 		r.Compact(r.Tick())
-		r.calm()
-		before := r.asked()
+		r.Calm()
+		before := r.Asked()
 		require.NoError(t, kinformer.Relist(r))
 		heal()
-		r.calm()
-		assert.Equal(t, before+1, r.asked())
-		r.calm()
-		assert.Equal(t, before+1, r.asked(), "and no other")
+		r.Calm()
+		assert.Equal(t, before+1, r.Asked())
+		r.Calm()
+		assert.Equal(t, before+1, r.Asked(), "and no other")
 	}, kinformer.
 
 		// TestRelistRefused: there is an answer where nothing will be asked.
@@ -232,14 +174,14 @@ func TestRelistRefused(t *testing.T) {
 
 		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &v1.Pod{}})
 		assert.NoError(t, kinformer.Relist(simple))
-		stop := running(t, simple)
+		stop := informers.Run(t, simple)
 		synctest.Wait()
 		time.Sleep(time.Minute)
-		assert.Empty(t, inspected(t, simple).Relists, "the first request is the one that was asked for")
+		assert.Empty(t, informers.Inspected(t, simple).Relists, "the first request is the one that was asked for")
 		assert.NoError(t, kinformer.Relist(simple))
 		synctest.Wait()
 		time.Sleep(time.Minute)
-		assert.Equal(t, counts{"asked": 1}, inspected(t, simple).Relists)
+		assert.Equal(t, map[string]int64{"asked": 1}, informers.Inspected(t, simple).Relists)
 		stop()
 		assert.ErrorContains(t, kinformer.Relist(simple), "has stopped")
 	})
@@ -287,11 +229,11 @@ func TestReuse(t *testing.T) {
 					}
 					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
 				}
-				informer := informerOf(server, kinformer.Options{})
+				informer := informers.Of(server, kinformer.Options{})
 				type update struct{ old, current any }
 				updates := make(chan update, 10)
-				handled(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
-				defer running(t, informer)()
+				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
+				defer informers.Run(t, informer)()
 				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 				before, _, _ := informer.GetStore().GetByKey("ns/a")
 				heard := <-updates

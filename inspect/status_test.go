@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cache_test
+package inspect_test
 
 import (
 	"bytes"
@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -32,58 +31,20 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/retry"
 )
-
-// listsThen makes a list function that fails with the errors in turn and then answers list.
-func listsThen(list runtime.Object, errs ...error) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		if n <= len(errs) {
-			return nil, errs[n-1]
-		}
-		return list, nil
-	}
-}
-
-// informerOf makes an informer of server with the options and a backoff of a second.
-func informerOf(server *testkit.Server, options kinformer.Options) cache.SharedIndexInformer {
-	if options.Requests.Backoff == (wait.Backoff{}) {
-		options.Requests.Backoff = *testkit.Second()
-	}
-	return kinformer.New(server, &v1.Pod{}, options)
-}
-
-// onServers gives an informer servers that no other test has lost.
-func onServers(servers *reflector.Servers, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
-	door.Of(informer).Configure(func(c *door.Config) { c.Requests.Servers = servers })
-	return informer
-}
-
-// running runs informer until the returned function is called, which waits for the end.
-func running(t *testing.T, informer cache.Controller) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
-}
 
 // TestStatusOf follows an informer through its life, by what inspect.StatusOf says.
 func TestStatusOf(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(2)
-		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
-		informer := informerOf(server, kinformer.Options{})
+		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
+		informer := informers.Of(server, kinformer.Options{})
 		status := func() inspect.Status {
 			synctest.Wait()
 			s, err := inspect.StatusOf(informer)
@@ -94,7 +55,7 @@ func TestStatusOf(t *testing.T) {
 		assert.Equal(t, inspect.Status{At: time.Now(), Phase: "new"}, status())
 
 		began := time.Now()
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		failed := status()
 		assert.Equal(t, inspect.Status{
 			At: began, Phase: "backing off", PhaseSince: began, Mode: "list", LastError: failed.LastError, LastErrorAt: began,
@@ -130,7 +91,7 @@ func TestStatusOf(t *testing.T) {
 // TestStatusOfWhat: views of an informer have its status, and what is not ours has none.
 func TestStatusOfWhat(t *testing.T) {
 	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-	informer := informerOf(server, kinformer.Options{})
+	informer := informers.Of(server, kinformer.Options{})
 	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
 	for name, ours := range map[string]cache.Controller{
@@ -151,13 +112,13 @@ func TestStatusOfWhat(t *testing.T) {
 func TestWaitForSync(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		fine := informerOf(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{})
-		forbidden := informerOf(&testkit.Server{NoStream: true, OnList: listsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
-		refused := informerOf(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)}, kinformer.Options{})
-		asleep := informerOf(&testkit.Server{}, kinformer.Options{})
-		defer running(t, fine)()
-		defer running(t, forbidden)()
-		defer running(t, refused)()
+		fine := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{})
+		forbidden := informers.Of(&testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
+		refused := informers.Of(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)}, kinformer.Options{})
+		asleep := informers.Of(&testkit.Server{}, kinformer.Options{})
+		defer informers.Run(t, fine)()
+		defer informers.Run(t, forbidden)()
+		defer informers.Run(t, refused)()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), fine))
 
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
@@ -185,7 +146,7 @@ func TestWaitForSyncForeign(t *testing.T) {
 		err := kinformer.WaitForSync(ctx, foreign)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Contains(t, err.Error(), "has not synced")
-		stop := running(t, foreign)
+		stop := informers.Run(t, foreign)
 		require.NoError(t, kinformer.WaitForSync(t.Context(), foreign))
 		stop()
 	})
@@ -200,9 +161,9 @@ func TestWaitForResource(t *testing.T) {
 		for i := range missing {
 			missing[i] = apierrors.NewNotFound(v1.Resource("widgets"), "")
 		}
-		server := &testkit.Server{NoStream: true, OnList: listsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
-		informer := informerOf(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
-		defer running(t, informer)()
+		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
+		defer informers.Run(t, informer)()
 		began := time.Now()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, 100*5*time.Second, time.Since(began))
@@ -307,13 +268,13 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 			var informer cache.SharedIndexInformer
 			status, held := heldBy(func() (status inspect.Status) {
 				synctest.Test(t, func(t *testing.T) {
-					informer = informerOf(&testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+					informer = informers.Of(&testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if n == 1 {
 							return nil, broken()
 						}
 						return testkit.PodList("5"), nil
 					}, OnWatch: testkit.Watches()}, kinformer.Options{})
-					defer running(t, informer)()
+					defer informers.Run(t, informer)()
 					require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 					synctest.Wait()
 					var err error
@@ -348,7 +309,7 @@ func failsOnce(t *testing.T, err error) (c cache.Controller) {
 				return failed
 			},
 		})
-		defer running(t, c)()
+		defer informers.Run(t, c)()
 		synctest.Wait()
 	})
 	return c
@@ -397,7 +358,7 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 // followed runs an informer for some seconds, and returns what errors and status say.
 func followed(t *testing.T, informer cache.Controller) (said []error) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := running(t, informer)
+		stop := informers.Run(t, informer)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		status, err := inspect.StatusOf(informer)
@@ -437,12 +398,12 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 			return followed(t, cache.NewSharedIndexInformer(&testkit.Server{NoStream: true, OnList: testkit.ListOf(items), OnWatch: testkit.Watches()}, nil, 0, cache.Indexers{}))
 		},
 		"transform": func(t *testing.T) []error {
-			informer := informerOf(server(), kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
+			informer := informers.Of(server(), kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
 			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { _, err := failing(obj); return nil, err }))
 			return followed(t, informer)
 		},
 		"index": func(t *testing.T) []error {
-			informer := informerOf(server(), kinformer.Options{})
+			informer := informers.Of(server(), kinformer.Options{})
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { _, err := failing(obj); return nil, err }}))
 			return followed(t, informer)
 		},
@@ -459,19 +420,4 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 			return keepsNothing(t, &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(event, testkit.EndMark("7")))})
 		},
 	}
-}
-
-// textsOf and causesOf return the problems of a status.
-func textsOf(status inspect.Status) (texts []string) {
-	for _, problem := range status.Problems {
-		texts = append(texts, problem.Text)
-	}
-	return texts
-}
-
-func causesOf(status inspect.Status) (causes []string) {
-	for _, problem := range status.Problems {
-		causes = append(causes, problem.Cause)
-	}
-	return causes
 }

@@ -1,0 +1,136 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules_test
+
+import (
+	"go/ast"
+	"go/types"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestBorderOnlyPassesOn holds the border to its word: each name in its files is documented, and is
+// client-go's name, or a call to it with the same arguments in the same order. What surface_test.go
+// cannot see, such as two strings that change places, is seen here.
+func TestBorderOnlyPassesOn(t *testing.T) {
+	paths, err := filepath.Glob("clientgo*.go")
+	require.NoError(t, err)
+	paths = append(paths, "synctrack/synctrack.go", "testing/fake_controller_source.go")
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			assert.Empty(t, borderFaults(parseFiles(t, []string{path})[0], "WaitFor"), path)
+		}
+	}
+}
+
+// borderFaults returns what in a file is more than a name of client-go's, or has no comment.
+// Functions named in shaped may do more than to pass on.
+func borderFaults(file *ast.File, shaped ...string) (faults []string) {
+	for name, docs := range documentedNames(file) {
+		if docs[0] == nil {
+			faults = append(faults, name+" has no comment")
+		}
+	}
+	for _, decl := range file.Decls {
+		if !passesOn(decl, shaped) {
+			faults = append(faults, declName(decl)+" is more than a name of client-go")
+		}
+	}
+	return faults
+}
+
+func passesOn(decl ast.Decl, shaped []string) bool {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		for _, name := range shaped {
+			if decl.Name.Name == name {
+				return true
+			}
+		}
+		return funcPassesOn(decl)
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			if !specPassesOn(spec) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func specPassesOn(spec ast.Spec) bool {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		want := "clientgo." + spec.Name.Name + brackets(paramNames(spec.TypeParams))
+		return spec.Assign.IsValid() && types.ExprString(spec.Type) == want
+	case *ast.ValueSpec:
+		return len(spec.Names) == 1 && len(spec.Values) == 1 &&
+			types.ExprString(spec.Values[0]) == "clientgo."+spec.Names[0].Name
+	}
+	return true
+}
+
+func funcPassesOn(decl *ast.FuncDecl) bool {
+	if decl.Recv != nil || len(decl.Body.List) != 1 {
+		return false
+	}
+	var call ast.Expr
+	switch statement := decl.Body.List[0].(type) {
+	case *ast.ReturnStmt:
+		if len(statement.Results) == 1 {
+			call = statement.Results[0]
+		}
+	case *ast.ExprStmt:
+		call = statement.X
+	}
+	if call == nil {
+		return false
+	}
+	arguments := "(" + strings.Join(paramNames(decl.Type.Params), ", ")
+	if isVariadic(decl.Type) {
+		arguments += "..."
+	}
+	inferred := "clientgo." + decl.Name.Name + arguments + ")"
+	explicit := "clientgo." + decl.Name.Name + brackets(paramNames(decl.Type.TypeParams)) + arguments + ")"
+	return types.ExprString(call) == inferred || types.ExprString(call) == explicit
+}
+
+func isVariadic(signature *ast.FuncType) bool {
+	params := signature.Params.List
+	if len(params) == 0 {
+		return false
+	}
+	_, ok := params[len(params)-1].Type.(*ast.Ellipsis)
+	return ok
+}
+
+func paramNames(fields *ast.FieldList) (names []string) {
+	if fields == nil {
+		return nil
+	}
+	for _, field := range fields.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+func brackets(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
+
+func declName(decl ast.Decl) string {
+	if f, ok := decl.(*ast.FuncDecl); ok {
+		return f.Name.Name
+	}
+	return "a declaration"
+}
